@@ -1,0 +1,58 @@
+# Everything a developer runs, each in its own virtual environment under .venv/.
+# `make demo`, `make test`, `make lint`, `make bench`, `make docs`; PYTHON=... picks the interpreter.
+
+PYTHON ?= $(shell command -v python3.11 || echo python3)
+VENV   := .venv
+# Versions come from constraints.txt, so that everyone tests the same ones.
+PIP     = -m pip --disable-pip-version-check install -q -c constraints.txt
+TEST   := $(VENV)/test
+TOOLS  := $(TEST)/bin
+# Two processes of one thread each beat one of two (DESIGN section 2).
+WORKERS ?= 2
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test test-minimal lint bench docs clean
+.DEFAULT_GOAL := test
+
+# A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
+demo:
+	$(PYTHON) -m venv --clear $(VENV)/demo
+	$(VENV)/demo/bin/python $(PIP) '.[demo,fast]'
+	$(VENV)/demo/bin/python -m examples.demo
+
+# Made anew whenever the dependencies change. torch is named with its version: an open "torch"
+# could fetch another build.
+$(TEST)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear $(TEST)
+	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
+	touch $@
+
+test: $(TEST)/.installed
+	$(TOOLS)/python -m pytest -n $(WORKERS)
+	$(MAKE) --no-print-directory lint
+
+lint: $(TEST)/.installed
+	$(TOOLS)/lint-imports
+	$(TOOLS)/ruff check
+	$(TOOLS)/ruff format --check
+	$(TOOLS)/mypy
+
+# The base install only: nothing but the tests of the extras may be skipped or break.
+# A module of an absent extra cannot be imported, so neither can its doctests.
+test-minimal:
+	$(PYTHON) -m venv --clear $(VENV)/minimal
+	$(VENV)/minimal/bin/python $(PIP) -e '.[test-minimal]'
+	$(VENV)/minimal/bin/python -m pytest --doctest-ignore-import-errors
+
+bench:
+	$(PYTHON) -m venv --clear $(VENV)/bench
+	$(VENV)/bench/bin/python $(PIP) torch==2.13.0 '.[fast,benchmark,bench]'
+	$(VENV)/bench/bin/python benchmarks/run.py
+
+docs:
+	$(PYTHON) -m venv --clear $(VENV)/docs
+	$(VENV)/docs/bin/python $(PIP) -e '.[docs]'
+	$(VENV)/docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) build dist docs/_build docs/generated

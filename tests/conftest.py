@@ -1,0 +1,38 @@
+"""What every test shares: Hypothesis profiles, a headless matplotlib, and the shared data."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# No deadline: the first call of a compiled kernel takes seconds, the next microseconds.
+# In CI the examples are the same each time, so that a red run is about the change and not luck.
+settings.register_profile(
+    "default",
+    max_examples=60,
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of shared data (real predictions, conformance tables) beside the checkout."""
+    path = Path(os.environ.get("ABSTAIN_SHARED", ROOT.parent / "shared"))
+    if not path.is_dir():
+        pytest.skip(f"no shared data at {path} (ABSTAIN_SHARED names another place)")
+    return path

@@ -1,0 +1,61 @@
+"""`import abstain` is light: heavy libraries are imported where they are used."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from tests.house.source import FILES, ROOT, SRC, SourceFile
+
+HEAVY = {
+    "altair", "cyclopts", "dask", "jinja2", "matplotlib", "narwhals", "numba", "pandas", "polars",
+    "pyarrow", "rich", "sklearn", "torch", "torchmetrics", "vl_convert",
+}  # fmt: skip
+
+# Packages that only an extra installs, and the modules that are theirs.
+EXTRAS = {
+    "dask", "datasketches", "distributed", "lightning_fabric", "mlxtend", "numba", "pandas",
+    "pooch", "pyarrow", "torch", "torchmetrics",
+}  # fmt: skip
+OF_EXTRAS = {"benchmark", "integrations", "streaming", "studies", "training"}
+COMPILED = {"_foundation/compiled.py"}  # imports numba, and is imported when numba is there
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level names in sys.modules of a new interpreter that ran the statement."""
+    code = (
+        f"{statement}\nimport json, sys\nprint(json.dumps([m.split('.')[0] for m in sys.modules]))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.skipif(not (SRC / "__init__.py").exists(), reason="abstain/__init__.py is to come")
+def test_import_abstain_loads_nothing_heavy():
+    assert not modules_after("import abstain") & HEAVY
+
+
+@pytest.mark.skipif(not (SRC / "metrics/__init__.py").exists(), reason="metrics are to come")
+def test_computing_a_metric_loads_nothing_that_draws_or_prints():
+    statement = "import abstain; abstain.augrc([0.9, 0.8, 0.7], [0.0, 1.0, 1.0])"
+    # numba may serve large inputs; three samples are not worth its start.
+    assert not modules_after(statement) & HEAVY
+
+
+def module_name(file: SourceFile) -> str:
+    parts = ("abstain", *file.name.removesuffix(".py").split("/"))
+    return ".".join(parts).removesuffix(".__init__")
+
+
+@pytest.mark.skipif(not (SRC / "__init__.py").exists(), reason="abstain/__init__.py is to come")
+def test_the_base_install_can_import_every_module_that_is_not_of_an_extra():
+    # The minimal CI job skips doctests of modules that it cannot import; this keeps that honest.
+    files = [f for f in FILES if f.top not in OF_EXTRAS | {"__main__"} and f.name not in COMPILED]
+    absent = f"import sys; sys.modules.update(dict.fromkeys({sorted(EXTRAS)}))"
+    names = ", ".join(module_name(file) for file in files)
+    modules_after(f"{absent}\nimport {names}")
