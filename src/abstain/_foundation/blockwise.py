@@ -1,0 +1,105 @@
+"""The kernels behind `abstain._foundation.packed` in NumPy, in blocks that stay in the cache.
+
+Each does what the compiled function of the same name in `compiled` does; the tests hold them
+equal. `packed` documents the layout of the keys.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from abstain.typing import Array, IntArray
+
+#: Keys in one pass, so that its temporaries stay in the L2 cache.
+_BLOCK = 1 << 15
+
+
+def pack(bits: Array, loss: Array, keys: Array) -> tuple[int, bool]:
+    """Write the keys of non-negative confidences; see `compiled.pack`."""
+    highest = 0
+    for low in range(0, bits.size, _BLOCK):
+        here = slice(low, low + _BLOCK)
+        value, key = loss[here], keys[here]
+        if not _is_binary(value):
+            return 0, False
+        highest = max(highest, int(bits[here].max()))
+        np.left_shift(bits[here], 1, out=key)
+        np.bitwise_or(key, value == 0, out=key)
+        np.invert(key, out=key)
+    return highest, True
+
+
+def split(bits: Array, loss: Array, keys: Array, sign: Any, infinity: Any) -> int:
+    """Write keys of both signs to the two ends; see `compiled.split`."""
+    front, back = 0, keys.size
+    for low in range(0, bits.size, _BLOCK):
+        here = slice(low, low + _BLOCK)
+        if ((bits[here] & ~sign) >= infinity).any():
+            return -1
+        negative = bits[here] > sign
+        key = (bits[here] << 1) | (loss[here] != 0)
+        below = key[negative]
+        above = ~(key[~negative] ^ 1)
+        keys[front : front + above.size] = above
+        keys[back - below.size : back] = below
+        front, back = front + above.size, back - below.size
+    return front
+
+
+def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
+    """Return failures, areas and ties; see `compiled.sweep`."""
+    end, failed, risk = 0, 0, 0.0
+    area, selective, single = 0, 0.0, 0
+    for ends, fails in _vertex_blocks(keys, split):
+        risks = fails / ends
+        count = np.diff(ends, prepend=end)
+        # Products with the vertex before, the last one of the previous block included.
+        before = risk if end else float(risks[0])
+        area += int(np.dot(count, fails) + np.dot(count[1:], fails[:-1]) + count[0] * failed)
+        selective += float((count * risks).sum() + (count[1:] * risks[:-1]).sum())
+        selective += float(count[0]) * before
+        single += int(np.count_nonzero(count == 1))
+        end, failed, risk = int(ends[-1]), int(fails[-1]), float(risks[-1])
+    return failed, area, selective, keys.size - single
+
+
+def vertices(keys: Array, split: int) -> tuple[IntArray, IntArray]:
+    """Return samples and failures accepted through each group."""
+    ends, fails = zip(*_vertex_blocks(keys, split), strict=True)
+    return np.concatenate(ends), np.concatenate(fails)
+
+
+def tally(bits: Array, loss: Array, table: IntArray) -> bool:
+    """Count (failed, pattern) pairs into the table; see `compiled.tally`."""
+    for low in range(0, bits.size, 8 * _BLOCK):
+        here = slice(low, low + 8 * _BLOCK)
+        if not _is_binary(loss[here]):
+            return False
+        pair = (loss[here] != 0).astype(np.int64) << 16
+        pair |= bits[here]
+        table += np.bincount(pair, minlength=table.size).reshape(table.shape)
+    return True
+
+
+def _is_binary(loss: Array) -> bool:
+    if loss.dtype.kind == "b":
+        return True
+    return bool(((loss == 0) | (loss == 1)).all())
+
+
+def _vertex_blocks(keys: Array, split: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield samples and failures accepted through each group, a block of keys at a time."""
+    failed = 0
+    for begin, stop in ((0, split), (split, keys.size)):
+        for low in range(begin, stop, _BLOCK):
+            high = min(low + _BLOCK, stop)
+            here, ahead = keys[low:high], keys[low + 1 : min(high + 1, stop)]
+            last = np.flatnonzero((here[: ahead.size] ^ ahead) > 1)
+            if high == stop:
+                last = np.append(last, high - low - 1)
+            through = np.cumsum(here & 1, dtype=np.int64)
+            through += failed
+            failed = int(through[-1])
+            if last.size:
+                yield last + (low + 1), through[last]

@@ -1,0 +1,65 @@
+"""A catalogue: named entries in the order they were declared, with near-match errors."""
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from abstain.errors import UnknownNameError, suggest
+
+
+class Named(Protocol):
+    """Anything a catalogue can hold."""
+
+    @property
+    def name(self) -> str:
+        """The name scripts use."""
+
+
+EntryT = TypeVar("EntryT", bound=Named)
+
+
+class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
+    """A read-mostly mapping from name to entry.
+
+    Parameters
+    ----------
+    kind : str
+        What an entry is called in error messages ("metric", "score").
+    plural : str, optional
+        What several are called, where that is not `kind` with an s.
+    """
+
+    def __init__(self, kind: str, *, plural: str = "") -> None:
+        self._kind = kind
+        self._plural = plural or f"{kind}s"
+        self._entries: dict[str, EntryT] = {}
+
+    def add(self, entry: EntryT) -> EntryT:
+        """Register an entry; a name can be taken only once."""
+        if entry.name in self._entries:
+            msg = f"the {self._kind} {entry.name!r} is registered twice"
+            raise ValueError(msg)
+        self._entries[entry.name] = entry
+        return entry
+
+    def __getitem__(self, name: str) -> EntryT:
+        """Return the entry of that name, or an error that names the nearest one."""
+        try:
+            return self._entries[name]
+        except KeyError:
+            msg = (
+                f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
+                f"`abstain list {self._plural}` prints them all."
+            )
+            raise UnknownNameError(msg) from None
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is registered, without raising."""
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over names in the order of registration."""
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        """Count the entries."""
+        return len(self._entries)

@@ -1,0 +1,155 @@
+"""Validation at the public edge: rule, argument, first offending index and value, what to do.
+
+Internals trust what passed here; nothing below calls these twice.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import DomainError, InputError, ShapeError
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray
+
+_NUMERIC = "biuf"
+
+
+def _first(bad: BoolArray) -> int:
+    return int(np.flatnonzero(bad.ravel())[0])
+
+
+def refuse(name: str, rule: str, values: Array, bad: BoolArray, *, hint: str = "") -> None:
+    """Raise a DomainError that names the first offending entry, if there is one."""
+    if not bad.any():
+        return
+    where = np.argwhere(bad)[0]
+    index = int(where[0]) if where.size == 1 else tuple(int(i) for i in where)
+    value = values[tuple(where)]
+    count = int(bad.sum())
+    more = f" ({count} such entries)" if count > 1 else ""
+    msg = f"`{name}` {rule}; got {value!s} at index {index}{more}.{' ' + hint if hint else ''}"
+    raise DomainError(msg)
+
+
+def vector(x: AnyArray, name: str, *, length: int | None = None, like: str = "") -> Array:
+    """Return `x` as a one-dimensional numeric NumPy array of the given length."""
+    out = to_numpy(x, name)
+    if out.ndim != 1:
+        msg = f"`{name}` must have one axis (n,); got shape {out.shape}"
+        raise ShapeError(msg)
+    if out.dtype.kind not in _NUMERIC:
+        out = _numbers(out, name)
+    if out.size == 0:
+        msg = f"`{name}` is empty; at least one sample is needed"
+        raise ShapeError(msg)
+    if length is not None and out.size != length:
+        rule = f"must have one entry for each of the {length} entries of `{like}`"
+        msg = f"`{name}` {rule}; got {out.size}"
+        raise ShapeError(msg)
+    return out
+
+
+def _numbers(x: Array, name: str) -> Array:
+    """Turn an object array that holds plain numbers into floats; refuse everything else."""
+    if x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x):
+        return x.astype(np.float64)
+    shown = x[0] if x.size else ""
+    msg = f"`{name}` must hold numbers; got {x.dtype} values such as {shown!r}"
+    raise DomainError(msg)
+
+
+def finite(x: Array, name: str, *, hint: str = "") -> Array:
+    """Refuse NaN and infinities; integers and booleans pass untouched."""
+    if x.dtype.kind != "f":
+        return x
+    # A finite sum proves that every entry is finite, in one pass and without a mask.
+    with np.errstate(over="ignore", invalid="ignore"):
+        proven = np.isfinite(np.add.reduce(x, axis=None))
+    if not proven:
+        refuse(name, "must be finite", x, ~np.isfinite(x), hint=hint)
+    return x
+
+
+def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
+    """Validate a confidence vector: one finite number a sample, higher is more trusted."""
+    out = finite(
+        vector(x, name, length=length, like="labels"),
+        name,
+        hint="Drop these samples, or give an abstention the lowest confidence instead.",
+    )
+    if out.dtype.kind == "f" and out.dtype.itemsize <= np.dtype(np.float64).itemsize:
+        return out
+    return out.astype(np.float64)
+
+
+def loss(x: AnyArray, *, length: int | None = None) -> Array:
+    """Validate a loss vector: one finite, non-negative number a sample."""
+    out = finite(vector(x, "loss", length=length, like="confidence"), "loss")
+    if out.dtype.kind in "if" and out.min() < 0:
+        refuse("loss", "must not be negative", out, out < 0, hint="Pass a loss, not an accuracy.")
+    return out
+
+
+def weight(x: AnyArray | None, *, length: int) -> FloatArray | None:
+    """Validate sample weights: finite, non-negative, not all zero."""
+    if x is None:
+        return None
+    out = finite(vector(x, "weight", length=length, like="confidence"), "weight")
+    refuse("weight", "must not be negative", out, out < 0)
+    out = out.astype(np.float64)
+    if not out.any():
+        msg = "`weight` must not be zero everywhere; got only zeros"
+        raise DomainError(msg)
+    return out
+
+
+def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
+    """Refuse entries outside [0, 1]."""
+    if x.dtype.kind != "b" and (x.min() < 0 or x.max() > 1):
+        refuse(name, "must lie in [0, 1]", x, (x < 0) | (x > 1), hint=hint)
+    return x
+
+
+def binary_loss(x: Array, *, needed_by: str) -> Array:
+    """Refuse losses other than 0 and 1."""
+    if x.dtype.kind != "b":
+        refuse("loss", f"must be 0 or 1 for {needed_by}", x, (x != 0) & (x != 1))
+    return x
+
+
+def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> float:
+    """Validate one number in [low, high]."""
+    value = number(x, name)
+    if not low <= value <= high:
+        msg = f"`{name}` must lie in [{low:g}, {high:g}]; got {value!r}"
+        raise DomainError(msg)
+    return value
+
+
+def number(x: Any, name: str) -> float:
+    """Validate one finite real number."""
+    try:
+        value = float(x)
+    except (TypeError, ValueError):
+        msg = f"`{name}` must be a number; got {x!r}"
+        raise InputError(msg) from None
+    if not np.isfinite(value):
+        msg = f"`{name}` must be finite; got {value!r}"
+        raise DomainError(msg)
+    return value
+
+
+def one_of(x: str, name: str, allowed: tuple[str, ...]) -> str:
+    """Validate a choice among names."""
+    if x not in allowed:
+        msg = f"`{name}` must be one of {', '.join(map(repr, allowed))}; got {x!r}"
+        raise InputError(msg)
+    return x
+
+
+def positive_int(x: Any, name: str) -> int:
+    """Validate an integer of at least 1."""
+    if isinstance(x, bool) or not isinstance(x, int | np.integer) or x < 1:
+        msg = f"`{name}` must be an integer of at least 1; got {x!r}"
+        raise InputError(msg)
+    return int(x)

@@ -1,0 +1,300 @@
+"""Packed keys: the loss bit rides in the sort key, so values are sorted and never permutations.
+
+A 0/1 loss takes one bit, and the sign bit of the confidence makes room for it: confidences of
+one sign are sorted apart, the non-negative ones in the front of the key buffer, the negative
+ones in its back. The keys hold everything an area needs, so they are the only memory used.
+
+Layout of a key, for a float of the same width: magnitude bits << 1 | loss, where the magnitude
+of a non-negative confidence is complemented. Both parts then ascend from the most confident on.
+
+16-bit confidences are not sorted but counted over their 65,536 patterns.
+
+Every function here declines (returns None) what it cannot do exactly, invalid values included;
+the caller then takes the general way, whose checks say what is wrong.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+
+import numpy as np
+
+from abstain._foundation import blockwise
+from abstain._foundation.extras import has
+from abstain.typing import Array, FloatArray, IntArray
+
+#: Fewer 16-bit confidences than this are sorted as float32: the count table has a fixed cost.
+COUNT_FROM = 1 << 15
+
+#: Beyond this many samples twice the area could exceed 64 bits.
+_MOST = 1 << 31
+
+
+class Layout(NamedTuple):
+    """How a float format reads as an unsigned integer."""
+
+    unsigned: Any
+    sign: int
+    infinity: int
+
+
+_LAYOUTS = {
+    np.dtype(np.float32): Layout(np.uint32, 1 << 31, 0x7F800000),
+    np.dtype(np.float64): Layout(np.uint64, 1 << 63, 0x7FF << 52),
+}
+#: The 16-bit formats: the pattern of infinity, and how many zero bits widen it to float32.
+HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
+
+_LOSSES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
+
+
+class Kernels(Protocol):
+    """The steps that exist twice: `blockwise` in NumPy, and `compiled`."""
+
+    pack: Callable[[Array, Array, Array], tuple[int, bool]]
+    split: Callable[[Array, Array, Array, Any, Any], int]
+    sweep: Callable[[Array, int], tuple[int, int, float, int]]
+    tally: Callable[[Array, Array, IntArray], bool]
+
+
+_NUMPY = cast("Kernels", blockwise)
+
+
+def kernels() -> Kernels:
+    """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
+    return _NUMPY if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _compiled()
+
+
+@cache
+def _compiled() -> Kernels:
+    if not has("numba"):
+        return _NUMPY
+    try:
+        # Not an import statement: numba takes 0.3 s, which only the first use should pay.
+        return cast("Kernels", import_module("abstain._foundation.compiled"))
+    except ImportError:
+        # Installed but unusable, say beside a NumPy it does not know: NumPy does the work.
+        return _NUMPY
+
+
+#: Distinct confidences in descending order; weight, loss and count of each.
+Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray]
+
+
+class Areas(NamedTuple):
+    """The two areas and the counts that come with them."""
+
+    aurc: float
+    augrc: float
+    risk: float
+    n: int
+    failures: int
+    tied: int
+
+
+@dataclass(frozen=True, eq=False)
+class PackedKeys:
+    """Sorted keys of samples with a 0/1 loss.
+
+    Attributes
+    ----------
+    keys : ndarray of shape (n,)
+        Most confident first.
+    split : int
+        Number of non-negative confidences, which come first.
+    dtype : dtype
+        Of the confidences.
+    run : Kernels
+        What packed them.
+    """
+
+    keys: Array
+    split: int
+    dtype: np.dtype[Any]
+    run: Kernels
+
+    def areas(self) -> Areas:
+        """Integrate both risks over coverage in one pass over the keys."""
+        n = self.keys.size
+        failures, area, selective, tied = self.run.sweep(self.keys, self.split)
+        return Areas(selective / (2 * n), area / (2 * n * n), failures / n, n, failures, tied)
+
+    def groups(self) -> Groups:
+        """Return distinct confidences in descending order, weight, loss and count of each."""
+        ends, fails = blockwise.vertices(self.keys, self.split)
+        count = np.diff(ends, prepend=0)
+        loss = np.diff(fails, prepend=0).astype(np.float64)
+        return self._values(ends), count.astype(np.float64), loss, count
+
+    def _values(self, ends: IntArray) -> Array:
+        layout = _LAYOUTS[self.dtype]
+        key = self.keys[ends - 1]
+        front = int(np.searchsorted(ends, self.split, side="right"))
+        key[:front] = ~key[:front]
+        key >>= layout.unsigned(1)
+        key[front:] |= layout.unsigned(layout.sign)
+        return key.view(self.dtype)
+
+
+def pack(confidence: Array, loss: Array, run: Kernels | None = None) -> PackedKeys | None:
+    """Pack and sort; None unless confidence is finite float32 or float64 and every loss 0 or 1."""
+    run = run or kernels()
+    layout = _LAYOUTS.get(confidence.dtype)
+    if layout is None or confidence.size > _MOST:
+        return None
+    bits = _fixed(confidence, layout.unsigned)
+    plain = _plain_loss(loss)
+    if plain is None:
+        return None
+    keys = np.empty(bits.size, layout.unsigned)
+    highest, binary = run.pack(bits, plain, keys)
+    if not binary:
+        return None
+    split = keys.size
+    if highest >= layout.infinity:
+        # Some confidence has its sign bit set, or is not finite.
+        sign, infinity = layout.unsigned(layout.sign), layout.unsigned(layout.infinity)
+        split = run.split(bits, plain, keys, sign, infinity)
+        if split < 0:
+            return None
+    keys[:split].sort()
+    if split < keys.size:
+        keys[split:].sort()
+    return PackedKeys(keys, split, confidence.dtype, run)
+
+
+def _fixed(x: Array, dtype: Any) -> Array:
+    """View as a contiguous read-only array: one compiled variant serves every caller."""
+    fixed: Array = np.ascontiguousarray(x).view(dtype)
+    fixed.setflags(write=False)
+    return fixed
+
+
+def _plain_loss(loss: Array) -> Array | None:
+    """Return the loss in a dtype the kernels know, or None if that would round it."""
+    if loss.dtype in _LOSSES:
+        return _fixed(loss, loss.dtype)
+    if np.can_cast(loss.dtype, np.float64):
+        return _fixed(loss.astype(np.float64), np.float64)
+    return None
+
+
+def grouped(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
+    """Group validated samples without an argsort; None where only that will do.
+
+    In NumPy alone: the groups are mostly the cost of their own memory, and a command that looks
+    at one file would wait longer for numba than for its answer.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n,)
+        Finite.
+    loss : ndarray of shape (n,)
+        Finite and non-negative.
+    weight : ndarray of shape (n,) or None
+        Positive.
+
+    Returns
+    -------
+    tuple or None
+        Distinct confidences in descending order, weight, loss and count of each.
+    """
+    if confidence.dtype == np.float16 and confidence.size >= COUNT_FROM:
+        return _counted(confidence.view(np.uint16), loss, weight)
+    if weight is not None:
+        return None
+    if confidence.dtype == np.float16:
+        wide = grouped(confidence.astype(np.float32), loss, None)
+        return None if wide is None else (wide[0].astype(np.float16), *wide[1:])
+    keys = pack(confidence, loss, _NUMPY)
+    return None if keys is None else keys.groups()
+
+
+def count_failures(
+    bits: Array, loss: Array, run: Kernels | None = None, *, infinity: int
+) -> Groups | None:
+    """Group 16-bit floats by counting; None unless all are finite and every loss is 0 or 1.
+
+    Parameters
+    ----------
+    bits : ndarray of uint16, shape (n,)
+        The patterns of the confidences.
+    loss : ndarray of shape (n,)
+        Any numbers.
+    run : Kernels, optional
+        The compiled ones by default, where there are any.
+    infinity : int
+        `HALF_INFINITY` or `BRAIN_INFINITY`, which tells the format.
+
+    Returns
+    -------
+    tuple or None
+        As from `grouped`; confidences of the brain format come as float32.
+    """
+    plain = _plain_loss(loss)
+    table = np.zeros((2, 1 << 16), np.int64)
+    if plain is None or not (run or kernels()).tally(_fixed(bits, bits.dtype), plain, table):
+        return None
+    failed = table[1]
+    count = table[0] + failed
+    return _occupied(count, count.astype(np.float64), failed.astype(np.float64), infinity)
+
+
+def _counted(bits: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
+    """Count half-precision patterns with any loss and weight."""
+    found = None
+    if weight is None:
+        found = count_failures(bits, loss, _NUMPY, infinity=HALF_INFINITY)
+    if found is not None:
+        return found
+    mass = loss.astype(np.float64)
+    if weight is not None:
+        mass *= weight
+    count = np.bincount(bits, minlength=1 << 16).astype(np.int64)
+    total = count.astype(np.float64) if weight is None else _summed(bits, weight)
+    return _occupied(count, total, _summed(bits, mass), HALF_INFINITY)
+
+
+def _summed(bits: Array, weight: FloatArray) -> FloatArray:
+    return np.bincount(bits, weights=weight, minlength=1 << 16).astype(np.float64, copy=False)
+
+
+def _occupied(
+    count: IntArray, weight: FloatArray, loss: FloatArray, infinity: int
+) -> Groups | None:
+    """Keep the patterns that occur; None if some of them are not finite."""
+    for table in (count, weight, loss):
+        table[0] += table[0x8000]  # -0.0 equals 0.0
+        table[0x8000] = 0
+    found = np.flatnonzero(count != 0)
+    above, below = np.searchsorted(found, (infinity, 0x8000))
+    if above < below or (found.size and found[-1] >= 0x8000 + infinity):
+        return None
+    patterns = np.concatenate((found[:above][::-1], found[below:]))
+    if infinity == HALF_INFINITY:
+        values: Array = patterns.astype(np.uint16).view(np.float16)
+    else:
+        values = brain_floats(patterns.astype(np.uint16))
+    return values, weight[patterns], loss[patterns], count[patterns]
+
+
+def brain_floats(bits: Array) -> Array:
+    """Widen bfloat16 patterns to float32, exactly."""
+    return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+
+
+def area_sums(xp: Any, weight: Any, loss: Any) -> tuple[float, float]:
+    """Integrate selective and generalized risk over coverage from groups, most confident first.
+
+    The one formula behind every area; the kernels compute the same from keys. `xp` is the
+    array namespace of the arguments, so that the sums can be done on a device.
+    """
+    through, failed = xp.cumulative_sum(weight), xp.cumulative_sum(loss)
+    risk = failed / through
+    before = xp.concat((risk[:1], risk[:-1]))
+    total = float(through[-1])
+    selective = float(xp.sum(weight * (risk + before)))
+    return selective / (2 * total), float(xp.sum(weight * (2 * failed - loss))) / (2 * total**2)

@@ -1,0 +1,132 @@
+"""Order, ties and weights, once: samples grouped by equal confidence, most confident first.
+
+Every curve and every area metric is a function of these groups, so ties and weights are
+handled here and nowhere else. A group's members share one threshold: they are accepted or
+rejected together.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from abstain._foundation.packed import grouped
+from abstain.typing import Array, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TieGroups:
+    """The distinct confidences in descending order, with what lies at each.
+
+    Attributes
+    ----------
+    confidence : ndarray of shape (g,)
+        Distinct values, strictly decreasing.
+    weight : ndarray of shape (g,)
+        Sum of the sample weights; the number of samples when there are none.
+    loss : ndarray of shape (g,)
+        Sum of weight x loss.
+    count : ndarray of shape (g,)
+        Number of samples.
+    """
+
+    confidence: Array
+    weight: FloatArray
+    loss: FloatArray
+    count: IntArray
+
+    @cached_property
+    def through(self) -> FloatArray:
+        """Weight accepted when the threshold is each confidence, shape (g,)."""
+        return np.cumsum(self.weight)
+
+    @cached_property
+    def above(self) -> FloatArray:
+        """Weight strictly more confident than each group, shape (g,)."""
+        return self.through - self.weight
+
+    @cached_property
+    def loss_through(self) -> FloatArray:
+        """Loss mass accepted when the threshold is each confidence, shape (g,)."""
+        return np.cumsum(self.loss)
+
+    @cached_property
+    def count_through(self) -> IntArray:
+        """Samples accepted when the threshold is each confidence, shape (g,)."""
+        return np.cumsum(self.count)
+
+    @property
+    def total(self) -> float:
+        """Weight of all samples."""
+        return float(self.through[-1])
+
+    @property
+    def risk(self) -> float:
+        """Mean loss of all samples: the risk at full coverage."""
+        return float(self.loss_through[-1]) / self.total
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.count_through[-1])
+
+    @property
+    def tied(self) -> int:
+        """Number of samples that share their confidence with another sample."""
+        return int(self.count[self.count > 1].sum())
+
+
+def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None) -> TieGroups:
+    """Group validated samples by confidence; samples of weight 0 are left out."""
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
+    quick = grouped(confidence, loss, weight)
+    if quick is not None:
+        return TieGroups(*quick)
+    order = np.argsort(confidence, kind="stable")[::-1]
+    ordered = confidence[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    count = np.diff(starts, append=ordered.size)
+    mass = loss[order].astype(np.float64)
+    if weight is None:
+        return TieGroups(
+            ordered[starts], count.astype(np.float64), np.add.reduceat(mass, starts), count
+        )
+    weight = weight[order]
+    return TieGroups(
+        ordered[starts],
+        np.add.reduceat(weight, starts),
+        np.add.reduceat(mass * weight, starts),
+        count,
+    )
+
+
+def break_ties(
+    confidence: Array, loss: Array, weight: FloatArray | None, *, best: bool
+) -> tuple[FloatArray, TieGroups]:
+    """Give every sample its own rank, ties resolved by loss: the best or the worst order.
+
+    Returns the ranks, to be used as a confidence without ties, and their groups.
+    """
+    key = loss.astype(np.float64)
+    order = np.lexsort((key if best else -key, -confidence.astype(np.float64)))
+    rank = np.empty(order.size)
+    rank[order] = np.arange(order.size, 0, -1)
+    ones = np.ones(order.size)
+    mass = key[order] if weight is None else (key * weight)[order]
+    groups = TieGroups(
+        np.arange(order.size, 0, -1.0),
+        ones if weight is None else weight[order],
+        mass,
+        ones.astype(np.int64),
+    )
+    return rank, groups if weight is None else group_ties(rank, loss, weight)
+
+
+def group_index(groups: TieGroups, confidence: Array) -> IntArray:
+    """Return the group of each sample, shape (n,); -1 for one that was left out."""
+    ascending = groups.confidence[::-1]
+    place = np.searchsorted(ascending, confidence)
+    found = ascending[np.minimum(place, ascending.size - 1)] == confidence
+    return np.where(found, ascending.size - 1 - place, -1)

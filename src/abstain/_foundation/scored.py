@@ -1,0 +1,153 @@
+"""The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.ranks import TieGroups, break_ties, group_ties
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class ClassView:
+    """What class-wise and probability metrics need besides confidence and loss.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n,)
+        Class codes from 0 to K - 1; -1 marks a sample of no known class.
+    prediction : ndarray of shape (n,)
+        Predicted class codes.
+    classes : tuple
+        The class names, in the order of the codes.
+    probabilities : ndarray of shape (n, K) or None
+        Class probabilities.
+    log_probabilities : ndarray of shape (n, K) or None
+        Their logarithms, exact where a probability underflows.
+    """
+
+    labels: IntArray
+    prediction: IntArray
+    classes: tuple[object, ...]
+    probabilities: FloatArray | None = None
+    log_probabilities: FloatArray | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Validated inputs of every metric, with the tie groups computed once.
+
+    Attributes
+    ----------
+    confidence : ndarray of shape (n,)
+        Higher is more trusted; only the order matters to rank metrics.
+    loss : ndarray of shape (n,)
+        Finite and non-negative.
+    weight : ndarray of shape (n,) or None
+        Frequency weights: an integer weight counts a sample that many times.
+    probability : ndarray of shape (n,) or None
+        The confidence as a probability of being right, for calibration and CWSA.
+    view : ClassView or None
+        Labels, predictions and class probabilities.
+    known_groups : TieGroups or None
+        The groups, where they are known already (sorted on a device, ties broken).
+    """
+
+    confidence: Array
+    loss: Array
+    weight: FloatArray | None = None
+    probability: Array | None = field(default=None)
+    view: ClassView | None = field(default=None)
+
+    known_groups: TieGroups | None = field(default=None, repr=False)
+
+    @cached_property
+    def groups(self) -> TieGroups:
+        """The samples grouped by confidence, most confident first."""
+        if self.known_groups is not None:
+            return self.known_groups
+        return group_ties(self.confidence, self.loss, self.weight)
+
+    @cached_property
+    def best_untied(self) -> "Scored":
+        """The same samples with every tie broken in favor of the lower loss."""
+        return self._untied(best=True)
+
+    @cached_property
+    def worst_untied(self) -> "Scored":
+        """The same samples with every tie broken in favor of the higher loss."""
+        return self._untied(best=False)
+
+    def _untied(self, *, best: bool) -> "Scored":
+        confidence, groups = break_ties(self.confidence, self.loss, self.weight, best=best)
+        return replace(self, confidence=confidence, known_groups=groups)
+
+    @cached_property
+    def oracle(self) -> TieGroups:
+        """The groups of the best score: the lower the loss, the more confident.
+
+        Samples of equal loss form one group. Weight functions that are averaged over ties give
+        the same value for any order within it, so this is the best score without ties too.
+        """
+        return group_ties(-self.loss.astype(np.float64), self.loss, self.weight)
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.confidence.size)
+
+    @cached_property
+    def failures(self) -> int:
+        """Number of samples with a loss above zero."""
+        return int(np.count_nonzero(self.loss))
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every loss is 0 or 1."""
+        if self.loss.dtype.kind == "b":
+            return True
+        return bool(((self.loss == 0) | (self.loss == 1)).all())
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether every loss lies in [0, 1]."""
+        return bool(self.loss.max() <= 1)
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of all samples; their number when there are no weights."""
+        return float(self.n) if self.weight is None else float(self.weight.sum())
+
+
+def scored(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Scored:
+    """Validate (confidence, loss, weight) at the public edge and wrap them."""
+    c = checks.confidence(confidence)
+    return Scored(
+        c, checks.loss(loss, length=c.size), checks.weight(weight, length=c.size), probability=c
+    )
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric's value, the count behind it, and why it is NaN when it is.
+
+    Attributes
+    ----------
+    value : float
+        The number; NaN when it is undefined for these data.
+    accepted : int or None
+        Number of samples behind it when that is not all of them.
+    reason : str
+        Empty, or the sentence that says why the value is NaN.
+    """
+
+    value: float
+    accepted: int | None = None
+    reason: str = ""
+
+
+def undefined(reason: str) -> Measured:
+    """Return the NaN of a metric that valid data leave undefined, with its reason."""
+    return Measured(float("nan"), None, reason)

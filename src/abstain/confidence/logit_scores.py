@@ -1,0 +1,125 @@
+"""Confidence scores from logits: what the softmax forgets."""
+
+from functools import partial
+
+from abstain._foundation import checks
+from abstain.confidence import _kernels
+from abstain.confidence._entry import positive_temperature
+from abstain.errors import DomainError
+from abstain.predictions.outputs import class_scores
+from abstain.typing import AnyArray, FloatArray
+
+#: The exponent of `normalized_max_logit` when none is given; its authors tune it on held-out
+#: data, so a value that was tuned for a model is better.
+DEFAULT_P = 4.0
+
+
+def max_logit(logits: AnyArray) -> FloatArray:
+    """Largest logit.
+
+    How strong is the evidence for the predicted class?
+
+    Parameters
+    ----------
+    logits : array of shape (n, K)
+        Unnormalized log-scores.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Any real number; higher is more confident.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As for `abstain.Predictions`.
+
+    References
+    ----------
+    Hendrycks et al. (2022), Scaling Out-of-Distribution Detection for Real-World Settings,
+    https://arxiv.org/abs/1911.11132, section 3.
+
+    Examples
+    --------
+    >>> max_logit([[2.0, 5.0], [1.0, 0.0]]).tolist()
+    [5.0, 1.0]
+    """
+    return _kernels.by_rows(_kernels.largest, class_scores(logits, None))
+
+
+def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> FloatArray:
+    """Negative free energy of the logits.
+
+    How much evidence is there for any class?
+
+    Parameters
+    ----------
+    logits : array of shape (n, K)
+        Unnormalized log-scores.
+    temperature : float
+        Divides the logits; the result is multiplied by it.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        T logsumexp(z / T), any real number; higher is more confident.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As for `abstain.Predictions`.
+
+    References
+    ----------
+    Liu et al. (2020), Energy-based Out-of-distribution Detection,
+    https://arxiv.org/abs/2010.03759, eq. 4.
+
+    Examples
+    --------
+    >>> negative_energy([[0.0, 0.0]]).round(4).tolist()
+    [0.6931]
+    """
+    scores, temperature = class_scores(logits, None), positive_temperature(temperature)
+    sums = _kernels.by_rows(_kernels.log_sum_exp, scores, temperature=temperature)
+    return temperature * sums
+
+
+def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> FloatArray:
+    """Largest centered logit over the p-norm of the centered logits (MaxLogit-pNorm).
+
+    How strong is the top logit for logits of this overall size?
+
+    Parameters
+    ----------
+    logits : array of shape (n, K)
+        Unnormalized log-scores.
+    p : float
+        The exponent, at least 1. The authors tune it on held-out data.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        max(z - mean z) / ||z - mean z||_p, in [0, 1]; higher is more confident; 0 for equal
+        logits.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As for `abstain.Predictions`; also an exponent below 1.
+
+    References
+    ----------
+    Cattelan & Silva (2024), How to Fix a Broken Confidence Estimator,
+    https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm).
+
+    Examples
+    --------
+    >>> normalized_max_logit([[3.0, 0.0, 0.0]], p=2).round(4).tolist()
+    [0.8165]
+    """
+    exponent = checks.number(p, "p")
+    if exponent < 1:
+        msg = f"`p` must be at least 1; got {exponent!r}"
+        raise DomainError(msg)
+    kernel = partial(_kernels.normalized_largest, p=exponent)
+    return _kernels.by_rows(kernel, class_scores(logits, None))

@@ -1,0 +1,177 @@
+"""Confidence scores from Monte-Carlo samples: dropout passes, ensemble members, posteriors.
+
+Each takes `logit_samples` or, by name, `probability_samples` of shape (n, S, K), S >= 2, and
+returns (n,) float64 values, higher is more confident. They raise what `abstain.Predictions`
+raises on such arrays. Definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation
+Practices for Failure Detection in Image Classification, https://arxiv.org/abs/2211.15259.
+"""
+
+from abstain.confidence import _kernels
+from abstain.confidence import _sample_kernels as _samples
+from abstain.predictions.outputs import ClassScores, class_scores
+from abstain.typing import AnyArray, FloatArray
+
+
+def mean_softmax_response(
+    logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
+) -> FloatArray:
+    """Log-odds of the top class of the mean softmax.
+
+    How sure is the average sample?
+
+    Parameters
+    ----------
+    logit_samples, probability_samples : array of shape (n, S, K)
+        One of the two.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        log p - log(1 - p) of the largest mean probability p, at least -log(K - 1); higher is
+        more confident. `scipy.special.expit` turns it into p.
+
+    Examples
+    --------
+    >>> from scipy.special import expit
+    >>> p = [[[0.9, 0.1], [0.5, 0.5]]]
+    >>> expit(mean_softmax_response(probability_samples=p)).round(6).tolist()
+    [0.7]
+    """
+    kernel = _samples.of_mean(_kernels.log_odds)
+    return _samples.by_rows(kernel, _given(logit_samples, probability_samples))
+
+
+def negative_entropy_of_mean(
+    logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
+) -> FloatArray:
+    """Negative entropy of the mean softmax: the total uncertainty, negated.
+
+    Parameters
+    ----------
+    logit_samples, probability_samples : array of shape (n, S, K)
+        One of the two.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        From -log K to 0, in nats; higher is more confident. The sum of
+        `negative_expected_entropy` and `negative_mutual_information`.
+
+    Examples
+    --------
+    >>> p = [[[1.0, 0.0], [0.0, 1.0]]]
+    >>> negative_entropy_of_mean(probability_samples=p).round(4).tolist()
+    [-0.6931]
+    """
+    kernel = _samples.of_mean(_kernels.negative_entropy)
+    return _samples.by_rows(kernel, _given(logit_samples, probability_samples))
+
+
+def negative_expected_entropy(
+    logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
+) -> FloatArray:
+    """Negative mean of the samples' entropies: the uncertainty within the samples, negated.
+
+    Parameters
+    ----------
+    logit_samples, probability_samples : array of shape (n, S, K)
+        One of the two.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        From -log K to 0, in nats; higher is more confident.
+
+    Examples
+    --------
+    >>> p = [[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]]
+    >>> negative_expected_entropy(probability_samples=p).round(4).tolist()
+    [0.0, -0.6931]
+    """
+    return _samples.by_rows(_samples.expected_entropy, _given(logit_samples, probability_samples))
+
+
+def negative_mutual_information(
+    logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
+) -> FloatArray:
+    """Negative mutual information of class and sample.
+
+    Do the samples agree?
+
+    Parameters
+    ----------
+    logit_samples, probability_samples : array of shape (n, S, K)
+        One of the two.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        From -log min(S, K) to 0, in nats; higher is more confident; 0 when all samples are
+        equal.
+
+    References
+    ----------
+    Houlsby et al. (2011), Bayesian Active Learning, https://arxiv.org/abs/1112.5745, eq. 2.
+
+    Examples
+    --------
+    >>> p = [[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]]
+    >>> negative_mutual_information(probability_samples=p).round(4).tolist()
+    [-0.6931, 0.0]
+    """
+    return _samples.by_rows(_samples.mutual_information, _given(logit_samples, probability_samples))
+
+
+def negative_softmax_deviation(
+    logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
+) -> FloatArray:
+    """Negative spread of the softmax over the samples.
+
+    How much do probabilities move?
+
+    Parameters
+    ----------
+    logit_samples, probability_samples : array of shape (n, S, K)
+        One of the two.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Minus the mean over classes of the standard deviation over samples (divided by S, not
+        S - 1), from -1/2 to 0; higher is more confident. Called softmax variance in FD-Shifts,
+        whose published numbers use the standard deviation.
+
+    Examples
+    --------
+    >>> p = [[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]]
+    >>> negative_softmax_deviation(probability_samples=p).tolist()
+    [-0.5, 0.0]
+    """
+    return _samples.by_rows(_samples.deviation, _given(logit_samples, probability_samples))
+
+
+def mean_max_logit(logit_samples: AnyArray) -> FloatArray:
+    """Largest mean logit.
+
+    How strong is the average evidence for the predicted class?
+
+    Parameters
+    ----------
+    logit_samples : array of shape (n, S, K)
+        Logits of each sample.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Any real number; higher is more confident.
+
+    Examples
+    --------
+    >>> mean_max_logit([[[4.0, 0.0], [2.0, 2.0]]]).tolist()
+    [3.0]
+    """
+    return _samples.largest_mean_logit(class_scores(logit_samples, None, samples=True))
+
+
+def _given(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:
+    return class_scores(logits, probabilities, samples=True)

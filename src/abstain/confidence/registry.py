@@ -1,0 +1,139 @@
+"""The catalogue of confidence scores, and how predictions are scored by name."""
+
+from typing import cast
+
+from abstain._foundation.catalogue import Catalogue
+from abstain.confidence._built_in import BUILT_IN
+from abstain.confidence._entry import ConfidenceScore, Score
+from abstain.errors import InputError, MissingInputError
+from abstain.predictions import Predictions
+from abstain.typing import Array
+
+#: Every built-in confidence score, in the order reports show them.
+SCORES: Catalogue[Score] = Catalogue("score")
+for _entry in BUILT_IN:
+    SCORES.add(_entry)
+
+_MARK = "@T="
+
+
+def find(name: str) -> Score:
+    """Return the score of a name, with or without a temperature: "msr", "msr@T=1.5".
+
+    Parameters
+    ----------
+    name : str
+        A name in `SCORES`, or "NAME@T=TEMPERATURE".
+
+    Returns
+    -------
+    Score
+        Computed at that temperature.
+
+    Raises
+    ------
+    UnknownNameError
+        No score of that name.
+    InputError
+        A temperature that is no number above 0, or a score that has none.
+
+    Examples
+    --------
+    >>> find("msr@T=2").name
+    'msr@T=2'
+    """
+    base, mark, temperature = name.partition(_MARK)
+    if not mark:
+        return SCORES[name]
+    # A text that is no number is refused there, by name and value.
+    return SCORES[base].at(cast("float", temperature))
+
+
+def score(
+    name: str, predictions: Predictions, *, temperature: float | None = None
+) -> ConfidenceScore:
+    """Return the confidences of the samples under one score.
+
+    Parameters
+    ----------
+    name : str
+        One of the predictions' own confidence columns, a name in `SCORES`, or
+        "NAME@T=TEMPERATURE". An own column comes before a built-in score of the same name.
+    predictions : Predictions
+        What the model said; labels are not looked at.
+    temperature : float, optional
+        Divides the logits, for scores that have a temperature.
+
+    Returns
+    -------
+    ConfidenceScore
+        Name, values (n,) with higher more confident, and probabilities where the score means
+        one. An own column within [0, 1] is its own probability.
+
+    Raises
+    ------
+    UnknownNameError
+        No column and no score of that name.
+    MissingInputError
+        The predictions lack what the score needs.
+    InputError
+        A temperature for a score that has none, or one given twice.
+
+    Examples
+    --------
+    >>> p = Predictions(logits=[[2.0, 0.0], [0.0, 1.0]], labels=[0, 0])
+    >>> score("msr", p).values.tolist()
+    [2.0, 1.0]
+    >>> score("msr", p).probability.round(4).tolist()
+    [0.8808, 0.7311]
+    """
+    if name in (predictions.confidence or {}):
+        return _own_column(name, predictions.confidence[name], temperature)
+    entry = find(name)
+    if temperature is not None:
+        if _MARK in name:
+            msg = f"`temperature` is given twice: by the name {name!r} and as {temperature!r}"
+            raise InputError(msg)
+        entry = entry.at(temperature)
+    missing = entry.missing(predictions)
+    if missing:
+        usable = ", ".join(map(repr, applicable(predictions))) or "none"
+        msg = f"the score {name!r} {missing}; these predictions allow {usable}"
+        raise MissingInputError(msg)
+    values = entry.compute(predictions)
+    to_probability = entry.to_probability
+    return ConfidenceScore(
+        entry.name, values, None if to_probability is None else to_probability(values)
+    )
+
+
+def applicable(predictions: Predictions) -> tuple[str, ...]:
+    """Return the names of the scores these predictions allow: own columns, then built-in ones.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        What the model said.
+
+    Returns
+    -------
+    tuple of str
+        Names that `score` accepts, none twice.
+
+    Examples
+    --------
+    >>> applicable(Predictions(prediction=[0, 1], labels=[0, 0], confidence=[0.9, 0.6]))
+    ('confidence',)
+    """
+    own = tuple(predictions.confidence or {})
+    return own + tuple(
+        name for name, entry in SCORES.items() if name not in own and not entry.missing(predictions)
+    )
+
+
+def _own_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:
+    if temperature is not None:
+        msg = f"the confidence column {name!r} has no temperature; drop `temperature`"
+        raise InputError(msg)
+    inside = bool(values.min() >= 0 and values.max() <= 1)
+    return ConfidenceScore(name, values, values if inside else None)

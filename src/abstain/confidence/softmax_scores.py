@@ -1,0 +1,203 @@
+"""Confidence scores from class probabilities: logits or probabilities, never saturated."""
+
+from abstain.confidence import _kernels
+from abstain.confidence._entry import positive_temperature
+from abstain.predictions.outputs import class_scores
+from abstain.typing import AnyArray, FloatArray
+
+
+def max_softmax_response(
+    logits: AnyArray | None = None,
+    *,
+    probabilities: AnyArray | None = None,
+    temperature: float = 1.0,
+) -> FloatArray:
+    """Log-odds of the most probable class.
+
+    How sure is the model of its prediction?
+
+    Ranks as the largest softmax probability does, without its ties: in float32 the
+    probability is exactly 1 from log-odds of about 17 on, the log-odds go on growing.
+
+    Parameters
+    ----------
+    logits, probabilities : array of shape (n, K)
+        One of the two.
+    temperature : float
+        Divides the logits.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        log p - log(1 - p) of the top class, at least -log(K - 1); higher is more confident.
+        `scipy.special.expit` turns it into the probability. 750 where all other classes have
+        probability exactly 0.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`.
+
+    Notes
+    -----
+    Computed as z_max - logsumexp(the others) in float64. Probabilities are divided by their
+    sum. Linear in the number of entries.
+
+    References
+    ----------
+    Hendrycks & Gimpel (2017), A Baseline for Detecting Misclassified and Out-of-Distribution
+    Examples in Neural Networks, https://arxiv.org/abs/1610.02136, section 2.
+
+    Examples
+    --------
+    >>> max_softmax_response([[40.0, 0.0], [39.0, 0.0]]).tolist()
+    [40.0, 39.0]
+    """
+    return _of_softmax(_kernels.log_odds, logits, probabilities, temperature)
+
+
+def negative_predictive_entropy(
+    logits: AnyArray | None = None,
+    *,
+    probabilities: AnyArray | None = None,
+    temperature: float = 1.0,
+) -> FloatArray:
+    """Negative entropy of the class probabilities.
+
+    How concentrated is the whole softmax?
+
+    Parameters
+    ----------
+    logits, probabilities : array of shape (n, K)
+        One of the two.
+    temperature : float
+        Divides the logits.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Sum of p log p in nats, from -log K to 0; higher is more confident.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`.
+
+    Notes
+    -----
+    The top class's term is taken by log1p, so entropies down to 1e-300 keep their order.
+
+    References
+    ----------
+    Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure Detection in
+    Image Classification, https://arxiv.org/abs/2211.15259 (PE).
+
+    Examples
+    --------
+    >>> negative_predictive_entropy(probabilities=[[0.5, 0.5], [1.0, 0.0]]).round(4).tolist()
+    [-0.6931, 0.0]
+    """
+    return _of_softmax(_kernels.negative_entropy, logits, probabilities, temperature)
+
+
+def probability_margin(
+    logits: AnyArray | None = None,
+    *,
+    probabilities: AnyArray | None = None,
+    temperature: float = 1.0,
+) -> FloatArray:
+    """Gap between the two largest probabilities, unsaturated.
+
+    How clear is the choice?
+
+    Parameters
+    ----------
+    logits, probabilities : array of shape (n, K)
+        One of the two.
+    temperature : float
+        Divides the logits.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        log((1 + M) / (1 - M)) with M = p1 - p2, at least 0; higher is more confident.
+        ``numpy.tanh(value / 2)`` is M. 750 where all other classes have probability 0.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`.
+
+    Notes
+    -----
+    Ranks as M does. With two classes it equals `max_softmax_response`.
+
+    References
+    ----------
+    Scheffer et al. (2001), Active Hidden Markov Models for Information Extraction,
+    https://doi.org/10.1007/3-540-44816-0_31.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.tanh(probability_margin(probabilities=[[0.7, 0.2, 0.1]]) / 2).round(6).tolist()
+    [0.5]
+    """
+    return _of_softmax(_kernels.margin, logits, probabilities, temperature)
+
+
+def negative_gini(
+    logits: AnyArray | None = None,
+    *,
+    probabilities: AnyArray | None = None,
+    temperature: float = 1.0,
+) -> FloatArray:
+    """Sum of squared probabilities as log-odds.
+
+    Would two draws from the softmax agree?
+
+    Parameters
+    ----------
+    logits, probabilities : array of shape (n, K)
+        One of the two.
+    temperature : float
+        Divides the logits.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        log(G / (1 - G)) with G the sum of squared probabilities (1 - Gini impurity), at least
+        -log(K - 1); higher is more confident. `scipy.special.expit` turns it into G. 750
+        where all other classes have probability 0.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`.
+
+    Notes
+    -----
+    Minus the logarithm of DOCTOR's D_alpha, (1 - G) / G; ranks as G does.
+
+    References
+    ----------
+    Granese et al. (2021), DOCTOR: A Simple Method for Detecting Misclassification Errors,
+    https://arxiv.org/abs/2106.02395 (D_alpha).
+
+    Examples
+    --------
+    >>> from scipy.special import expit
+    >>> expit(negative_gini(probabilities=[[0.5, 0.5], [0.8, 0.2]])).round(6).tolist()
+    [0.5, 0.68]
+    """
+    return _of_softmax(_kernels.gini, logits, probabilities, temperature)
+
+
+def _of_softmax(
+    kernel: _kernels.Kernel,
+    logits: AnyArray | None,
+    probabilities: AnyArray | None,
+    temperature: float,
+) -> FloatArray:
+    scores = class_scores(logits, probabilities)
+    return _kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))

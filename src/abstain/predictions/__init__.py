@@ -1,0 +1,12 @@
+"""What a model said: class scores or predictions, labels, samples, groups; per-sample losses.
+
+Knows nothing of confidence scores or metrics. Imports `_foundation` only.
+"""
+
+from abstain.predictions.costs import CostMatrix as CostMatrix
+from abstain.predictions.losses import LOSSES as LOSSES
+from abstain.predictions.losses import Loss as Loss
+from abstain.predictions.losses import per_sample_loss as per_sample_loss
+from abstain.predictions.record import Predictions as Predictions
+
+__all__ = ["LOSSES", "CostMatrix", "Loss", "Predictions", "per_sample_loss"]

@@ -1,0 +1,119 @@
+"""Class names to codes: the code of a class is its place in `classes`, -1 is no known class."""
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import DomainError, InputError, ShapeError, suggest
+from abstain.typing import AnyArray, Array, IntArray
+
+#: The code of a sample of no known class.
+UNKNOWN = -1
+
+
+def names(x: AnyArray, name: str) -> Array:
+    """Return class names as a one-dimensional array of any kind."""
+    out = to_numpy(x, name)
+    if out.ndim == 2 and out.shape[1] == 1:
+        hint = f" Pass `{name}[:, 0]`."
+    elif out.ndim == 2:
+        hint = " One-hot rows become classes with `.argmax(axis=1)`."
+    else:
+        hint = ""
+    if out.ndim != 1:
+        msg = f"`{name}` must have one axis (n,); got shape {out.shape}.{hint}"
+        raise ShapeError(msg)
+    if out.size == 0:
+        msg = f"`{name}` is empty; at least one sample is needed"
+        raise ShapeError(msg)
+    return out
+
+
+def distinct(values: Array, name: str) -> list[Hashable]:
+    """Return the distinct names as Python objects, sorted where they can be."""
+    if values.dtype.kind != "O":
+        found: list[Hashable] = np.unique(values).tolist()
+        return found
+    try:
+        return in_order(set(values.tolist()))
+    except TypeError:
+        msg = f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
+        raise InputError(msg) from None
+
+
+def in_order(found: Iterable[Hashable]) -> list[Hashable]:
+    """Sort names; those of types that do not compare are sorted by type, then by text."""
+    found = list(found)
+    try:
+        return sorted(found)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(found, key=lambda value: (type(value).__name__, str(value)))
+
+
+def class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """Validate the user's class names: distinct and hashable, as Python objects."""
+    out = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    try:
+        count = len(set(out))
+    except TypeError:
+        msg = f"`classes` must hold hashable names; got {out!r}"
+        raise InputError(msg) from None
+    if count < len(out):
+        twice = next(c for i, c in enumerate(out) if c in out[:i])
+        msg = f"`classes` must be distinct; got {twice!r} twice"
+        raise InputError(msg)
+    return out
+
+
+def encode(
+    values: Array, classes: Sequence[Hashable], name: str, *, unknown: Hashable = None
+) -> IntArray:
+    """Return the code of each name, shape (n,); refuse a name that is no class."""
+    if values.dtype.kind in "iu" and unknown is None and _is_range(classes):
+        outside = (values < 0) | (values >= len(classes))
+        if not outside.any():
+            return values.astype(np.int64)
+    table: dict[Hashable, int] = {c: code for code, c in enumerate(classes)}
+    if unknown is not None:
+        table[unknown] = UNKNOWN
+    if values.dtype.kind == "O":
+        distinct(values, name)  # refuses what cannot be looked up
+        codes = np.array([table.get(v, -2) for v in values.tolist()], dtype=np.int64)
+    else:
+        found, inverse = np.unique(values, return_inverse=True)
+        codes = np.array([table.get(v, -2) for v in found.tolist()], dtype=np.int64)[inverse]
+    if codes.min() == -2:
+        _refuse_outside(values, codes == -2, classes, name)
+    return codes
+
+
+def _is_range(classes: Sequence[Hashable]) -> bool:
+    return all(type(c) is int and c == i for i, c in enumerate(classes))
+
+
+def _refuse_outside(values: Array, outside: Array, classes: Sequence[Hashable], name: str) -> None:
+    where = int(np.flatnonzero(outside)[0])
+    value = values[where]
+    value = value.item() if isinstance(value, np.generic) else value
+    count = int(outside.sum())
+    more = f" ({count} such entries)" if count > 1 else ""
+    known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+    msg = (
+        f"`{name}` must be one of the {len(classes)} classes ({known}); "
+        f"got {value!r} at index {where}{more}.{_advice(value, classes, name)}"
+    )
+    raise DomainError(msg)
+
+
+def _advice(value: object, classes: Sequence[Hashable], name: str) -> str:
+    kin = [c for c in classes if type(c) is not type(value) and str(c) == str(value)]
+    if kin:
+        return f" The class {kin[0]!r} is a {type(kin[0]).__name__}; give both the same type."
+    near = suggest(value, [c for c in classes if isinstance(c, str)]) if type(value) is str else ""
+    if name == "labels":
+        return (
+            f"{near} If it marks samples of no known class, pass `unknown_label={value!r}`; "
+            "if the classes have names, give them in column order as `classes=`."
+        )
+    return f"{near} Give the names of all classes in column order as `classes=`."

@@ -1,0 +1,142 @@
+"""From the arguments of `Predictions` to its validated fields."""
+
+from collections.abc import Hashable
+from typing import Any
+
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import InputError, MissingInputError, ShapeError
+from abstain.predictions import _columns
+from abstain.predictions._classes import class_names, distinct, in_order, names
+from abstain.predictions.outputs import class_scores
+from abstain.typing import AnyArray, Array
+
+#: Fields that hold one array with n rows, in the order in which they set n.
+ARRAYS = (
+    "logits",
+    "probabilities",
+    "logit_samples",
+    "probability_samples",
+    "prediction",
+    "labels",
+    "loss",
+    "features",
+    "group",
+    "weight",
+    "ids",
+)
+
+_SCORES = ARRAYS[:4]
+_COLUMNS = {
+    "labels": lambda x, n, like: _columns.labels_of_any_kind(x, "labels", n, like),
+    "prediction": lambda x, n, like: _columns.labels_of_any_kind(x, "prediction", n, like),
+    "group": lambda x, n, like: _columns.labels_of_any_kind(x, "group", n, like),
+    "ids": lambda x, n, like: _columns.labels_of_any_kind(x, "ids", n, like),
+    "loss": _columns.losses,
+    "features": _columns.features,
+    "weight": _columns.weights,
+    "confidence": _columns.confidence_columns,
+}
+
+
+def complete(given: dict[str, Any]) -> dict[str, Any]:
+    """Return all fields validated, arrays read-only, classes filled in."""
+    _refuse_incomplete(given)
+    out = dict(given)
+    for name, values in _model_output(given).items():
+        out[name] = _columns.sealed(values)
+    n, like = _samples(out)
+    for name, check in _COLUMNS.items():
+        if given[name] is not None:
+            out[name] = check(given[name], n, like)
+    for name in ARRAYS:
+        if out[name] is not None:
+            out[name] = _columns.sealed(out[name])
+    if out["confidence"] is not None:
+        out["confidence"] = {k: _columns.sealed(v) for k, v in out["confidence"].items()}
+    out["classes"] = _classes(out)
+    return out
+
+
+def _refuse_incomplete(given: dict[str, Any]) -> None:
+    if given["labels"] is None and given["loss"] is None:
+        msg = "`labels` are needed to know what is right; give them, or your own `loss`"
+        raise MissingInputError(msg)
+    output = any(given[name] is not None for name in (*_SCORES, "prediction"))
+    own = given["loss"] is not None and given["confidence"] is not None
+    if not output and not own:
+        msg = (
+            "the model's output is needed: give `logits`, `probabilities` or `prediction` "
+            "(or Monte-Carlo samples), or your own `confidence` and `loss`"
+        )
+        raise MissingInputError(msg)
+
+
+def _model_output(given: dict[str, Any]) -> dict[str, Array]:
+    out: dict[str, Array] = {}
+    for pair, samples in ((_SCORES[:2], False), (_SCORES[2:], True)):
+        logits, probabilities = (given[name] for name in pair)
+        if logits is None and probabilities is None:
+            continue
+        scores = class_scores(logits, probabilities, samples=samples)
+        out[pair[0 if scores.are_logits else 1]] = scores.values
+    _refuse_unequal(out)
+    return out
+
+
+def _refuse_unequal(outputs: dict[str, Array]) -> None:
+    """Refuse class scores and samples that differ in rows or classes."""
+    if len(outputs) < 2:
+        return
+    (first, a), (second, b) = outputs.items()
+    if (a.shape[0], a.shape[-1]) == (b.shape[0], b.shape[-1]):
+        return
+    swapped = b.shape[1] == a.shape[1] and b.shape[2] != a.shape[1]
+    hint = f" Move the sample axis with `np.moveaxis({second}, -1, 1)`." if swapped else ""
+    msg = (
+        f"`{second}` must have shape ({a.shape[0]}, S, {a.shape[1]}) to match `{first}`; "
+        f"got {b.shape}.{hint}"
+    )
+    raise ShapeError(msg)
+
+
+def _samples(fields: dict[str, Any]) -> tuple[int, str]:
+    """Return the number of samples and the argument that sets it."""
+    name = next(name for name in ARRAYS if fields[name] is not None)
+    values = to_numpy(fields[name], name)
+    if values.ndim == 0:
+        msg = f"`{name}` must have one axis (n,); got a single value"
+        raise ShapeError(msg)
+    return int(values.shape[0]), name
+
+
+def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
+    unknown = fields["unknown_label"]
+    width = next((fields[name].shape[-1] for name in _SCORES if fields[name] is not None), None)
+    if fields["classes"] is not None:
+        out = class_names(fields["classes"])
+        if width is not None and len(out) != width:
+            msg = f"`classes` must name the {width} columns of class scores; got {len(out)} names"
+            raise ShapeError(msg)
+    elif width is not None:
+        out = tuple(range(width))
+    else:
+        out = _union(fields["labels"], fields["prediction"], unknown)
+    if unknown is not None and unknown in out:
+        msg = (
+            f"`unknown_label` must not be one of the classes; got {unknown!r}. "
+            "It marks labels of no known class, and cannot be predicted."
+        )
+        raise InputError(msg)
+    return out
+
+
+def _union(
+    labels: AnyArray | None, prediction: AnyArray | None, unknown: Hashable
+) -> tuple[Hashable, ...]:
+    found: set[Hashable] = set()
+    if labels is not None:
+        found.update(distinct(names(labels, "labels"), "labels"))
+        found.discard(unknown)
+    if prediction is not None:
+        found.update(distinct(names(prediction, "prediction"), "prediction"))
+    return tuple(in_order(found))

@@ -1,0 +1,26 @@
+"""Type names used across the package."""
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+#: Anything the public functions take: NumPy, PyTorch, CuPy or JAX arrays, lists, series.
+AnyArray: TypeAlias = Any
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+Array: TypeAlias = NDArray[Any]
+
+AurcEstimator: TypeAlias = Literal["trapezoid", "plugin", "log", "sele"]
+
+__all__ = [
+    "AnyArray",
+    "Array",
+    "ArrayLike",
+    "AurcEstimator",
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+]
