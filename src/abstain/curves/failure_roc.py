@@ -1,0 +1,133 @@
+"""The ROC curve of failure detection: successes kept against failures let through."""
+
+import warnings
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like
+from abstain._foundation.scored import scored
+from abstain.errors import UndefinedMetricWarning
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class FailureRocCurve:
+    """Share of the successes accepted against share of the failures accepted.
+
+    Vertex 0 is the origin, where nothing is accepted; vertex i > 0 is the working point "accept
+    when confidence >= thresholds[i]", one for each distinct confidence.
+
+    Attributes
+    ----------
+    thresholds : array of shape (g + 1,)
+        Infinity, then the distinct confidences, decreasing.
+    true_positive_rate : array of shape (g + 1,)
+        Weighted share of the successes that is accepted.
+    false_positive_rate : array of shape (g + 1,)
+        Weighted share of the failures that is accepted: the silent failures.
+    accepted : array of shape (g + 1,)
+        Number of samples accepted.
+    successes : array of shape (g + 1,)
+        Weight of the successes accepted, their number when there are no weights.
+    failures : array of shape (g + 1,)
+        Weight of the failures accepted.
+    """
+
+    thresholds: Array
+    true_positive_rate: FloatArray
+    false_positive_rate: FloatArray
+    accepted: IntArray
+    successes: FloatArray
+    failures: FloatArray
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the vertices as a polars table, one row each."""
+        import polars as pl
+
+        return pl.DataFrame({f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+
+    def __len__(self) -> int:
+        """Count the vertices, the origin included."""
+        return len(self.thresholds)
+
+
+def failure_roc_curve(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> FailureRocCurve:
+    """Compute the ROC curve of the confidence as a detector of failures.
+
+    Answers: when I keep this share of the successes, what share of the failures slips through?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        1 for a failure, 0 for a success.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    FailureRocCurve
+        Arrays of the caller's kind, from the origin to (1, 1). Positives are the successes; the
+        area under the curve is the failure AUROC, and **higher is better**.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a loss is not 0 or 1, or a weight is negative.
+
+    Notes
+    -----
+    Samples of equal confidence share a vertex, so the result does not depend on row order. A
+    rate is NaN, with an `UndefinedMetricWarning`, when there is no success (or no failure) to
+    take a share of. No vertex is dropped, not even on a straight stretch. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
+       in image classification, https://arxiv.org/abs/2211.15259
+
+    Examples
+    --------
+    >>> from abstain.curves import failure_roc_curve
+    >>> curve = failure_roc_curve([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> curve.true_positive_rate.tolist(), curve.false_positive_rate.tolist()
+    ([0.0, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 1.0])
+    """
+    s = scored(confidence, loss, weight)
+    checks.binary_loss(s.loss, needed_by="failure_roc_curve")
+    groups = s.groups
+    origin = np.full(1, np.inf, dtype=groups.confidence.dtype)
+    successes = _from_origin(np.cumsum(groups.weight - groups.loss))
+    failures = _from_origin(groups.loss_through)
+    arrays = {
+        "thresholds": np.concatenate((origin, groups.confidence)),
+        "true_positive_rate": _share(successes, "true positive rate", "successes"),
+        "false_positive_rate": _share(failures, "false positive rate", "failures"),
+        "accepted": np.concatenate(([0], groups.count_through)),
+        "successes": successes,
+        "failures": failures,
+    }
+    return FailureRocCurve(**{name: like(value, confidence) for name, value in arrays.items()})
+
+
+def _from_origin(through: FloatArray) -> FloatArray:
+    return np.concatenate(([0.0], through))
+
+
+def _share(through: FloatArray, rate: str, members: str) -> FloatArray:
+    if through[-1] > 0:
+        return np.asarray(through / through[-1])
+    msg = f"the {rate} of failure_roc_curve is undefined here: there are no {members}"
+    warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
+    return np.full(through.shape, np.nan)

@@ -1,0 +1,90 @@
+"""The achievable risk-coverage curve: the vertices that no mixture of others beats."""
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from abstain._foundation.arrays import like
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import scored
+from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
+from abstain.typing import AnyArray, IntArray
+
+
+def hull_vertices(groups: TieGroups) -> IntArray:
+    """Return the indices of the lower convex hull of (coverage, generalized risk).
+
+    The map from the ROC of failures to (coverage, generalized risk) is linear, so this is the
+    ROC convex hull too; it is defined for every loss, not only 0/1. Pooling the mean losses of
+    the groups until they rise with falling confidence gives the slopes of that hull.
+    """
+    slopes = isotonic_regression(groups.loss / groups.weight, weights=groups.weight).x
+    return np.flatnonzero(np.append(slopes[1:] > slopes[:-1], True))
+
+
+def take(groups: TieGroups, vertices: IntArray) -> TieGroups:
+    """Merge groups so that only the given vertices remain as thresholds."""
+    return TieGroups(
+        groups.confidence[vertices],
+        np.diff(groups.through[vertices], prepend=0.0),
+        np.diff(groups.loss_through[vertices], prepend=0.0),
+        np.diff(groups.count_through[vertices], prepend=0),
+    )
+
+
+def achievable_curve(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    weight: AnyArray | None = None,
+    kind: Kind = "selective",
+) -> RiskCoverageCurve:
+    """Compute the curve of the thresholds that no mixture of two others beats.
+
+    Answers: which working points are worth using, if one may also toss a coin between two of
+    them?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale.
+    loss : array of shape (n,)
+        Finite and non-negative.
+    weight : array of shape (n,), optional
+        Frequency weights.
+    kind : {"selective", "generalized"}, default="selective"
+        Which risk the curve holds.
+
+    Returns
+    -------
+    RiskCoverageCurve
+        The vertices of the convex hull only. Between them the generalized risk is linear and
+        the selective risk hyperbolic.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+
+    Notes
+    -----
+    Ties share a vertex. Cost: one sort and one pass over the vertices.
+
+    References
+    ----------
+    .. [1] Provost and Fawcett (2001), Robust classification for imprecise environments,
+       https://doi.org/10.1023/A:1007601015854
+
+    Examples
+    --------
+    >>> from abstain.curves import achievable_curve
+    >>> achievable_curve([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]).coverage.tolist()
+    [0.75, 1.0]
+    """
+    groups = scored(confidence, loss, weight).groups
+    curve = curve_of(take(groups, hull_vertices(groups)), kind)
+    arrays = {k: getattr(curve, k) for k in curve.__dataclass_fields__}
+    return RiskCoverageCurve(
+        **{k: like(v, confidence) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    )

@@ -1,0 +1,173 @@
+"""Any threshold metric against coverage: what a stricter threshold buys and costs."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Scored, scored
+from abstain.errors import InputError, UndefinedMetricWarning
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Called as ``metric(confidence, loss, threshold=t, weight=weight)``.
+ThresholdMetric: TypeAlias = Callable[..., float]
+
+#: How many thresholds are swept when none are given.
+DEFAULT_THRESHOLDS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class MetricCoverageCurve:
+    """A threshold metric against coverage, most selective threshold first.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the metric.
+    thresholds : array of shape (t,)
+        Decreasing; accept when confidence >= threshold.
+    coverage : array of shape (t,)
+        Weighted share accepted, in [0, 1], increasing.
+    value : array of shape (t,)
+        The metric at that threshold; NaN where it is undefined, as where nothing is accepted.
+    accepted : array of shape (t,)
+        Number of samples accepted.
+    """
+
+    metric: str
+    thresholds: Array
+    coverage: FloatArray
+    value: FloatArray
+    accepted: IntArray
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the curve as a polars table, one row a threshold; undefined values are null."""
+        import polars as pl
+
+        names = ("thresholds", "coverage", "value", "accepted")
+        columns = {name: np.asarray(getattr(self, name)) for name in names}
+        return pl.DataFrame(columns, nan_to_null=True)
+
+    def __len__(self) -> int:
+        """Count the thresholds."""
+        return len(self.thresholds)
+
+
+def metric_coverage_curve(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    metric: str | ThresholdMetric = "selective_accuracy",
+    thresholds: AnyArray | None = None,
+    weight: AnyArray | None = None,
+) -> MetricCoverageCurve:
+    """Sweep a threshold metric and set it against coverage.
+
+    Answers: how does this metric change as I accept fewer samples?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; the scale that the metric asks for.
+    loss : array of shape (n,)
+        Finite and non-negative; in [0, 1] for the selective accuracy.
+    metric : "selective_accuracy" or callable, default="selective_accuracy"
+        One minus the mean loss of the accepted, or a function called as ``metric(confidence,
+        loss, threshold=t, weight=weight)``, such as `cwsa` or `cwsa_plus`.
+    thresholds : array of shape (t,), optional
+        Any finite thresholds. By default the distinct confidences or, when there are more than
+        200, about that many of them, evenly spaced in coverage.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    MetricCoverageCurve
+        Arrays of the caller's kind, sorted by decreasing threshold. Range and direction are the
+        metric's; the selective accuracy is in [0, 1] and **higher is better**.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative; what the metric raises.
+    InputError
+        If `metric` is neither the name nor a callable.
+
+    Notes
+    -----
+    Samples of equal confidence are accepted together. NaN, with an `UndefinedMetricWarning`,
+    where the metric is undefined. On a
+    confidence in [0, 1] a default threshold of 1 becomes the number just below 1: it accepts
+    the same samples, and metrics that divide by 1 - threshold (CWSA) keep their limit. Cost: one
+    sort, and one call of the metric for each threshold.
+
+    References
+    ----------
+    .. [1] Geifman and El-Yaniv (2017), Selective classification for deep neural networks,
+       eq. 1-2, https://arxiv.org/abs/1705.08500
+
+    Examples
+    --------
+    >>> from abstain.curves import metric_coverage_curve
+    >>> curve = metric_coverage_curve([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> curve.coverage.tolist(), curve.value.round(3).tolist()
+    ([0.25, 0.75, 1.0], [1.0, 0.667, 0.5])
+    """
+    s = scored(confidence, loss, weight)
+    swept = _default_thresholds(s.groups) if thresholds is None else _given(thresholds)
+    place = np.searchsorted(-s.groups.confidence.astype(np.float64), -swept, side="right")
+    if metric == "selective_accuracy":
+        value = _selective_accuracy(s, place)
+    elif callable(metric):
+        at = [metric(s.confidence, s.loss, threshold=float(t), weight=s.weight) for t in swept]
+        value = np.array(at, dtype=np.float64)
+    else:
+        msg = f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}"
+        raise InputError(msg)
+    return MetricCoverageCurve(
+        metric=metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)),
+        thresholds=like(swept, confidence),
+        coverage=like(_at(s.groups.through / s.groups.total, place), confidence),
+        value=like(value, confidence),
+        accepted=like(_at(s.groups.count_through, place), confidence),
+    )
+
+
+def _given(thresholds: AnyArray) -> FloatArray:
+    swept = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds")
+    return np.unique(swept.astype(np.float64))[::-1]
+
+
+def _default_thresholds(groups: TieGroups) -> FloatArray:
+    distinct = groups.confidence.astype(np.float64)
+    if distinct.size > DEFAULT_THRESHOLDS:
+        steps = np.linspace(0.0, groups.total, DEFAULT_THRESHOLDS + 1)[1:]
+        place = np.searchsorted(groups.through, steps).clip(max=distinct.size - 1)
+        distinct = distinct[np.unique(np.append(place, 0))]
+    if distinct[0] == 1.0 and distinct[-1] >= 0.0:
+        distinct = np.unique(np.minimum(distinct, np.nextafter(1.0, 0.0)))[::-1]
+    return distinct
+
+
+def _at(through: Array, place: IntArray) -> Array:
+    """Value accepted by the first `place` groups; nothing is accepted by none."""
+    return np.concatenate((np.zeros(1, dtype=through.dtype), through))[place]
+
+
+def _selective_accuracy(s: Scored, place: IntArray) -> FloatArray:
+    checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
+    if not place.all():
+        msg = "the selective accuracy is undefined where a threshold accepts no sample"
+        warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
+    risk = s.groups.loss_through / s.groups.through
+    return np.concatenate(([np.nan], 1.0 - risk))[place]

@@ -1,0 +1,211 @@
+"""Reliability: accuracy against mean confidence, by bins of confidence."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like
+from abstain._foundation.ranks import group_index, group_ties
+from abstain._foundation.scored import scored
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Binning = Literal["equal_width", "equal_mass"]
+BINNINGS = ("equal_width", "equal_mass")
+
+CONFIDENCE_HINT = (
+    "Calibration reads the confidence as a probability of being right; calibrate it first, or "
+    "use a rank metric."
+)
+LOSS_HINT = "A correctness is one minus a loss in [0, 1]."
+
+# Two ways to the same share of the weight may round to either side of a bin's end.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Accuracy and mean confidence in each bin of confidence.
+
+    Bin j holds the confidences in (edges[j], edges[j + 1]], and the first one also those at its
+    left edge, so every confidence in [0, 1] is in exactly one bin; 1.0 is in the last one.
+
+    Attributes
+    ----------
+    binning : {"equal_width", "equal_mass"}
+        How the edges were chosen.
+    edges : array of shape (b + 1,)
+        From 0 to 1, increasing.
+    count : array of shape (b,)
+        Number of samples.
+    weight : array of shape (b,)
+        Weight of the samples, their number when there are no weights.
+    confidence : array of shape (b,)
+        Weighted mean confidence; NaN in an empty bin.
+    accuracy : array of shape (b,)
+        One minus the weighted mean loss; NaN in an empty bin.
+    total : float
+        Weight of all samples.
+    """
+
+    binning: Binning
+    edges: FloatArray
+    count: IntArray
+    weight: FloatArray
+    confidence: FloatArray
+    accuracy: FloatArray
+    total: float
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the bins as a polars table, one row each; an empty bin has nulls."""
+        import polars as pl
+
+        edges = np.asarray(self.edges)
+        columns = {"low": edges[:-1], "high": edges[1:]}
+        for name in ("count", "weight", "confidence", "accuracy"):
+            columns[name] = np.asarray(getattr(self, name))
+        return pl.DataFrame(columns, nan_to_null=True)
+
+    def __len__(self) -> int:
+        """Count the bins."""
+        return len(self.count)
+
+
+def reliability_curve(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    bins: int = 15,
+    binning: Binning = "equal_width",
+    weight: AnyArray | None = None,
+) -> ReliabilityCurve:
+    """Compute the reliability curve: accuracy against mean confidence, by bins.
+
+    Answers: among samples of confidence p, is a share p right?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        In [0, 1], read as the probability of being right.
+    loss : array of shape (n,)
+        In [0, 1]; 1 for an error under 0/1 loss.
+    bins : int, default=15
+        Number of bins.
+    binning : {"equal_width", "equal_mass"}, default="equal_width"
+        Bins of equal width in confidence, or of about equal weight.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    ReliabilityCurve
+        Arrays of the caller's kind, one entry for each bin. Of equal-mass bins only those that
+        hold a sample are returned.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a confidence or loss is outside [0, 1], or a weight is
+        negative.
+    InputError
+        If `bins` is not a positive integer or `binning` is unknown.
+
+    Notes
+    -----
+    Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the
+    last bin, not dropped and not in a bin of its own. Equal-mass bins never split tied
+    confidences: a tie group goes as a whole to the bin that holds the middle of its weight, so
+    the result does not depend on row order. Cost: one pass, or one sort for equal mass.
+
+    References
+    ----------
+    .. [1] Guo et al. (2017), On calibration of modern neural networks, eq. 2-3,
+       https://arxiv.org/abs/1706.04599
+    .. [2] Nguyen and O'Connor (2015), Posterior calibration and exploratory analysis for natural
+       language processing models (equal mass), https://arxiv.org/abs/1508.05154
+
+    Examples
+    --------
+    >>> from abstain.curves import reliability_curve
+    >>> curve = reliability_curve([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0], bins=2)
+    >>> curve.confidence.tolist(), curve.accuracy.tolist()
+    ([0.35, 0.95], [0.5, 1.0])
+    """
+    s = scored(confidence, loss, weight)
+    checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
+    checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
+    bins = checks.positive_int(bins, "bins")
+    checks.one_of(binning, "binning", BINNINGS)
+    curve = reliability_of(s.confidence, s.loss, s.weight, bins=bins, binning=binning)
+    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
+    for name, value in arrays.items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = like(value, confidence)
+    return ReliabilityCurve(**arrays)
+
+
+def reliability_of(
+    confidence: Array, loss: Array, weight: FloatArray | None, *, bins: int, binning: Binning
+) -> ReliabilityCurve:
+    """Build the curve from validated arrays; samples of weight 0 are left out."""
+    if weight is not None and not weight.all():
+        kept = weight > 0
+        confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
+    p = confidence.astype(np.float64)
+    if binning == "equal_width":
+        index, edges = equal_width_bins(p, bins)
+    else:
+        index, edges = equal_mass_bins(p, weight, bins)
+    mass, mean_p, mean_loss = bin_means(index, edges.size - 1, p, loss, weight)
+    return ReliabilityCurve(
+        binning=binning,
+        edges=edges,
+        count=np.bincount(index, minlength=edges.size - 1),
+        weight=mass,
+        confidence=mean_p,
+        accuracy=1.0 - mean_loss,
+        total=float(mass.sum()),
+    )
+
+
+def equal_width_bins(p: FloatArray, bins: int) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each confidence and the edges; bins are (a, b], 0 in the first."""
+    # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
+    edges = np.arange(bins + 1) / bins
+    return np.searchsorted(edges[1:-1], p, side="left"), edges
+
+
+def equal_mass_bins(
+    p: FloatArray, weight: FloatArray | None, bins: int
+) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each confidence and the edges; empty bins are closed up."""
+    groups = group_ties(p, np.zeros(p.size), weight)
+    middle = (groups.total - groups.through) + groups.weight / 2
+    place = np.floor(bins * middle / groups.total + _ROUNDING).astype(np.int64)
+    # Groups come most confident first, so the first of each bin is its largest confidence.
+    used, first, place = np.unique(place, return_index=True, return_inverse=True)
+    edges = np.concatenate(([0.0], groups.confidence[first]))
+    edges[-1] = 1.0
+    return place[group_index(groups, p)], edges if used.size > 1 else np.array([0.0, 1.0])
+
+
+def bin_means(
+    index: IntArray, bins: int, p: FloatArray, loss: Array, weight: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return weight, mean confidence and mean loss of each bin; NaN means in an empty one."""
+    w = np.ones(p.size) if weight is None else weight
+    mass: FloatArray = np.bincount(index, weights=w, minlength=bins).astype(np.float64)
+
+    def mean(x: Array) -> FloatArray:
+        out = np.full(bins, np.nan)
+        sums = np.bincount(index, weights=w * x, minlength=bins)
+        np.divide(sums, mass, out=out, where=mass > 0)
+        return out
+
+    return mass, mean(p), mean(loss)

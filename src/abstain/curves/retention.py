@@ -1,0 +1,198 @@
+"""Rejection and retention curves: what a share of rejected samples buys."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like
+from abstain._foundation.scored import scored
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class AccuracyRejectionCurve:
+    """Accuracy of the accepted against the share rejected, most confident first.
+
+    Attributes
+    ----------
+    thresholds : array of shape (g,)
+        Distinct confidences, decreasing; accept when confidence >= threshold.
+    rejection : array of shape (g,)
+        Weighted share rejected, in [0, 1), decreasing to 0.
+    accuracy : array of shape (g,)
+        One minus the mean loss of the accepted.
+    accepted : array of shape (g,)
+        Number of samples accepted.
+    """
+
+    thresholds: Array
+    rejection: FloatArray
+    accuracy: FloatArray
+    accepted: IntArray
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the vertices as a polars table, one row each."""
+        import polars as pl
+
+        return pl.DataFrame({f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+
+    def __len__(self) -> int:
+        """Count the vertices."""
+        return len(self.thresholds)
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorRetentionCurve:
+    """Mean loss over all samples when the rejected ones are answered by an oracle.
+
+    Vertex 0 is the origin, where the oracle answers everything.
+
+    Attributes
+    ----------
+    thresholds : array of shape (g + 1,)
+        Infinity, then the distinct confidences, decreasing.
+    retention : array of shape (g + 1,)
+        Weighted share the model answers itself, from 0 to 1.
+    error : array of shape (g + 1,)
+        Mean loss over all samples, the oracle's answers counting 0: the generalized risk.
+    accepted : array of shape (g + 1,)
+        Number of samples the model answers itself.
+    """
+
+    thresholds: Array
+    retention: FloatArray
+    error: FloatArray
+    accepted: IntArray
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the vertices as a polars table, one row each."""
+        import polars as pl
+
+        return pl.DataFrame({f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+
+    def __len__(self) -> int:
+        """Count the vertices, the origin included."""
+        return len(self.thresholds)
+
+
+def accuracy_rejection_curve(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> AccuracyRejectionCurve:
+    """Compute the accuracy-rejection curve.
+
+    Answers: how accurate are the samples that remain after this share was rejected?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        In [0, 1]; 1 for an error under 0/1 loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    AccuracyRejectionCurve
+        Arrays of the caller's kind, one entry for each distinct confidence. Accuracies in
+        [0, 1], **higher is better**.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a loss is outside [0, 1], or a weight is negative.
+
+    Notes
+    -----
+    The selective risk-coverage curve upside down and from the other end. Samples of equal
+    confidence share a vertex. The curve has no value at rejection 1. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Nadeem, Zucker and Hanczar (2009), Accuracy-rejection curves (ARCs) for comparing
+       classification methods with a reject option, https://proceedings.mlr.press/v8/nadeem10a.html
+
+    Examples
+    --------
+    >>> from abstain.curves import accuracy_rejection_curve
+    >>> curve = accuracy_rejection_curve([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> curve.rejection.tolist(), curve.accuracy.round(3).tolist()
+    ([0.75, 0.25, 0.0], [1.0, 0.667, 0.5])
+    """
+    s = scored(confidence, loss, weight)
+    checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
+    groups = s.groups
+    arrays = {
+        "thresholds": groups.confidence,
+        # Rounding must not leave a share of -0 or 1e-17 where nothing is rejected.
+        "rejection": np.clip((groups.total - groups.through) / groups.total, 0.0, 1.0),
+        "accuracy": np.clip(1.0 - groups.loss_through / groups.through, 0.0, 1.0),
+        "accepted": groups.count_through,
+    }
+    return AccuracyRejectionCurve(**{k: like(v, confidence) for k, v in arrays.items()})
+
+
+def error_retention_curve(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> ErrorRetentionCurve:
+    """Compute the error-retention curve.
+
+    Answers: how wrong is the whole system when the model answers this share by itself and an
+    oracle answers the least confident rest?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        Finite and non-negative.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    ErrorRetentionCurve
+        Arrays of the caller's kind, from the origin to the mean loss at retention 1. **Lower is
+        better**.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+
+    Notes
+    -----
+    Equal to the generalized risk against coverage; the area under it by the trapezoid rule is
+    the AUGRC (called R-AUC in the Shifts benchmark). Samples of equal confidence share a vertex;
+    between two vertices the line is the expectation over a random part of them. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Malinin et al. (2021), Shifts: a dataset of real distributional shift across multiple
+       large-scale tasks, https://arxiv.org/abs/2107.07455
+
+    Examples
+    --------
+    >>> from abstain.curves import error_retention_curve
+    >>> curve = error_retention_curve([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> curve.retention.tolist(), curve.error.tolist()
+    ([0.0, 0.25, 0.75, 1.0], [0.0, 0.0, 0.25, 0.5])
+    """
+    groups = scored(confidence, loss, weight).groups
+    origin = np.full(1, np.inf, dtype=groups.confidence.dtype)
+    arrays = {
+        "thresholds": np.concatenate((origin, groups.confidence)),
+        "retention": np.concatenate(([0.0], groups.through / groups.total)),
+        "error": np.concatenate(([0.0], groups.loss_through / groups.total)),
+        "accepted": np.concatenate(([0], groups.count_through)),
+    }
+    return ErrorRetentionCurve(**{k: like(v, confidence) for k, v in arrays.items()})

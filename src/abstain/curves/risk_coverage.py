@@ -1,0 +1,239 @@
+"""Selective and generalized risk-coverage curves with their thresholds, counts and vertices."""
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from abstain._foundation.arrays import like
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import scored
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Kind = Literal["selective", "generalized"]
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCoverageCurve:
+    """Risk against coverage, one vertex for each distinct confidence, most confident first.
+
+    Vertex i is the working point "accept when confidence >= thresholds[i]". No threshold lies
+    between two vertices, so a curve with many ties has few of them.
+
+    Attributes
+    ----------
+    kind : {"selective", "generalized"}
+        Mean loss of the accepted, or coverage times that: the mean over all samples of the
+        loss that was accepted (for 0/1 loss the chance to be accepted and wrong).
+    thresholds : array of shape (g,)
+        Distinct confidences, decreasing.
+    coverage : array of shape (g,)
+        Weighted share accepted, in (0, 1], increasing.
+    risk : array of shape (g,)
+        The risk at that coverage.
+    accepted : array of shape (g,)
+        Number of samples accepted.
+    failures : array of shape (g,)
+        Loss mass accepted; the (weighted) number of silent failures for 0/1 loss.
+    usable : array of shape (g,)
+        Whether no vertex of larger coverage has as low a selective risk: the working points
+        worth choosing.
+    total : float
+        Weight of all samples, their number when there are no weights.
+    """
+
+    kind: Kind
+    thresholds: Array
+    coverage: FloatArray
+    risk: FloatArray
+    accepted: IntArray
+    failures: FloatArray
+    usable: BoolArray
+    total: float
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the vertices as a polars table, one row each."""
+        import polars as pl
+
+        names = [f.name for f in fields(self) if f.name not in {"kind", "total"}]
+        return pl.DataFrame({name: np.asarray(getattr(self, name)) for name in names})
+
+    def __len__(self) -> int:
+        """Count the vertices."""
+        return len(self.thresholds)
+
+
+def usable_vertices(groups: TieGroups) -> BoolArray:
+    """Mark vertices whose selective risk is below that of every vertex of larger coverage."""
+    risk = groups.loss_through / groups.through
+    later = np.minimum.accumulate(risk[::-1])[::-1]
+    usable = np.ones(risk.size, dtype=np.bool_)
+    usable[:-1] = risk[:-1] < later[1:]
+    return usable
+
+
+def curve_of(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
+    """Build a curve from tie groups."""
+    per = groups.through if kind == "selective" else groups.total
+    return RiskCoverageCurve(
+        kind=kind,
+        thresholds=groups.confidence,
+        coverage=groups.through / groups.total,
+        risk=groups.loss_through / per,
+        accepted=groups.count_through,
+        failures=groups.loss_through,
+        usable=usable_vertices(groups),
+        total=groups.total,
+    )
+
+
+def _public_curve(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, kind: Kind
+) -> RiskCoverageCurve:
+    curve = curve_of(scored(confidence, loss, weight).groups, kind)
+    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
+    for name, value in arrays.items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = like(value, confidence)
+    return RiskCoverageCurve(**arrays)
+
+
+def risk_coverage_curve(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> RiskCoverageCurve:
+    """Compute the selective risk-coverage curve.
+
+    Answers: if I accept only samples at least this confident, how large a share do I keep and
+    how often is it wrong?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    RiskCoverageCurve
+        Arrays of the caller's kind, one entry for each distinct confidence. Lower is better.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+
+    Notes
+    -----
+    Samples of equal confidence share a vertex, so the result does not depend on row order.
+    Cost: one sort.
+
+    References
+    ----------
+    .. [1] Geifman and El-Yaniv (2017), Selective classification for deep neural networks,
+       eq. 1-2, https://arxiv.org/abs/1705.08500
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> curve = ab.risk_coverage_curve([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 0])
+    >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
+    ([0.25, 0.75, 1.0], [0.0, 0.333, 0.25])
+    """
+    return _public_curve(confidence, loss, weight, "selective")
+
+
+def generalized_risk_coverage_curve(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> RiskCoverageCurve:
+    """Compute the generalized risk-coverage curve.
+
+    Answers: at this threshold, what share of *all* samples is accepted and wrong, that is, a
+    silent failure?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    RiskCoverageCurve
+        Arrays of the caller's kind, one entry for each distinct confidence. The curve starts
+        at the origin, which is not a vertex. Lower is better.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+
+    Notes
+    -----
+    Samples of equal confidence share a vertex, so the result does not depend on row order.
+    Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), Overcoming common flaws in the evaluation of selective
+       classification systems, eq. 5, https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> curve = ab.generalized_risk_coverage_curve([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 0])
+    >>> curve.risk.tolist(), curve.accepted.tolist()
+    ([0.0, 0.25, 0.25], [1, 3, 4])
+    """
+    return _public_curve(confidence, loss, weight, "generalized")
+
+
+def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
+    """Keep about `vertices` vertices for drawing: even in coverage, and all the extremes.
+
+    Within each of the even steps of coverage the vertices of lowest and highest risk stay, so
+    that no spike is lost. Numbers are never computed from a thinned curve.
+
+    Parameters
+    ----------
+    curve : RiskCoverageCurve
+        The complete curve.
+    vertices : int, default=400
+        About how many vertices to keep.
+
+    Returns
+    -------
+    RiskCoverageCurve
+        The same curve with fewer vertices; the first and the last always stay.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.curves import risk_coverage_curve, thin
+    >>> curve = risk_coverage_curve(np.arange(10_000.0), np.zeros(10_000))
+    >>> len(curve), len(thin(curve, vertices=100)) <= 102
+    (10000, True)
+    """
+    size = len(curve)
+    if size <= vertices:
+        return curve
+    step = np.minimum((curve.coverage * (vertices // 2)).astype(np.int64), vertices // 2 - 1)
+    starts = np.flatnonzero(np.diff(step, prepend=-1))
+    order = np.lexsort((curve.risk, step))
+    ends = np.append(starts[1:], size) - 1
+    keep = np.unique(np.concatenate(([0, size - 1], order[starts], order[ends])))
+    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
+    kept = {k: v[keep] if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    return RiskCoverageCurve(**kept)

@@ -1,0 +1,114 @@
+"""One number from (confidence, loss): the functions, and the catalogue `METRICS` of them all."""
+
+from abstain.metrics._entry import METRICS as METRICS
+from abstain.metrics._entry import Metric as Metric
+from abstain.metrics._entry import Need as Need
+from abstain.metrics._registry import metric_named as metric_named
+from abstain.metrics.areas import RiskCoverageAreas as RiskCoverageAreas
+from abstain.metrics.areas import risk_coverage_areas as risk_coverage_areas
+from abstain.metrics.augrc import augrc as augrc
+from abstain.metrics.augrc import augrc_terms as augrc_terms
+from abstain.metrics.augrc import excess_augrc as excess_augrc
+from abstain.metrics.augrc import prediction_rejection_ratio as prediction_rejection_ratio
+from abstain.metrics.aurc import achievable_aurc as achievable_aurc
+from abstain.metrics.aurc import area_under_accuracy_rejection as area_under_accuracy_rejection
+from abstain.metrics.aurc import aurc as aurc
+from abstain.metrics.balanced import balanced_augrc as balanced_augrc
+from abstain.metrics.balanced import balanced_aurc as balanced_aurc
+from abstain.metrics.calibration import classwise_ece as classwise_ece
+from abstain.metrics.calibration import ece as ece
+from abstain.metrics.calibration import mce as mce
+from abstain.metrics.classifier import accuracy as accuracy
+from abstain.metrics.classifier import balanced_accuracy as balanced_accuracy
+from abstain.metrics.classifier import brier as brier
+from abstain.metrics.classifier import nll as nll
+from abstain.metrics.contributions import GroupContributions as GroupContributions
+from abstain.metrics.contributions import group_contributions as group_contributions
+from abstain.metrics.contributions import sample_contributions as sample_contributions
+from abstain.metrics.conventions import published_achievable_aurc as published_achievable_aurc
+from abstain.metrics.conventions import published_augrc as published_augrc
+from abstain.metrics.conventions import published_aurc as published_aurc
+from abstain.metrics.conventions import published_e_aurc as published_e_aurc
+from abstain.metrics.cwsa import cwsa as cwsa
+from abstain.metrics.cwsa import cwsa_plus as cwsa_plus
+from abstain.metrics.cwsa_sweep import CwsaSweep as CwsaSweep
+from abstain.metrics.cwsa_sweep import cwsa_area as cwsa_area
+from abstain.metrics.cwsa_sweep import cwsa_plus_area as cwsa_plus_area
+from abstain.metrics.cwsa_sweep import cwsa_sweep as cwsa_sweep
+from abstain.metrics.excess_aurc import e_aurc as e_aurc
+from abstain.metrics.excess_aurc import normalized_aurc as normalized_aurc
+from abstain.metrics.failure_ranking import failure_ap_error as failure_ap_error
+from abstain.metrics.failure_ranking import failure_ap_success as failure_ap_success
+from abstain.metrics.failure_ranking import failure_auroc as failure_auroc
+from abstain.metrics.failure_ranking import fpr_at_tpr as fpr_at_tpr
+from abstain.metrics.partial import partial_augrc as partial_augrc
+from abstain.metrics.partial import partial_aurc as partial_aurc
+from abstain.metrics.retention import f1_auc as f1_auc
+from abstain.metrics.review import accepted_auroc as accepted_auroc
+from abstain.metrics.review import oc_ap as oc_ap
+from abstain.metrics.review import oc_auc as oc_auc
+from abstain.metrics.tie_bounds import TieBounds as TieBounds
+from abstain.metrics.tie_bounds import bounds_of as bounds_of
+from abstain.metrics.tie_bounds import tie_bounds as tie_bounds
+from abstain.metrics.working_point import WorkingPoint as WorkingPoint
+from abstain.metrics.working_point import working_point as working_point
+from abstain.metrics.working_points import coverage_at_risk as coverage_at_risk
+from abstain.metrics.working_points import generalized_risk as generalized_risk
+from abstain.metrics.working_points import selective_risk as selective_risk
+
+__all__ = [
+    "METRICS",
+    "CwsaSweep",
+    "GroupContributions",
+    "Metric",
+    "Need",
+    "RiskCoverageAreas",
+    "TieBounds",
+    "WorkingPoint",
+    "accepted_auroc",
+    "accuracy",
+    "achievable_aurc",
+    "area_under_accuracy_rejection",
+    "augrc",
+    "augrc_terms",
+    "aurc",
+    "balanced_accuracy",
+    "balanced_augrc",
+    "balanced_aurc",
+    "brier",
+    "classwise_ece",
+    "coverage_at_risk",
+    "cwsa",
+    "cwsa_area",
+    "cwsa_plus",
+    "cwsa_plus_area",
+    "cwsa_sweep",
+    "e_aurc",
+    "ece",
+    "excess_augrc",
+    "f1_auc",
+    "failure_ap_error",
+    "failure_ap_success",
+    "failure_auroc",
+    "fpr_at_tpr",
+    "generalized_risk",
+    "group_contributions",
+    "mce",
+    "metric_named",
+    "nll",
+    "normalized_aurc",
+    "oc_ap",
+    "oc_auc",
+    "partial_augrc",
+    "partial_aurc",
+    "prediction_rejection_ratio",
+    "published_achievable_aurc",
+    "published_augrc",
+    "published_aurc",
+    "published_e_aurc",
+    "risk_coverage_areas",
+    "sample_contributions",
+    "selective_risk",
+    "tie_bounds",
+    "working_point",
+]

@@ -1,0 +1,106 @@
+"""What the catalogue knows of a metric, declared once and read by CLI, docs, laws and reports."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.scored import Measured, Scored
+from abstain.errors import UndefinedMetricWarning
+
+
+class Need(StrEnum):
+    """What a metric needs beyond a confidence and a loss; the value is the reason shown."""
+
+    BINARY_LOSS = "needs a 0/1 loss"
+    UNIT_LOSS = "needs a loss in [0, 1]"
+    UNIT_CONFIDENCE = "needs a confidence in [0, 1]"
+    CLASSES = "needs labels and predictions"
+    PROBABILITIES = "needs class probabilities or logits"
+    TWO_CLASSES = "needs a task with two classes"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric.
+
+    Attributes
+    ----------
+    name : str
+        The name scripts use.
+    title : str
+        The name people read.
+    family : str
+        "area", "ranking", "working point", "calibration", "classifier" or "cwsa".
+    compute : callable
+        From a `Scored` that meets the needs to a `Measured`.
+    lower_is_better : bool
+        The direction.
+    low, high : float
+        The declared range, for losses in [0, 1].
+    meaning : str
+        One plain sentence, with ``{value}`` where the number goes.
+    source : str
+        Where it is defined, with the equation.
+    needs : frozenset of Need
+        What must be there besides confidence and loss.
+    convention : str
+        The named convention among several in use, or empty.
+    rank_based : bool
+        Whether only the order of the confidences matters.
+    ordered : bool
+        Whether, without ties, moving a failure below a success never makes it worse. Then the
+        losses sorted are its extremes.
+    duplication : str
+        "exact" when repeating all samples leaves the value, else "limit".
+    """
+
+    name: str
+    title: str
+    family: str
+    compute: Callable[[Scored], Measured]
+    lower_is_better: bool
+    low: float
+    high: float
+    meaning: str
+    source: str
+    needs: frozenset[Need] = frozenset()
+    convention: str = ""
+    rank_based: bool = True
+    ordered: bool = True
+    duplication: str = "exact"
+
+    def missing(self, scored: Scored) -> str:
+        """Return why the metric does not apply to these data, or an empty string."""
+        unmet = [need.value for need in Need if need in self.needs and not _CHECKS[need](scored)]
+        return "; ".join(unmet)
+
+
+def _unit_confidence(scored: Scored) -> bool:
+    p = scored.probability
+    return p is not None and bool(p.min() >= 0 and p.max() <= 1)
+
+
+_CHECKS: dict[Need, Callable[[Scored], bool]] = {
+    Need.BINARY_LOSS: lambda s: s.binary,
+    Need.UNIT_LOSS: lambda s: s.bounded,
+    Need.UNIT_CONFIDENCE: _unit_confidence,
+    Need.CLASSES: lambda s: s.view is not None,
+    Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
+    Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
+}
+
+#: Every metric, in the order reports show them.
+METRICS: Catalogue[Metric] = Catalogue("metric")
+
+
+def value_of(measured: Measured, name: str) -> float:
+    """Return the number for a caller of a plain function, warning when it is undefined."""
+    if measured.reason:
+        warnings.warn(
+            f"{name} is undefined here: {measured.reason}", UndefinedMetricWarning, stacklevel=3
+        )
+    return float(np.float64(measured.value))

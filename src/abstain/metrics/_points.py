@@ -1,0 +1,90 @@
+"""Kernels of the working points: which vertex, and what holds there.
+
+A vertex is the index of a tie group; -1 means that nothing is accepted.
+"""
+
+import numpy as np
+
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Measured, undefined
+
+
+def at_threshold(groups: TieGroups, threshold: float) -> int:
+    """Return the last vertex with confidence >= threshold."""
+    return int(np.searchsorted(-groups.confidence.astype(np.float64), -threshold, "right")) - 1
+
+
+def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
+    """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
+    # Coverage is a ratio of counts; a hair of rounding must not cost a whole vertex.
+    needed = coverage * groups.total * (1 - 4 * np.finfo(np.float64).eps)
+    start = min(int(np.searchsorted(groups.through, needed)), groups.through.size - 1)
+    if first:
+        return start
+    risk = groups.loss_through[start:] / groups.through[start:]
+    # Of equal risks the largest coverage is the one worth using.
+    return start + risk.size - 1 - int(np.argmin(risk[::-1]))
+
+
+def at_risk(groups: TieGroups, max_risk: float) -> int:
+    """Return the vertex of largest coverage with selective risk <= max_risk."""
+    fine = np.flatnonzero(groups.loss_through <= max_risk * groups.through)
+    return int(fine[-1]) if fine.size else -1
+
+
+def selective_risk_of(groups: TieGroups, index: int) -> Measured:
+    """Mean loss of the accepted."""
+    if index < 0:
+        return undefined("nothing is accepted at this threshold")
+    risk = float(groups.loss_through[index] / groups.through[index])
+    return Measured(risk, int(groups.count_through[index]))
+
+
+def generalized_risk_of(groups: TieGroups, index: int) -> Measured:
+    """Loss mass accepted over the weight of all samples."""
+    if index < 0:
+        return Measured(0.0, 0)
+    risk = float(groups.loss_through[index]) / groups.total
+    return Measured(risk, int(groups.count_through[index]))
+
+
+def coverage_of(groups: TieGroups, index: int) -> Measured:
+    """Weighted share accepted."""
+    if index < 0:
+        return Measured(0.0, 0)
+    share = float(groups.through[index]) / groups.total
+    return Measured(share, int(groups.count_through[index]))
+
+
+def _accepted(groups: TieGroups, index: int) -> tuple[float, float, int]:
+    """Weight, loss mass and number of the accepted."""
+    if index < 0:
+        return 0.0, 0.0, 0
+    return (
+        float(groups.through[index]),
+        float(groups.loss_through[index]),
+        int(groups.count_through[index]),
+    )
+
+
+def classification_quality_at(groups: TieGroups, index: int) -> Measured:
+    """Share accepted and right or rejected and wrong (Condessa et al. 2017, eq. 7)."""
+    weight, wrong, count = _accepted(groups, index)
+    rejected_wrong = float(groups.loss_through[-1]) - wrong
+    return Measured((weight - wrong + rejected_wrong) / groups.total, count)
+
+
+def rejection_quality_at(groups: TieGroups, index: int) -> Measured:
+    """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
+    weight, wrong, count = _accepted(groups, index)
+    all_wrong = float(groups.loss_through[-1])
+    all_right = groups.total - all_wrong
+    rejected_wrong = all_wrong - wrong
+    rejected_right = groups.total - weight - rejected_wrong
+    if all_wrong <= 0:
+        return undefined("no sample is wrong")
+    if groups.n == count:
+        return undefined("nothing is rejected at this working point")
+    if rejected_right <= 0:
+        return Measured(float("inf"), count)
+    return Measured((rejected_wrong / rejected_right) * (all_right / all_wrong), count)

@@ -1,0 +1,268 @@
+"""AUGRC and what follows from it: its optimum, its two terms, the prediction rejection ratio."""
+
+import numpy as np
+
+from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain.metrics._entry import Metric, Need, value_of
+from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk
+from abstain.typing import AnyArray
+
+_SOURCE = "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032"
+
+
+def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    r"""Compute the area under the generalized risk-coverage curve (AUGRC).
+
+    Answers: averaged over all coverages, how likely is a sample to be accepted *and* wrong, a
+    silent failure?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 0.5] for losses in [0, 1]; **lower is better**; a fraction (the literature prints
+        it x1000). A random order gives R/2, the best order R^2/2 for 0/1 loss, R the error rate.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+
+    Notes
+    -----
+    A tie group is accepted in part along a straight line, which is the expectation over random
+    tie-breaking. For 0/1 loss ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2``
+    exactly. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), Overcoming common flaws in the evaluation of selective
+       classification systems, eq. 6, https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.1875
+    """
+    return value_of(_augrc(scored(confidence, loss, weight)), "augrc")
+
+
+def _augrc(s: Scored) -> Measured:
+    return Measured(rank_weighted_risk(s.groups, augrc_weight))
+
+
+def augrc_optimum(s: Scored) -> float:
+    """Return the AUGRC of the best order of the same losses: R^2/2 for 0/1 loss."""
+    return rank_weighted_risk(s.oracle, augrc_weight)
+
+
+def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the AUGRC minus that of the best order of the same losses.
+
+    Answers: how much of the AUGRC is the ranking's fault, not the classifier's?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `augrc`.
+
+    Returns
+    -------
+    float
+        In [0, 0.25] for losses in [0, 1]; **lower is better**; 0 when every failure is less
+        confident than every success.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+
+    Notes
+    -----
+    Never negative, ties included. Equal to the ranking term of `augrc_terms`. Two scores of the
+    same classifier differ in it exactly as they differ in AUGRC. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.0625
+    """
+    return value_of(_excess(scored(confidence, loss, weight)), "excess_augrc")
+
+
+def _excess(s: Scored) -> Measured:
+    # Rounding may leave the best order a hair below its own optimum.
+    return Measured(max(0.0, _augrc(s).value - augrc_optimum(s)))
+
+
+def augrc_terms(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> tuple[float, float]:
+    """Split the AUGRC into its ranking term and its classifier term.
+
+    Answers: would a better confidence score help, or only a better classifier?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `augrc`.
+
+    Returns
+    -------
+    ranking : float
+        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss: what a perfect score would remove.
+    classifier : float
+        ``(1 - acc)**2 / 2`` for 0/1 loss: what stays for these losses whatever the score. For
+        other losses, the AUGRC of the best order.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+
+    Notes
+    -----
+    The two add up to the AUGRC. Both in [0, 0.5]; lower is better. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), eq. 7, https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.augrc_terms([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    (0.0625, 0.125)
+    """
+    s = scored(confidence, loss, weight)
+    return _excess(s).value, augrc_optimum(s)
+
+
+def prediction_rejection_ratio(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> float:
+    """Compute the prediction rejection ratio (PRR).
+
+    Answers: which share of the way from random rejection to perfect rejection does this score
+    go, when the rejected samples are answered by an oracle?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `augrc`.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; **higher is better**; 0 for a random order, 1 for the best one. NaN, with an
+        `UndefinedMetricWarning`, when all losses are equal.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+
+    Notes
+    -----
+    The area under the error-retention curve is the AUGRC, so PRR = (R/2 - AUGRC) / (R/2 - best
+    AUGRC); for 0/1 loss that is 2 AUROC_f - 1. Ties count half. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Malinin et al. (2020), Uncertainty estimation in autoregressive structured prediction,
+       appendix B, https://arxiv.org/abs/2002.07650
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.prediction_rejection_ratio([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.5
+    """
+    return value_of(_prr(scored(confidence, loss, weight)), "prediction_rejection_ratio")
+
+
+def _prr(s: Scored) -> Measured:
+    random, best = s.groups.risk / 2, augrc_optimum(s)
+    if random - best <= np.finfo(np.float64).eps * random:
+        return undefined("all losses are equal, so no order is better than another")
+    return Measured((random - _augrc(s).value) / (random - best))
+
+
+ENTRIES = (
+    Metric(
+        name="augrc",
+        title="AUGRC",
+        family="area",
+        compute=_augrc,
+        lower_is_better=True,
+        low=0.0,
+        high=0.5,
+        meaning=(
+            "Averaged over all coverages, {value} of all samples are accepted and wrong "
+            "(silent failures)."
+        ),
+        source=_SOURCE,
+    ),
+    Metric(
+        name="excess_augrc",
+        title="excess AUGRC",
+        family="area",
+        compute=_excess,
+        lower_is_better=True,
+        low=0.0,
+        high=0.25,
+        meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
+        source=_SOURCE,
+    ),
+    Metric(
+        name="augrc_ranking",
+        title="AUGRC, ranking term",
+        family="area",
+        compute=_excess,
+        lower_is_better=True,
+        low=0.0,
+        high=0.25,
+        meaning="{value} of the AUGRC comes from failures ranked above successes.",
+        source="Traub et al. (2024), eq. 7",
+        needs=frozenset({Need.BINARY_LOSS}),
+    ),
+    Metric(
+        name="augrc_classifier",
+        title="AUGRC, classifier term",
+        family="area",
+        compute=lambda s: Measured(augrc_optimum(s)),
+        lower_is_better=True,
+        low=0.0,
+        high=0.5,
+        meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
+        source="Traub et al. (2024), eq. 7",
+        needs=frozenset({Need.BINARY_LOSS}),
+    ),
+    Metric(
+        name="prr",
+        title="prediction rejection ratio",
+        family="ranking",
+        compute=_prr,
+        lower_is_better=False,
+        low=-1.0,
+        high=1.0,
+        meaning="The score goes {value} of the way from random rejection (0) to perfect (1).",
+        source="Malinin et al. (2020), https://arxiv.org/abs/2002.07650",
+    ),
+)

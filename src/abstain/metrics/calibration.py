@@ -1,0 +1,287 @@
+"""Calibration error: how far the confidence is from the frequency of being right."""
+
+from typing import Literal
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.scored import Scored, scored
+from abstain.curves.reliability import BINNINGS, CONFIDENCE_HINT, LOSS_HINT, Binning
+from abstain.errors import InputError
+from abstain.metrics._calibration import classwise_ece_of, ece_of, ece_right_open_of, mce_of
+from abstain.metrics._entry import Metric, Need, value_of
+from abstain.metrics._views import of_probabilities
+from abstain.typing import AnyArray
+
+Convention = Literal["right_closed", "right_open"]
+_CONVENTIONS = ("right_closed", "right_open")
+
+
+def _checked(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, bins: int, binning: str
+) -> Scored:
+    s = scored(confidence, loss, weight)
+    checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
+    checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
+    checks.positive_int(bins, "bins")
+    checks.one_of(binning, "binning", BINNINGS)
+    return s
+
+
+def ece(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    bins: int = 15,
+    binning: Binning = "equal_width",
+    convention: Convention = "right_closed",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the expected calibration error (ECE).
+
+    Answers: by how much does the confidence differ from the accuracy, on average over bins?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        In [0, 1], read as the probability of being right.
+    loss : array of shape (n,)
+        In [0, 1]; 1 for an error under 0/1 loss.
+    bins : int, default=15
+        Number of bins.
+    binning : {"equal_width", "equal_mass"}, default="equal_width"
+        Bins of equal width in confidence, or of about equal weight.
+    convention : {"right_closed", "right_open"}, default="right_closed"
+        Bins (a, b] with 0 in the first, or the CWSA reference code's [a, b), which drops samples
+        of confidence 1.0 from every bin and still divides by n. That code uses ``bins=10``.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **lower is better**.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a confidence or loss is outside [0, 1], or a weight is
+        negative.
+    InputError
+        If `bins`, `binning` or `convention` is not allowed, or equal mass is asked of right-open
+        bins.
+
+    Notes
+    -----
+    Confidence 1.0 belongs to the last bin. Equal-mass bins never split tied confidences. Never
+    NaN. Says nothing of the order: a constant confidence equal to the accuracy has ECE 0. Cost:
+    one pass, or one sort for equal mass.
+
+    References
+    ----------
+    .. [1] Guo et al. (2017), On calibration of modern neural networks, eq. 3 and 5,
+       https://arxiv.org/abs/1706.04599
+
+    Examples
+    --------
+    >>> from abstain.metrics import ece
+    >>> round(ece([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0], bins=2), 4)
+    0.1
+    """
+    s = _checked(confidence, loss, weight, bins, binning)
+    if checks.one_of(convention, "convention", _CONVENTIONS) == "right_closed":
+        return value_of(ece_of(s, bins, binning), "ece")
+    if binning != "equal_width":
+        msg = f"`binning` must be 'equal_width' for right-open bins; got {binning!r}"
+        raise InputError(msg)
+    return value_of(ece_right_open_of(s, bins), "ece")
+
+
+def mce(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    bins: int = 15,
+    binning: Binning = "equal_width",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the maximum calibration error (MCE).
+
+    Answers: in the worst bin, by how much does the confidence differ from the accuracy?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `ece`.
+    bins : int, default=15
+        Number of bins.
+    binning : {"equal_width", "equal_mass"}, default="equal_width"
+        Bins of equal width in confidence, or of about equal weight.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `ece`.
+
+    Notes
+    -----
+    Bins as in `ece`; empty ones do not count. One sample alone in a bin decides the value, so it
+    is large on small data. Cost: as `ece`.
+
+    References
+    ----------
+    .. [1] Guo et al. (2017), On calibration of modern neural networks, eq. 4,
+       https://arxiv.org/abs/1706.04599
+
+    Examples
+    --------
+    >>> from abstain.metrics import mce
+    >>> round(mce([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0], bins=2), 4)
+    0.15
+    """
+    return value_of(mce_of(_checked(confidence, loss, weight, bins, binning), bins, binning), "mce")
+
+
+def classwise_ece(
+    probabilities: AnyArray,
+    labels: AnyArray,
+    *,
+    bins: int = 15,
+    binning: Binning = "equal_width",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the class-wise expected calibration error.
+
+    Answers: by how much does the probability of a class differ from the frequency of that class,
+    on average over bins and classes?
+
+    Parameters
+    ----------
+    probabilities : array of shape (n, K)
+        Class probabilities.
+    labels : array of shape (n,)
+        True class codes from 0 to K - 1; -1 for a sample of no known class.
+    bins : int, default=15
+        Number of bins.
+    binning : {"equal_width", "equal_mass"}, default="equal_width"
+        Bins of equal width in probability, or of about equal weight.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **lower is better**. With many classes most probabilities are near 0, and so is
+        the value.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If probabilities are negative or do not sum to 1, a label is no class, or a weight is
+        negative.
+    InputError
+        If `bins` or `binning` is not allowed.
+
+    Notes
+    -----
+    Bins as in `ece`, for each class anew. A sample of no known class counts against every class.
+    Classes that never occur count as any other. Never NaN. Cost: K times that of `ece`.
+
+    References
+    ----------
+    .. [1] Kull et al. (2019), Beyond temperature scaling, section 2,
+       https://arxiv.org/abs/1910.12656
+
+    Examples
+    --------
+    >>> from abstain.metrics import classwise_ece
+    >>> round(classwise_ece([[0.9, 0.1], [0.6, 0.4]], [0, 1], bins=2), 4)
+    0.25
+    """
+    checks.positive_int(bins, "bins")
+    checks.one_of(binning, "binning", BINNINGS)
+    view = of_probabilities(probabilities, labels)
+    n = view.labels.size
+    s = Scored(
+        np.zeros(n), view.prediction != view.labels, checks.weight(weight, length=n), view=view
+    )
+    return value_of(classwise_ece_of(s, bins, binning), "classwise_ece")
+
+
+_NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
+_GUO = "Guo et al. (2017), https://arxiv.org/abs/1706.04599"
+
+ENTRIES: tuple[Metric, ...] = (
+    Metric(
+        name="ece",
+        title="ECE",
+        family="calibration",
+        compute=ece_of,
+        lower_is_better=True,
+        low=0.0,
+        high=1.0,
+        meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
+        source=_GUO,
+        needs=_NEEDS,
+        convention="15 bins of equal width, (a, b]",
+        rank_based=False,
+        ordered=False,
+    ),
+    Metric(
+        name="ece_equal_mass",
+        title="ECE, equal-mass bins",
+        family="calibration",
+        compute=lambda s: ece_of(s, binning="equal_mass"),
+        lower_is_better=True,
+        low=0.0,
+        high=1.0,
+        meaning="The confidence is {value} away from the accuracy, on average over 15 equal bins.",
+        source="Nguyen and O'Connor (2015), https://arxiv.org/abs/1508.05154",
+        needs=_NEEDS,
+        convention="15 bins of equal weight, ties kept together",
+        rank_based=False,
+        ordered=False,
+    ),
+    Metric(
+        name="mce",
+        title="MCE",
+        family="calibration",
+        compute=mce_of,
+        lower_is_better=True,
+        low=0.0,
+        high=1.0,
+        meaning="In the worst of 15 bins the confidence is {value} away from the accuracy.",
+        source=_GUO,
+        needs=_NEEDS,
+        convention="15 bins of equal width, (a, b]",
+        rank_based=False,
+        ordered=False,
+    ),
+    Metric(
+        name="classwise_ece",
+        title="class-wise ECE",
+        family="calibration",
+        compute=classwise_ece_of,
+        lower_is_better=True,
+        low=0.0,
+        high=1.0,
+        meaning="A class probability is {value} away from the frequency of its class, on average.",
+        source="Kull et al. (2019), https://arxiv.org/abs/1910.12656",
+        needs=frozenset({Need.PROBABILITIES}),
+        convention="15 bins of equal width, (a, b]",
+        # It reads the class probabilities and never the confidence.
+        rank_based=True,
+        ordered=False,
+    ),
+)

@@ -1,0 +1,226 @@
+"""Exact conversions to the numbers that other programs and papers print.
+
+For comparing with published tables only. Three of the four programs leave tied samples in the
+order of the rows, so their numbers change when the rows are shuffled; ours never do.
+"""
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.scored import Scored, scored
+from abstain.errors import DomainError
+from abstain.metrics.aurc import achievable
+from abstain.metrics.excess_aurc import analytic_optimum
+from abstain.metrics.rank_weights import (
+    augrc_weight,
+    partial_hyperbolic,
+    rank_weight,
+    rank_weighted_risk,
+    trapezoid_weight,
+)
+from abstain.typing import AnyArray, FloatArray
+
+#: What FD-Shifts multiplies its areas with before it prints them.
+FD_SHIFTS_SCALE = 1000.0
+
+_AURC = ("fd-shifts", "torch-uncertainty", "geifman", "cwsa")
+
+
+def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
+    """Compute the AURC exactly as another program prints it.
+
+    Answers: which number would that program have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `aurc`, in the row order of the other program.
+    convention : {"fd-shifts", "torch-uncertainty", "geifman", "cwsa"}
+        "fd-shifts": `aurc` (trapezoid) x1000. "torch-uncertainty": trapezoid over coverages k/n
+        from k = 1, divided by 1 - 1/n. "geifman": mean of the selective risk over k = 1...n.
+        "cwsa": trapezoid over coverages k/n from k = 1 (the CWSA reference code).
+
+    Returns
+    -------
+    float
+        On the scale of that program; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `aurc`; "torch-uncertainty" needs at least two samples.
+
+    Notes
+    -----
+    With ties, all but "fd-shifts" depend on the row order: samples of equal confidence are taken
+    first row first. Without ties "geifman" equals `aurc` with the plug-in estimator. Cost: one
+    sort.
+
+    References
+    ----------
+    .. [1] https://github.com/IML-DKFZ/fd-shifts,
+       https://github.com/ENSTA-U2IS-AI/torch-uncertainty,
+       https://github.com/geifmany/uncertainty_ICLR
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_aurc
+    >>> round(published_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="cwsa"), 6)
+    0.270833
+    """
+    checks.one_of(convention, "convention", _AURC)
+    s = scored(confidence, loss)
+    if convention == "fd-shifts":
+        return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, trapezoid_weight)
+    risk = np.cumsum(_in_row_order(s)) / np.arange(1, s.n + 1)
+    if convention == "geifman":
+        return float(risk.mean())
+    return _trapezoid_from_one(risk, scale=convention == "torch-uncertainty")
+
+
+def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
+    """Compute the AUGRC exactly as another program prints it.
+
+    Answers: which number would that program have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `augrc`, in the row order of the other program.
+    convention : {"fd-shifts", "torch-uncertainty"}
+        "fd-shifts": `augrc` x1000. "torch-uncertainty": trapezoid over coverages k/n from k = 1,
+        divided by 1 - 1/n.
+
+    Returns
+    -------
+    float
+        On the scale of that program; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `published_aurc`.
+
+    Notes
+    -----
+    With ties, "torch-uncertainty" depends on the row order. Cost: one sort.
+
+    References
+    ----------
+    .. [1] As in `published_aurc`.
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_augrc
+    >>> published_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="fd-shifts")
+    187.5
+    """
+    checks.one_of(convention, "convention", _AURC[:2])
+    s = scored(confidence, loss)
+    if convention == "fd-shifts":
+        return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, augrc_weight)
+    return _trapezoid_from_one(np.cumsum(_in_row_order(s)) / s.n, scale=True)
+
+
+def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
+    """Compute the excess AURC exactly as FD-Shifts prints it, for 0/1 loss.
+
+    Answers: which number would FD-Shifts have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `e_aurc`; losses 0 or 1.
+
+    Returns
+    -------
+    float
+        x1000; **lower is better**; negative at times, since the optimum R + (1 - R) ln(1 - R)
+        belongs to another estimator than the trapezoid it is subtracted from.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `e_aurc`; also if a loss is not 0 or 1.
+
+    Notes
+    -----
+    FD-Shifts adds the machine epsilon inside the logarithm; so does this function. Cost: one
+    sort.
+
+    References
+    ----------
+    .. [1] https://github.com/IML-DKFZ/fd-shifts
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_e_aurc
+    >>> round(published_e_aurc([1.0, 1.0, 0.0, 0.0], [0, 0, 1, 1]), 6)
+    -28.42641
+    """
+    s = scored(confidence, loss)
+    checks.binary_loss(s.loss, needed_by="the analytic optimum")
+    risk = s.groups.risk
+    tiny = float(np.finfo(np.float64).eps)
+    optimum = analytic_optimum(risk) if risk < 1 else 1.0
+    optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
+    return FD_SHIFTS_SCALE * (rank_weighted_risk(s.groups, trapezoid_weight) - optimum)
+
+
+def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
+    """Compute the achievable AURC exactly as FD-Shifts prints it.
+
+    Answers: which number would FD-Shifts have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `achievable_aurc`.
+
+    Returns
+    -------
+    float
+        x1000; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `achievable_aurc`.
+
+    Notes
+    -----
+    For 0/1 loss that is `achievable_aurc`. For other losses FD-Shifts keeps every vertex, so its
+    number is the exact (hyperbolic) area under the whole curve, not under the achievable one.
+    Cost: one sort.
+
+    References
+    ----------
+    .. [1] https://github.com/IML-DKFZ/fd-shifts
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_achievable_aurc
+    >>> round(published_achievable_aurc([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]), 3)
+    356.159
+    """
+    s = scored(confidence, loss)
+    if s.binary:
+        return FD_SHIFTS_SCALE * achievable(s).value
+    return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, rank_weight(partial_hyperbolic(0.0, 1.0)))
+
+
+def _in_row_order(s: Scored) -> FloatArray:
+    """Losses from the most to the least confident, tied samples first row first."""
+    order = np.argsort(-s.confidence.astype(np.float64), kind="stable")
+    return s.loss[order].astype(np.float64)
+
+
+def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> float:
+    n = risk.size
+    if n == 1:
+        if scale:
+            msg = "torch-uncertainty's areas need at least two samples; got 1"
+            raise DomainError(msg)
+        return 0.0
+    area = float(np.trapezoid(risk, dx=1 / n))
+    return area / (1 - 1 / n) if scale else area

@@ -1,0 +1,213 @@
+"""Confidence-weighted selective accuracy at a threshold: CWSA and CWSA+."""
+
+import re
+
+from abstain._foundation import checks
+from abstain._foundation.scored import Measured, Scored
+from abstain.metrics._cwsa import (
+    NORMALIZERS,
+    RAMPS,
+    Normalize,
+    Ramp,
+    RampName,
+    checked,
+    ramp_of,
+    sums_at,
+    threshold_of,
+)
+from abstain.metrics._entry import Metric, Need, value_of
+from abstain.metrics.cwsa_sweep import AREAS, CwsaSweep, cwsa_area, cwsa_plus_area, cwsa_sweep
+from abstain.typing import AnyArray
+
+__all__ = [
+    "ENTRIES",
+    "CwsaSweep",
+    "cwsa",
+    "cwsa_area",
+    "cwsa_entry",
+    "cwsa_named",
+    "cwsa_plus",
+    "cwsa_plus_area",
+    "cwsa_sweep",
+]
+
+
+def cwsa(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    threshold: float,
+    normalize: Normalize = "all",
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the confidence-weighted selective accuracy (CWSA).
+
+    Answers: at this threshold, do the confident successes outweigh the confident failures?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        In [0, 1], read as a probability; accept when confidence >= threshold.
+    loss : array of shape (n,)
+        In [0, 1]; a sample counts with sign 1 - 2 loss, so +1 for a success, -1 for a failure.
+    threshold : float
+        In [0, 1).
+    normalize : {"all", "accepted"}, default="all"
+        Divide by the weight of all samples, or by that of the accepted ones.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        Weight of an accepted sample as a function of u = (confidence - threshold) /
+        (1 - threshold): u, u^2, the square root of u, or 1; or a function of an array of u that
+        returns weights in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; **higher is better**. With "all", 0 when nothing is accepted; with "accepted",
+        NaN and an `UndefinedMetricWarning`.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a confidence or loss is outside [0, 1], `threshold` is
+        outside [0, 1), or a weight is negative.
+    InputError
+        If `normalize` or `ramp` is not allowed.
+
+    Notes
+    -----
+    The paper's equation divides by the number accepted; its tables and its code divide CWSA by
+    the number of all samples and CWSA+ by the number accepted. The defaults here reproduce the
+    tables. A monotone transform of the confidence changes the value; ties do not matter. Cost:
+    one pass.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa
+    >>> round(cwsa([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.5), 4)
+    0.3
+    """
+    s = checked(confidence, loss, weight)
+    by = checks.one_of(normalize, "normalize", NORMALIZERS)
+    return value_of(sums_at(s, threshold_of(threshold), ramp_of(ramp)).cwsa(by), "cwsa")
+
+
+def cwsa_plus(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    threshold: float,
+    normalize: Normalize = "accepted",
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute CWSA+, which rewards confident successes and does not punish failures.
+
+    Answers: at this threshold, how right and how confident are the accepted samples at once?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `cwsa`; a sample counts with 1 - loss.
+    threshold : float
+        In [0, 1).
+    normalize : {"all", "accepted"}, default="accepted"
+        Divide by the weight of all samples, or by that of the accepted ones.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        As in `cwsa`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when nothing is
+        accepted; 0 then with "all".
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `cwsa`.
+
+    Notes
+    -----
+    The default divides by the number accepted, as the paper's tables do; see `cwsa`. With the
+    step ramp it is the selective accuracy. Ties do not matter. Cost: one pass.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_plus
+    >>> round(cwsa_plus([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], threshold=0.5), 4)
+    0.6
+    """
+    s = checked(confidence, loss, weight)
+    by = checks.one_of(normalize, "normalize", NORMALIZERS)
+    return value_of(sums_at(s, threshold_of(threshold), ramp_of(ramp)).cwsa_plus(by), "cwsa_plus")
+
+
+_NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
+_SOURCE = "Shahnazari et al. (2025), https://arxiv.org/abs/2505.18622"
+_NAME = re.compile(r"cwsa(_plus)?@(0(?:\.\d+)?)")
+
+
+def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
+    """Return the catalogue entry of CWSA, or of CWSA+, at a threshold in [0, 1).
+
+    Both with the linear ramp and the normalization of the published tables.
+    """
+    threshold = threshold_of(threshold)
+
+    def compute(s: Scored) -> Measured:
+        sums = sums_at(s, threshold, RAMPS["linear"])
+        return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
+
+    score = "right and confident" if plus else "right less wrong"
+    whom = "the accepted" if plus else "all samples"
+    return Metric(
+        name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
+        title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
+        family="cwsa",
+        compute=compute,
+        lower_is_better=False,
+        low=0.0 if plus else -1.0,
+        high=1.0,
+        meaning=(
+            f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
+            "weighted by confidence."
+        ),
+        source=_SOURCE,
+        needs=_NEEDS,
+        convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
+        rank_based=False,
+    )
+
+
+def cwsa_named(name: str) -> Metric | None:
+    """Return the entry that a name such as ``cwsa@0.8`` asks for; None for other names."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    return cwsa_entry(float(found[2]), plus=found[1] is not None)
+
+
+ENTRIES: tuple[Metric, ...] = (
+    cwsa_entry(0.5),
+    cwsa_entry(0.9),
+    cwsa_entry(0.5, plus=True),
+    cwsa_entry(0.9, plus=True),
+    *AREAS,
+)

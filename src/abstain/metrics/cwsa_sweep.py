@@ -1,0 +1,265 @@
+"""CWSA and CWSA+ over thresholds: the sweep of the published tables, and areas over coverage."""
+
+import warnings
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like
+from abstain._foundation.scored import Measured, Scored
+from abstain.errors import UndefinedMetricWarning
+from abstain.metrics._cwsa import Ramp, RampName, Sums, area_of, checked, ramp_of, sums_at
+from abstain.metrics._entry import Metric, Need, value_of
+from abstain.typing import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class CwsaSweep:
+    """CWSA, CWSA+ and the selective accuracy at each threshold, in the order they were given.
+
+    Attributes
+    ----------
+    threshold : array of shape (t,)
+        Accept when confidence >= threshold.
+    coverage : array of shape (t,)
+        Weighted share accepted.
+    accepted : array of shape (t,)
+        Number of samples accepted.
+    selective_accuracy : array of shape (t,)
+        One minus the mean loss of the accepted; NaN where nothing is accepted.
+    cwsa : array of shape (t,)
+        CWSA, divided by the weight of all samples.
+    cwsa_plus : array of shape (t,)
+        CWSA+, divided by the weight accepted; NaN where nothing is accepted.
+    """
+
+    threshold: FloatArray
+    coverage: FloatArray
+    accepted: IntArray
+    selective_accuracy: FloatArray
+    cwsa: FloatArray
+    cwsa_plus: FloatArray
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the sweep as a polars table, one row a threshold; undefined values are null."""
+        import polars as pl
+
+        columns = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        return pl.DataFrame(columns, nan_to_null=True)
+
+    def __len__(self) -> int:
+        """Count the thresholds."""
+        return len(self.threshold)
+
+
+def cwsa_sweep(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    thresholds: AnyArray | None = None,
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> CwsaSweep:
+    """Compute CWSA, CWSA+ and the selective accuracy at many thresholds.
+
+    Answers: which threshold makes the accepted predictions both right and confident?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `cwsa`.
+    thresholds : array of shape (t,), optional
+        Each in [0, 1). By default the 20 of the published tables, even from 0.5 to 0.99.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        As in `cwsa`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    CwsaSweep
+        Arrays of the caller's kind, one entry for each threshold; for all of them **higher is
+        better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `cwsa`.
+
+    Notes
+    -----
+    Normalized as in the published tables; see `cwsa`. NaN, with one `UndefinedMetricWarning`,
+    where nothing is accepted. Ties do not matter. Cost: one pass for each threshold.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_sweep
+    >>> sweep = cwsa_sweep([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], thresholds=[0.5, 0.85])
+    >>> sweep.coverage.tolist(), sweep.cwsa.round(3).tolist()
+    ([0.75, 0.5], [0.3, 0.333])
+    """
+    s = checked(confidence, loss, weight)
+    swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _thresholds(thresholds)
+    shape = ramp_of(ramp)
+    arrays = _columns(swept, [sums_at(s, float(t), shape) for t in swept])
+    if not arrays["accepted"].all():
+        msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
+        warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
+    return CwsaSweep(**{name: like(value, confidence) for name, value in arrays.items()})
+
+
+def _thresholds(x: AnyArray) -> FloatArray:
+    given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
+    checks.refuse("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
+    return given.astype(np.float64)
+
+
+def _columns(swept: FloatArray, at: list[Sums]) -> dict[str, FloatArray | IntArray]:
+    weight = np.array([sums.weight for sums in at])
+    right = np.array([sums.right for sums in at])
+    nothing = np.full(swept.size, np.nan)
+    return {
+        "threshold": swept,
+        "coverage": weight / np.array([sums.total for sums in at]),
+        "accepted": np.array([sums.count for sums in at], dtype=np.int64),
+        "selective_accuracy": np.divide(right, weight, out=nothing, where=weight > 0),
+        "cwsa": np.array([sums.cwsa("all").value for sums in at]),
+        "cwsa_plus": np.array([sums.cwsa_plus("accepted").value for sums in at]),
+    }
+
+
+def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the area under CWSA against coverage.
+
+    Answers: averaged over coverages, do confident successes outweigh confident failures?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [-0.5, 0.5]; **higher is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
+    the limit from below), joined by straight lines from the origin: no grid of thresholds to
+    choose. Linear ramp, divided by the weight of all samples. Ties share a vertex. Cost: one
+    sort.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622 (CWSA; the area is
+       ours)
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_area
+    >>> round(cwsa_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
+    0.2545
+    """
+    return value_of(area_of(checked(confidence, loss, weight), plus=False), "cwsa_area")
+
+
+def cwsa_plus_area(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> float:
+    """Compute the area under CWSA+ against coverage.
+
+    Answers: averaged over coverages, how right and how confident are the accepted at once?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    As `cwsa_area`, but divided by the weight accepted, and flat from the first vertex to coverage
+    0. Ties share a vertex. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622 (CWSA+; the area is
+       ours)
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_plus_area
+    >>> round(cwsa_plus_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
+    0.683
+    """
+    return value_of(area_of(checked(confidence, loss, weight), plus=True), "cwsa_plus_area")
+
+
+def _area(s: Scored) -> Measured:
+    return area_of(s, plus=False)
+
+
+def _plus_area(s: Scored) -> Measured:
+    return area_of(s, plus=True)
+
+
+_NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
+_SOURCE = "CWSA of Shahnazari et al. (2025), https://arxiv.org/abs/2505.18622; the area is ours"
+
+AREAS: tuple[Metric, ...] = (
+    Metric(
+        name="cwsa_area",
+        title="area under CWSA",
+        family="cwsa",
+        compute=_area,
+        lower_is_better=False,
+        low=-0.5,
+        high=0.5,
+        meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
+        source=_SOURCE,
+        needs=_NEEDS,
+        convention="linear ramp, divided by the number of samples",
+        rank_based=False,
+    ),
+    Metric(
+        name="cwsa_plus_area",
+        title="area under CWSA+",
+        family="cwsa",
+        compute=_plus_area,
+        lower_is_better=False,
+        low=0.0,
+        high=1.0,
+        meaning="Averaged over coverages, the accepted are {value} right and confident at once.",
+        source=_SOURCE,
+        needs=_NEEDS,
+        convention="linear ramp, divided by the number accepted",
+        rank_based=False,
+    ),
+)

@@ -1,0 +1,175 @@
+"""What is left of the AURC when the classifier's part is taken away: excess and normalized AURC."""
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain.metrics._entry import value_of
+from abstain.metrics.aurc import ESTIMATORS
+from abstain.metrics.rank_weights import plugin_weight, rank_weighted_risk, trapezoid_weight
+from abstain.typing import AnyArray, AurcEstimator, FloatArray
+
+
+def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> float:
+    """Return the least value of an estimator for these losses.
+
+    The best order of the losses, once over distinct scores and once over the score's own ties;
+    the smaller counts. Only the trapezoid can be smaller on ties: where failures are tied, its
+    straight line runs below the curve that untied failures have.
+    """
+    if estimator != "trapezoid":
+        return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
+    # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here since
+    # it needs no vertex for each sample, so that weights equal repetition.
+    least = s.oracle.loss[0] / s.oracle.weight[0]
+    boundary = (least - s.oracle.risk) / (2 * s.groups.total)
+    distinct = rank_weighted_risk(s.oracle, plugin_weight) + float(boundary)
+    tied = np.sum(trapezoid_weight(s.groups) * _best_losses(s.groups, s.oracle)) / s.groups.total
+    return min(distinct, float(tied))
+
+
+def _best_losses(groups: TieGroups, oracle: TieGroups) -> FloatArray:
+    """Return the loss mass of each group when the losses are handed out in the best order."""
+    mass = np.interp(
+        groups.through,
+        np.concatenate(([0.0], oracle.through)),
+        np.concatenate(([0.0], oracle.loss_through)),
+    )
+    return np.diff(mass, prepend=0.0)
+
+
+def analytic_optimum(risk: float) -> float:
+    """Return R + (1 - R) ln(1 - R): the population AURC of a perfect score for 0/1 loss."""
+    return risk + float((1.0 - risk) * np.log1p(-risk)) if risk < 1 else 1.0
+
+
+def e_aurc(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    estimator: AurcEstimator = "trapezoid",
+    optimum: str = "same",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the excess AURC: the AURC minus its optimum.
+
+    Answers: how much of the AURC is the ranking's fault, not the classifier's?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `aurc`.
+    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+        As in `aurc`.
+    optimum : {"same", "analytic"}, default="same"
+        "same": the least value of the same estimator for these losses, over distinct scores or
+        over the score's own ties. "analytic": R + (1 - R) ln(1 - R), as FD-Shifts subtracts; it
+        belongs to another estimator, so the result can be negative.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0 for a perfect order.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `aurc`; "analytic" needs a 0/1 loss.
+
+    Notes
+    -----
+    Cost: one sort of the confidences, one of the losses.
+
+    References
+    ----------
+    .. [1] Geifman et al. (2019), https://arxiv.org/abs/1805.08206
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.125
+    >>> ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1])
+    0.0
+    """
+    phi = ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
+    s = scored(confidence, loss, weight)
+    if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
+        checks.binary_loss(s.loss, needed_by="the analytic optimum")
+        return rank_weighted_risk(s.groups, phi) - analytic_optimum(s.groups.risk)
+    return excess_aurc(s, estimator).value
+
+
+def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
+    """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
+    value = rank_weighted_risk(s.groups, ESTIMATORS[estimator])
+    return Measured(max(0.0, value - aurc_optimum(s, estimator)))
+
+
+def normalized_aurc(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    estimator: AurcEstimator = "trapezoid",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the normalized AURC: the excess AURC over that of a random score.
+
+    Answers: on the way from a perfect score (0) to a random one (1), where does this score stand?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `aurc`.
+    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+        As in `aurc`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        0 for a perfect order, 1 for a random one, above 1 for worse than random; **lower is
+        better**. NaN, with an `UndefinedMetricWarning`, when all losses are equal.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `aurc`.
+
+    Notes
+    -----
+    Comparable between classifiers of different accuracy. A score that is the same for all
+    samples gives 1. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] Cattelan and Silva (2024), How to fix a broken confidence estimator, eq. 5,
+       https://arxiv.org/abs/2305.15508
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> round(ab.normalized_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
+    0.428571
+    """
+    checks.one_of(estimator, "estimator", tuple(ESTIMATORS))
+    return value_of(normalized(scored(confidence, loss, weight), estimator), "normalized_aurc")
+
+
+def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
+    """Excess AURC over the excess of a random score, for the catalogue."""
+    if s.oracle.loss.size == 1:
+        return undefined("all losses are equal, so no order is better than another")
+    best = aurc_optimum(s, estimator)
+    random = s.groups.risk * _random_factor(s.groups.total, estimator)
+    return Measured(excess_aurc(s, estimator).value / (random - best))
+
+
+def _random_factor(total: float, estimator: str) -> float:
+    """Return what a random order expects per unit of risk: the mean of phi over the ranks."""
+    everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]), np.ones(1, np.int64))
+    return rank_weighted_risk(everything, ESTIMATORS[estimator])

@@ -1,0 +1,291 @@
+"""Binary tasks, the least confident samples reviewed or rejected: OC-AUC, OC-AP, accepted AUROC.
+
+Two orders are at work: the confidence says who is reviewed, the positive score ranks the classes.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.scored import Measured, Scored, undefined
+from abstain.metrics._entry import Metric, Need, value_of
+from abstain.metrics._review import ROUNDING, BinaryTask, binary_task, split_at, task_of
+from abstain.metrics._roc import area_under_roc, average_precision
+from abstain.typing import AnyArray, FloatArray
+
+#: What the catalogue's entries use.
+REVIEW, COVERAGE = 0.1, 0.8
+
+
+def oc_auc(
+    confidence: AnyArray,
+    labels: AnyArray,
+    positive_score: AnyArray,
+    *,
+    review: float = REVIEW,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the oracle-collaborative ROC AUC.
+
+    Answers: how well does the system rank positives above negatives when people answer the share
+    `review` that the model is least confident about, and always answer right?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; only the order matters. Says who is reviewed.
+    labels : array of shape (n,)
+        1 for the positive class, 0 for the other.
+    positive_score : array of shape (n,)
+        Higher means more likely positive; only the order matters.
+    review : float, default=0.1
+        Share of the samples that is reviewed, in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**; 1 when all are reviewed, the ROC AUC when none is. NaN,
+        with an `UndefinedMetricWarning`, when only one class is there.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a label is not 0 or 1, `review` is outside [0, 1], or a
+        weight is negative.
+
+    Notes
+    -----
+    A reviewed positive ranks above everything, a reviewed negative below. Of a tie group at the
+    edge each member is reviewed by the same share (the expectation over who is drawn), so row
+    order does not matter; ties of the positive score count half. The authors' code, made for
+    streams, bins confidences and thresholds and reviews a whole number of samples; this is its
+    limit for fine bins. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] Kivlichan et al. (2021), Measuring and improving model-moderator collaboration using
+       uncertainty estimation, https://arxiv.org/abs/2107.04212
+
+    Examples
+    --------
+    >>> from abstain.metrics import oc_auc
+    >>> oc_auc([0.9, 0.8, 0.6, 0.7], [1, 0, 1, 0], [0.9, 0.2, 0.4, 0.7], review=0.25)
+    1.0
+    """
+    share = checks.fraction(review, "review")
+    return value_of(
+        _oc_auc(binary_task(confidence, labels, positive_score, weight), share), "oc_auc"
+    )
+
+
+def _oc_auc(task: BinaryTask, review: float) -> Measured:
+    positive, negative = _collaborative(task, review)
+    if not positive.any() or not negative.any():
+        return undefined("all samples are of one class")
+    return Measured(area_under_roc(positive, negative))
+
+
+def _collaborative(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
+    split = split_at(task, 1.0 - review)
+    positive = np.concatenate(([split.positive_away], split.positive, [0.0]))
+    negative = np.concatenate(([0.0], split.negative, [split.negative_away]))
+    return positive, negative
+
+
+def oc_ap(
+    confidence: AnyArray,
+    labels: AnyArray,
+    positive_score: AnyArray,
+    *,
+    review: float = REVIEW,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the oracle-collaborative average precision.
+
+    Answers: how precisely does the system find the positives when people answer the share
+    `review` that the model is least confident about, and always answer right?
+
+    Parameters
+    ----------
+    confidence, labels, positive_score : array of shape (n,)
+        As in `oc_auc`.
+    review : float, default=0.1
+        Share of the samples that is reviewed, in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**; 1 when all are reviewed. NaN, with an
+        `UndefinedMetricWarning`, when there are no positives.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `oc_auc`.
+
+    Notes
+    -----
+    Review as in `oc_auc`. A step function, as scikit-learn's average precision; the authors' code
+    interpolates between its thresholds. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212
+
+    Examples
+    --------
+    >>> from abstain.metrics import oc_ap
+    >>> oc_ap([0.9, 0.8, 0.6, 0.7], [1, 0, 1, 0], [0.9, 0.2, 0.4, 0.7], review=0.25)
+    1.0
+    """
+    share = checks.fraction(review, "review")
+    return value_of(_oc_ap(binary_task(confidence, labels, positive_score, weight), share), "oc_ap")
+
+
+def _oc_ap(task: BinaryTask, review: float) -> Measured:
+    positive, negative = _collaborative(task, review)
+    if not positive.any():
+        return undefined("there are no positives")
+    return Measured(average_precision(positive, negative))
+
+
+def accepted_auroc(
+    confidence: AnyArray,
+    labels: AnyArray,
+    positive_score: AnyArray,
+    *,
+    coverage: float = COVERAGE,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the ROC AUC of the positive class among the accepted samples.
+
+    Answers: when only the most confident share is accepted, how well does the score rank
+    positives above negatives there?
+
+    Parameters
+    ----------
+    confidence, labels, positive_score : array of shape (n,)
+        As in `oc_auc`; the confidence says who is accepted.
+    coverage : float, default=0.8
+        Share of the samples that is accepted, in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**. NaN, with an `UndefinedMetricWarning`, when the accepted
+        are all of one class.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a label is not 0 or 1, `coverage` is outside [0, 1], or a
+        weight is negative.
+
+    Notes
+    -----
+    May fall although the accuracy rises: a confidence that rejects the samples near the decision
+    threshold does not reject those that hurt the AUC. Of a tie group at the edge each member is
+    accepted by the same share; ties of the positive score count half. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] Pugnana and Ruggieri (2023), AUC-based selective classification,
+       https://arxiv.org/abs/2210.10703
+
+    Examples
+    --------
+    >>> from abstain.metrics import accepted_auroc
+    >>> accepted_auroc([0.9, 0.8, 0.6, 0.7], [1, 0, 1, 0], [0.9, 0.2, 0.4, 0.7], coverage=0.75)
+    1.0
+    """
+    share = checks.fraction(coverage, "coverage")
+    task = binary_task(confidence, labels, positive_score, weight)
+    return value_of(_accepted_auroc(task, share), "accepted_auroc")
+
+
+def _accepted_auroc(task: BinaryTask, coverage: float) -> Measured:
+    split = split_at(task, coverage)
+    if not split.positive.any() or not split.negative.any():
+        return undefined("the accepted samples do not hold both classes")
+    reached = task.scored.groups.above < coverage * task.scored.groups.total * (1 - ROUNDING)
+    count = int(task.scored.groups.count[reached].sum())
+    return Measured(area_under_roc(split.positive, split.negative), count)
+
+
+def _of(
+    kernel: Callable[[BinaryTask, float], Measured], share: float
+) -> Callable[[Scored], Measured]:
+    def compute(s: Scored) -> Measured:
+        task = task_of(s)
+        return task if isinstance(task, Measured) else kernel(task, share)
+
+    return compute
+
+
+_NEEDS = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES})
+_KIVLICHAN = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"
+
+ENTRIES: tuple[Metric, ...] = (
+    Metric(
+        name="oc_auc",
+        title="OC-AUC",
+        family="working point",
+        compute=_of(_oc_auc, REVIEW),
+        lower_is_better=False,
+        low=0.0,
+        high=1.0,
+        meaning=(
+            "With the least confident 10 % answered by people, a positive ranks above a negative "
+            "with probability {value}."
+        ),
+        source=_KIVLICHAN,
+        needs=_NEEDS,
+        convention="review fraction 0.1",
+        ordered=False,
+    ),
+    Metric(
+        name="oc_ap",
+        title="OC-AP",
+        family="working point",
+        compute=_of(_oc_ap, REVIEW),
+        lower_is_better=False,
+        low=0.0,
+        high=1.0,
+        meaning=(
+            "With the least confident 10 % answered by people, the average precision of the "
+            "positive class is {value}."
+        ),
+        source=_KIVLICHAN,
+        needs=_NEEDS,
+        convention="review fraction 0.1",
+        ordered=False,
+    ),
+    Metric(
+        name="accepted_auroc",
+        title="AUROC of the accepted",
+        family="working point",
+        compute=_of(_accepted_auroc, COVERAGE),
+        lower_is_better=False,
+        low=0.0,
+        high=1.0,
+        meaning=(
+            "Among the 80 % most confident, a positive ranks above a negative with probability "
+            "{value}."
+        ),
+        source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
+        needs=_NEEDS,
+        convention="coverage 0.8",
+        ordered=False,
+    ),
+)

@@ -1,0 +1,50 @@
+"""Ties: brute force over all orders of the tied samples."""
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.laws.cases import scored_cases
+
+from abstain._foundation.scored import Scored
+from abstain.metrics import METRICS, Metric, bounds_of
+
+ORDERED = [m for m in METRICS.values() if m.rank_based and m.ordered]
+#: Metrics whose value with ties is the mean over all tie orders.
+AVERAGED = ("augrc", "excess_augrc", "aurc_plugin", "aurc_log", "sele", "failure_auroc", "prr")
+
+
+def all_orders(s: Scored) -> list[Scored]:
+    """Return the case once for each order of its tied samples, every confidence distinct."""
+    orders = []
+    for order in permutations(range(s.n)):
+        ranked = s.confidence[list(order)]
+        if np.all(ranked[:-1] >= ranked[1:]):
+            rank = np.empty(s.n)
+            rank[list(order)] = np.arange(s.n, 0, -1)
+            orders.append(replace(s, confidence=rank))
+    return orders
+
+
+@pytest.mark.parametrize("metric", ORDERED, ids=lambda m: m.name)
+@given(s=scored_cases(least=2, most=6))
+@settings(max_examples=15)
+def test_bounds_are_the_extremes_over_all_tie_orders(metric: Metric, s: Scored) -> None:
+    values = [metric.compute(order).value for order in all_orders(s)]
+    low, high = bounds_of(metric, s)
+    if np.isnan(values).any():
+        assert np.isnan(values).all()
+        return
+    assert low == pytest.approx(min(values), abs=1e-12)
+    assert high == pytest.approx(max(values), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", AVERAGED)
+@given(s=scored_cases(least=2, most=6))
+@settings(max_examples=25)
+def test_the_value_is_the_mean_over_all_tie_orders(name: str, s: Scored) -> None:
+    metric = METRICS[name]
+    values = [metric.compute(order).value for order in all_orders(s)]
+    assert metric.compute(s).value == pytest.approx(np.mean(values), abs=1e-12, nan_ok=True)

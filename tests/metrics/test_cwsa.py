@@ -1,0 +1,230 @@
+"""CWSA, CWSA+, their sweep and areas."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from abstain._foundation.scored import Scored
+from abstain.errors import DomainError, InputError, UndefinedMetricWarning
+from abstain.metrics.cwsa import ENTRIES, cwsa, cwsa_entry, cwsa_named, cwsa_plus
+from abstain.metrics.cwsa_sweep import cwsa_area, cwsa_plus_area, cwsa_sweep
+
+COLUMNS = {
+    "threshold": "Threshold",
+    "coverage": "Coverage",
+    "selective_accuracy": "SelectiveAccuracy",
+    "cwsa": "CWSA",
+    "cwsa_plus": "CWSA+",
+}
+
+
+def published_code(c, loss, tau):
+    """CWSA over all and CWSA+ over the accepted, sample by sample."""
+    signed, plus = [], []
+    for p, wrong in zip(c, loss, strict=True):
+        phi = (p - tau) / (1 - tau)
+        signed.append(0.0 if p < tau else -phi if wrong else phi)
+        if p >= tau:
+            plus.append(0.0 if wrong else phi)
+    return np.mean(signed), np.mean(plus)
+
+
+def draw(seed, n=80):
+    rng = np.random.default_rng(seed)
+    c = np.round(rng.random(n), 1)
+    return c, (rng.random(n) > c).astype(int), rng.integers(0, 4, n)
+
+
+def test_the_published_table(shared):
+    data = pl.read_csv(shared / "data" / "real" / "mnist_cnn_predictions.csv")
+    published = pl.read_csv(shared / "data" / "real" / "mnist_cnn_cwsa_published.csv")
+    c = data["confidence"].to_numpy()
+    loss = (data["y_true"] != data["y_pred"]).to_numpy()
+    for sweep in (cwsa_sweep(c, loss), cwsa_sweep(c, loss, thresholds=published["Threshold"])):
+        assert len(sweep) == 20
+        for ours, theirs in COLUMNS.items():
+            expected = published[theirs].to_numpy()
+            np.testing.assert_allclose(getattr(sweep, ours), expected, rtol=0, atol=1e-9)
+    row = published.row(0, named=True)
+    assert cwsa(c, loss, threshold=row["Threshold"]) == pytest.approx(row["CWSA"], abs=1e-9)
+    assert cwsa_plus(c, loss, threshold=row["Threshold"]) == pytest.approx(row["CWSA+"], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("tau", [0.0, 0.3, 0.5, 0.9])
+def test_equals_the_published_loop(seed, tau):
+    c, loss, _ = draw(seed)
+    signed, plus = published_code(c, loss, tau)
+    coverage = (c >= tau).mean()
+    assert cwsa(c, loss, threshold=tau) == pytest.approx(signed)
+    assert cwsa_plus(c, loss, threshold=tau) == pytest.approx(plus)
+    assert cwsa(c, loss, threshold=tau, normalize="accepted") == pytest.approx(signed / coverage)
+    assert cwsa_plus(c, loss, threshold=tau, normalize="all") == pytest.approx(plus * coverage)
+
+
+def test_ramps():
+    c, loss = [0.75, 0.3], [0, 0]
+    names = {"linear": 0.5, "quadratic": 0.25, "sqrt": 0.5**0.5, "step": 1.0}
+    for name, expected in names.items():
+        assert cwsa_plus(c, loss, threshold=0.5, ramp=name) == pytest.approx(expected)
+        assert cwsa(c, loss, threshold=0.5, ramp=name) == pytest.approx(expected / 2)
+    assert cwsa_plus(c, loss, threshold=0.5, ramp=lambda u: u**3) == pytest.approx(0.125)
+    c, loss, _ = draw(1)
+    step = cwsa_plus(c, loss, threshold=0.4, ramp="step")
+    assert step == pytest.approx(1 - loss[c >= 0.4].mean())
+
+
+def test_graded_losses():
+    # Signs 1 - 2 loss: 0.5 is neither right nor wrong.
+    assert cwsa([1.0, 1.0], [0.5, 0.25], threshold=0.5) == 0.25
+    assert cwsa_plus([1.0, 1.0], [0.5, 0.25], threshold=0.5) == 0.625
+
+
+@pytest.mark.parametrize("function", [cwsa, cwsa_plus, cwsa_area, cwsa_plus_area])
+def test_weights_repeat_and_order_does_not_matter(function):
+    c, loss, w = draw(2)
+    option = {"threshold": 0.4} if function in {cwsa, cwsa_plus} else {}
+    value = function(c, loss, weight=w, **option)
+    repeated = function(np.repeat(c, w), np.repeat(loss, w), **option)
+    assert repeated == pytest.approx(value, abs=1e-12)
+    order = np.random.default_rng(0).permutation(c.size)
+    shuffled = function(c[order], loss[order], weight=w[order], **option)
+    assert shuffled == pytest.approx(value, abs=1e-12)
+    doubled = function(np.tile(c, 2), np.tile(loss, 2), **option)
+    assert doubled == pytest.approx(function(c, loss, **option))
+
+
+def test_nothing_accepted():
+    assert cwsa([0.1, 0.2], [0, 1], threshold=0.5) == 0.0
+    assert cwsa_plus([0.1, 0.2], [0, 1], threshold=0.5, normalize="all") == 0.0
+    for function in (cwsa, cwsa_plus):
+        with pytest.warns(UndefinedMetricWarning, match="no sample reaches the threshold"):
+            assert np.isnan(function([0.1], [0], threshold=0.5, normalize="accepted"))
+    assert cwsa([0.1], [0], threshold=0.5, ramp=lambda u: u**3) == 0.0
+
+
+def test_all_right_all_wrong_one_sample_all_tied():
+    assert cwsa([1.0] * 3, [0] * 3, threshold=0.9) == 1.0
+    assert cwsa([1.0] * 3, [1] * 3, threshold=0.9) == -1.0
+    assert cwsa_plus([1.0] * 3, [1] * 3, threshold=0.9) == 0.0
+    assert cwsa([0.75], [0], threshold=0.5) == 0.5
+    assert cwsa([0.75] * 4, [0, 0, 1, 1], threshold=0.5) == 0.0
+    # Sorted out at the threshold itself: accepted, and weighing nothing.
+    assert cwsa([0.5], [0], threshold=0.5) == cwsa_plus([0.5], [0], threshold=0.5) == 0.0
+
+
+def test_the_threshold_is_compared_in_double_precision():
+    c = np.array([0.9], dtype=np.float32)
+    assert float(c[0]) < 0.9
+    assert cwsa(c, [0], threshold=0.9) == 0.0
+    assert cwsa_sweep(c, [0], thresholds=[float(c[0])]).accepted.tolist() == [1]
+
+
+def test_sweep():
+    c, loss, w = draw(3)
+    with pytest.warns(UndefinedMetricWarning, match="undefined where a threshold accepts no"):
+        sweep = cwsa_sweep(c * 0.9, loss, thresholds=[0.95, 0.2], weight=w, ramp="sqrt")
+    assert sweep.accepted.tolist() == [0, int((w[c * 0.9 >= 0.2] > 0).sum())]
+    assert sweep.cwsa[0] == 0.0
+    assert np.isnan(sweep.cwsa_plus[0])
+    assert np.isnan(sweep.selective_accuracy[0])
+    assert sweep.coverage[1] == pytest.approx(w[c * 0.9 >= 0.2].sum() / w.sum())
+    expected = cwsa_plus(c * 0.9, loss, threshold=0.2, weight=w, ramp="sqrt")
+    assert sweep.cwsa_plus[1] == pytest.approx(expected)
+    frame = sweep.frame()
+    assert frame.shape == (2, 6)
+    assert frame["cwsa_plus"].null_count() == 1
+
+
+def brute_area(c, loss, w, *, plus):
+    """Vertices at the distinct confidences, each as a threshold of the public function."""
+    x, y = [0.0], []
+    for t in np.unique(c)[::-1]:
+        tau = min(t, np.nextafter(1.0, 0.0))
+        function = cwsa_plus if plus else cwsa
+        x.append(np.average(c >= t, weights=w))
+        y.append(function(c, loss, threshold=tau, weight=w))
+    return np.trapezoid([y[0] if plus else 0.0, *y], x)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_areas_equal_brute_force(seed):
+    c, loss, w = draw(seed)
+    w[np.argmax(c)] = 1
+    kept = w > 0
+    for function, plus in ((cwsa_area, False), (cwsa_plus_area, True)):
+        expected = brute_area(c[kept], loss[kept], w[kept], plus=plus)
+        assert function(c, loss, weight=w) == pytest.approx(expected, abs=1e-12)
+        top = c * 0.95
+        expected = brute_area(top[kept], loss[kept], w[kept], plus=plus)
+        assert function(top, loss, weight=w) == pytest.approx(expected, abs=1e-12)
+
+
+def test_areas_of_one_confidence():
+    assert cwsa_area([1.0] * 3, [0] * 3) == 0.5
+    assert cwsa_area([1.0] * 3, [1] * 3) == -0.5
+    assert cwsa_plus_area([1.0] * 4, [0, 0, 0, 1]) == 0.75
+    assert cwsa_area([0.3], [0]) == cwsa_plus_area([0.3], [0]) == 0.0
+
+
+def test_entries():
+    names = [e.name for e in ENTRIES]
+    assert names == [
+        "cwsa@0.5",
+        "cwsa@0.9",
+        "cwsa_plus@0.5",
+        "cwsa_plus@0.9",
+        "cwsa_area",
+        "cwsa_plus_area",
+    ]
+    c, loss, w = draw(4)
+    s = Scored(c, loss, w.astype(float), probability=c)
+    values = {e.name: e.compute(s).value for e in ENTRIES}
+    assert values["cwsa@0.5"] == cwsa(c, loss, threshold=0.5, weight=w)
+    assert values["cwsa_plus@0.9"] == cwsa_plus(c, loss, threshold=0.9, weight=w)
+    assert values["cwsa_area"] == cwsa_area(c, loss, weight=w)
+    assert ENTRIES[0].compute(s).accepted == int(((c >= 0.5) & (w > 0)).sum())
+    assert ENTRIES[3].compute(Scored(c * 0.5, loss)).reason == "no sample reaches the threshold"
+
+
+def test_entries_read_the_probability_not_the_confidence():
+    c, loss, _ = draw(5)
+    margin = np.random.default_rng(0).normal(size=c.size)
+    s = Scored(margin, loss, probability=c)
+    for entry in ENTRIES:
+        assert entry.compute(s).value == entry.compute(Scored(c, loss, probability=c)).value
+
+
+def test_entries_by_name():
+    for name in ("cwsa@0.8", "cwsa_plus@0.65", "cwsa@0"):
+        assert cwsa_named(name).name == name
+    for name in ("cwsa", "cwsa@1", "cwsa@1.5", "cwsa@.5", "cwsa_plus", "augrc", "cwsa@0.5x"):
+        assert cwsa_named(name) is None
+    with pytest.raises(DomainError, match=r"`threshold` must lie in \[0, 1\); got 1.0"):
+        cwsa_entry(1.0)
+
+
+def test_messages():
+    for function in (cwsa, cwsa_plus):
+        with pytest.raises(
+            DomainError, match=r"`confidence` must lie in \[0, 1\]; got 2.0 at index 0"
+        ):
+            function([2.0], [0], threshold=0.5)
+        with pytest.raises(DomainError, match=r"`loss` must lie in \[0, 1\]; got 3.0 at index 0"):
+            function([0.5], [3.0], threshold=0.5)
+        with pytest.raises(DomainError, match=r"`threshold` must lie in \[0, 1\); got -0.5"):
+            function([0.5], [0], threshold=-0.5)
+        with pytest.raises(InputError, match="`normalize` must be one of 'all', 'accepted'"):
+            function([0.5], [0], threshold=0.5, normalize="n")
+        with pytest.raises(
+            InputError, match=r"`ramp` must be one of 'linear', .* or a callable; got 'cubic'"
+        ):
+            function([0.5], [0], threshold=0.5, ramp="cubic")
+        with pytest.raises(
+            InputError, match="`ramp` must return one weight for each of the 1 values"
+        ):
+            function([0.5], [0], threshold=0.5, ramp=lambda u: 1.0)
+        with pytest.raises(DomainError, match=r"`ramp\(u\)` must lie in \[0, 1\]; got 2.0"):
+            function([1.0], [0], threshold=0.5, ramp=lambda u: 2 * u)
+    with pytest.raises(DomainError, match=r"`thresholds` must lie in \[0, 1\); got 1.0 at index 1"):
+        cwsa_sweep([0.5], [0], thresholds=[0.5, 1.0])

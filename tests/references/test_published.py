@@ -1,0 +1,84 @@
+"""Published numbers on real predictions, through the public functions."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.tables import read_predictions
+
+
+@pytest.fixture(scope="module")
+def mnist(shared: Path) -> tuple[np.ndarray, np.ndarray]:
+    path = shared / "data" / "real" / "mnist_cnn_predictions.csv"
+    p = read_predictions(path, label="y_true", prediction="y_pred", confidence="confidence").only()
+    return p.confidence["confidence"], ~p.correct
+
+
+@pytest.fixture(scope="module")
+def table(shared: Path) -> np.ndarray:
+    path = shared / "data" / "real" / "mnist_cnn_cwsa_published.csv"
+    rows: np.ndarray = np.genfromtxt(path, delimiter=",", names=True)
+    assert rows.size == 20
+    return rows
+
+
+def test_cwsa_at_all_published_thresholds(
+    mnist: tuple[np.ndarray, np.ndarray], table: np.ndarray
+) -> None:
+    # genfromtxt strips the plus: CWSA and CWSA_1 are CWSA and CWSA+.
+    sweep = ab.cwsa_sweep(*mnist, thresholds=table["Threshold"])
+    for got, published in (
+        (sweep.selective_accuracy, table["SelectiveAccuracy"]),
+        (sweep.cwsa, table["CWSA"]),
+        (sweep.cwsa_plus, table["CWSA_1"]),
+        (sweep.coverage, table["Coverage"]),
+    ):
+        assert np.abs(got - published).max() < 1e-9
+    for row in table:
+        t = float(row["Threshold"])
+        assert ab.cwsa(*mnist, threshold=t) == pytest.approx(row["CWSA"], abs=1e-9)
+        assert ab.cwsa_plus(*mnist, threshold=t) == pytest.approx(row["CWSA_1"], abs=1e-9)
+
+
+def test_ece_and_aurc_of_the_cwsa_code(
+    mnist: tuple[np.ndarray, np.ndarray], table: np.ndarray
+) -> None:
+    ece = ab.ece(*mnist, bins=10, convention="right_open")
+    assert ece == pytest.approx(table["ECE"][0], abs=1e-9)
+    aurc = ab.published_aurc(*mnist, convention="cwsa")
+    assert aurc == pytest.approx(table["AURC"][0], abs=1e-6)
+
+
+def test_real_tables_evaluate_as_they_are(shared: Path) -> None:
+    for name, parts in (("langid_lingua", 12), ("ocr_tesseract", 12), ("digits_ccexam", 20)):
+        path = shared / "data" / "real" / f"{name}.parquet"
+        reading = read_predictions(path, by="study")
+        evaluation = ab.evaluate(reading, metrics=["augrc", "accuracy", "ece"], notes=reading.notes)
+        assert len(reading) == parts
+        assert len(evaluation) == 3 * parts
+        for split, predictions in reading.items():
+            c, wrong = predictions.confidence["confidence"], ~predictions.correct
+            assert evaluation.value("augrc", split=split) == ab.augrc(c, wrong)
+
+
+def test_the_findings_say_what_the_real_tables_hold(shared: Path) -> None:
+    folder = shared / "data" / "real"
+    digits = ab.evaluate(read_predictions(folder / "digits_ccexam.parquet", by=["model", "study"]))
+    said = " ".join(f.message for f in digits.findings)
+    assert "have the highest confidence, exactly 1; no threshold can tell them apart" in said
+    assert "samples are wrong. With fewer than 15 failures" in said
+    ocr = ab.evaluate(read_predictions(folder / "ocr_tesseract.parquet", by="study"))
+    said = " ".join(f.message for f in ocr.findings)
+    assert "have the lowest confidence, exactly 0" in said
+
+
+def test_probabilities_stored_as_float16_keep_their_order(shared: Path) -> None:
+    path = shared / "data" / "real" / "mnist_crossval_probabilities.npz"
+    p = read_predictions(path, probabilities="probabilities").only()
+    naive = p.probabilities.max(axis=1)
+    kept = ab.confidence.score("msr", p).values
+    assert np.mean(naive == 1) > 0.4
+    assert np.unique(kept).size > np.unique(naive).size
+    assert ab.augrc(kept, ~p.correct) < ab.augrc(naive, ~p.correct)
