@@ -1,0 +1,57 @@
+"""Measure classifiers that may refuse to answer.
+
+Everything after the confidence score needs only ``confidence (n,)`` and ``loss (n,)``:
+
+>>> import abstain as ab
+>>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+0.1875
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from abstain import confidence, curves, metrics
+from abstain.curves import achievable_curve as achievable_curve
+from abstain.curves import generalized_risk_coverage_curve as generalized_risk_coverage_curve
+from abstain.curves import risk_coverage_curve as risk_coverage_curve
+from abstain.evaluation import Evaluation as Evaluation
+from abstain.evaluation import evaluate as evaluate
+from abstain.metrics import *  # noqa: F403  the public names of metrics are public here
+from abstain.predictions import CostMatrix as CostMatrix
+from abstain.predictions import Predictions as Predictions
+from abstain.predictions import per_sample_loss as per_sample_loss
+from abstain.tables import read_predictions as read_predictions
+
+if TYPE_CHECKING:
+    from abstain import plots as plots
+    from abstain import report as report
+
+__version__ = "0.1.0"
+
+#: Modules that draw; loaded when they are first asked for.
+_LAZY = ("plots", "report")
+
+
+def __getattr__(name: str) -> Any:
+    """Load a drawing module on first use."""
+    if name in _LAZY:
+        return import_module(f"abstain.{name}")
+    msg = f"module 'abstain' has no attribute {name!r}"
+    raise AttributeError(msg)
+
+
+__all__ = [  # noqa: PLE0604
+    "CostMatrix",
+    "Evaluation",
+    "Predictions",
+    "achievable_curve",
+    "confidence",
+    "curves",
+    "evaluate",
+    "generalized_risk_coverage_curve",
+    "metrics",
+    "per_sample_loss",
+    "read_predictions",
+    "risk_coverage_curve",
+    *metrics.__all__,
+]

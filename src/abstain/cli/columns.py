@@ -1,0 +1,41 @@
+"""The options that say which columns hold what."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def several(words: str) -> Parameter:
+    """Describe an option that may be given again and again; by default it is not given."""
+    return Parameter(help=words, negative=(), show_default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Which columns (or keys of an .npz) hold what; the usual names are found by themselves."""
+
+    label: Annotated[str | None, Parameter(help="true class")] = None
+    prediction: Annotated[str | None, Parameter(help="predicted class")] = None
+    confidence: Annotated[
+        tuple[str, ...], several("a confidence, higher is more trusted; may be given repeatedly")
+    ] = ()
+    correct: Annotated[str | None, Parameter(help="right (1) or wrong (0), or graded")] = None
+    own_loss: Annotated[str | None, Parameter(help="a loss of your own, not negative")] = None
+    logits: Annotated[
+        tuple[str, ...], several("logits, by names or a pattern such as 'logit_*'")
+    ] = ()
+    probabilities: Annotated[
+        tuple[str, ...], several("class probabilities, by names or a pattern such as 'p_*'")
+    ] = ()
+    by: Annotated[tuple[str, ...], several("evaluate each value of this apart")] = ()
+    group: Annotated[str | None, Parameter(help="subgroup of each sample")] = None
+    weight: Annotated[str | None, Parameter(help="frequency weight of each sample")] = None
+    id: Annotated[str | None, Parameter(help="name of each sample")] = None
+    unknown_label: Annotated[
+        tuple[str, ...], several("a label that marks samples of no known class")
+    ] = ()
+    missing: Annotated[
+        Literal["error", "drop", "reject"],
+        Parameter(help="what to do with missing confidences: stop, leave out, or rank last"),
+    ] = "error"

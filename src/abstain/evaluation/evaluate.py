@@ -1,0 +1,218 @@
+"""`evaluate`: every score that predictions allow, every metric that applies."""
+
+from collections.abc import Mapping, Sequence
+
+from abstain._foundation.scored import Scored
+from abstain.confidence import ConfidenceScore, applicable, score
+from abstain.errors import InputError
+from abstain.evaluation.cases import case_of
+from abstain.evaluation.findings import findings_of
+from abstain.evaluation.records import Case, Evaluation, Finding, Result, Split
+from abstain.metrics import METRICS, Metric, bounds_of, metric_named
+from abstain.predictions import CostMatrix, Predictions, per_sample_loss
+from abstain.typing import AnyArray
+
+#: Families whose metrics are told with their range over all orders of tied samples.
+_WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
+
+
+def evaluate(
+    predictions: Predictions | Mapping[Split, Predictions],
+    *,
+    scores: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    notes: Sequence[str] = (),
+) -> Evaluation:
+    """Evaluate confidence scores on predictions.
+
+    Answers: how well does each score tell failures from successes, by every metric that applies?
+
+    Parameters
+    ----------
+    predictions : Predictions, or mapping from split to Predictions
+        One set of predictions, or several parts evaluated by themselves, as
+        `read_predictions` returns them.
+    scores : sequence of str, optional
+        Names of confidence columns or of the catalogue (``abstain list scores``). By default all
+        that the predictions allow.
+    metrics : sequence of str, optional
+        Names of the catalogue (``abstain list metrics``), also with a number of your own such as
+        ``coverage@2risk``. By default all that apply.
+    loss : str, CostMatrix or array of shape (n,), optional
+        What counts as wrong: "zero_one" (the default), "cross_entropy", "brier",
+        "balanced_error", a cost matrix, or an array of your own (for one set of predictions).
+    notes : sequence of str, optional
+        Sentences to carry into the findings, such as those of the reader of a file.
+
+    Returns
+    -------
+    Evaluation
+        Results, the curves behind them, and findings in plain words. Values are fractions.
+
+    Raises
+    ------
+    UnknownNameError
+        If a score or metric does not exist.
+    MissingInputError
+        If a score asked for needs something that the predictions lack.
+    InputError
+        If a metric asked for by name does not apply to any split.
+
+    Notes
+    -----
+    A metric that valid data leave undefined gives NaN and a reason. Metrics that do not apply
+    are listed in `Evaluation.skipped` with the reason. Cost: one sort for each score, two more
+    where scores are tied.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> ab.evaluate(predictions, metrics=["augrc"]).value("augrc")
+    0.09375
+    """
+    splits = _splits(predictions)
+    chosen = None if metrics is None else [metric_named(name) for name in _names(metrics)]
+    results: list[Result] = []
+    cases: list[Case] = []
+    findings = [Finding("source", "note", (), "", note) for note in notes]
+    skipped: dict[str, str] = {}
+    for split, part in splits.items():
+        for name in _scores_of(part, scores):
+            own = score(name, part)
+            s = scored_of(part, own, loss)
+            measured = _measure(split, own.name, s, chosen, skipped)
+            results += measured
+            cases.append(case_of(split, own.name, part, s))
+            findings += findings_of(split, own.name, part, s, measured)
+    _refuse_inapplicable(chosen, results, skipped)
+    _keep_skipped(skipped, results)
+    label = loss if isinstance(loss, str) else _loss_name(loss, splits)
+    return Evaluation(tuple(results), tuple(cases), _unique(findings), label, skipped)
+
+
+def scored_of(
+    predictions: Predictions, own: ConfidenceScore, loss: "str | CostMatrix | AnyArray | None"
+) -> Scored:
+    """Join predictions, a score and a loss into what metrics take."""
+    losses = per_sample_loss(predictions) if loss is None else per_sample_loss(predictions, loss)
+    return Scored(
+        own.values,
+        losses,
+        predictions.weight,
+        probability=own.probability,
+        view=predictions.view(),
+    )
+
+
+def _splits(
+    predictions: Predictions | Mapping[Split, Predictions],
+) -> Mapping[Split, Predictions]:
+    if isinstance(predictions, Predictions):
+        return {(): predictions}
+    parts: object = predictions
+    if isinstance(parts, Mapping) and parts:
+        return predictions
+    msg = (
+        "`predictions` must be a Predictions or a mapping from split to Predictions, not empty; "
+        f"got {type(predictions).__name__}"
+    )
+    raise InputError(msg)
+
+
+def _names(names: Sequence[str]) -> list[str]:
+    listed = [names] if isinstance(names, str) else list(names)
+    if not listed:
+        msg = "name at least one, or pass None for all; got an empty list"
+        raise InputError(msg)
+    return list(dict.fromkeys(listed))
+
+
+def _scores_of(predictions: Predictions, scores: Sequence[str] | None) -> list[str]:
+    if scores is not None:
+        return _names(scores)
+    names = list(applicable(predictions))
+    if not names:
+        msg = (
+            "these predictions allow no confidence score; give `confidence`, `logits`, "
+            "`probabilities` or Monte-Carlo samples"
+        )
+        raise InputError(msg)
+    return names
+
+
+def _measure(
+    split: Split,
+    name: str,
+    s: Scored,
+    chosen: list[Metric] | None,
+    skipped: dict[str, str],
+) -> list[Result]:
+    results = []
+    for metric in METRICS.values() if chosen is None else chosen:
+        missing = metric.missing(s)
+        if missing:
+            skipped[metric.name] = missing
+        else:
+            results.append(_result(split, name, metric, s))
+    return results
+
+
+def _result(split: Split, name: str, metric: Metric, s: Scored) -> Result:
+    measured = metric.compute(s)
+    tied = s.groups.tied
+    bounded = metric.rank_based and metric.ordered and metric.family in _WITH_TIE_BOUNDS
+    low, high = (float("nan"), float("nan"))
+    if bounded:
+        value = measured.value
+        low, high = bounds_of(metric, s) if tied and not measured.reason else (value, value)
+    return Result(
+        split=split,
+        score=name,
+        metric=metric.name,
+        value=float(measured.value),
+        n=s.n,
+        failures=s.failures,
+        accepted=measured.accepted,
+        tied_share=tied / s.n,
+        tie_low=float(low),
+        tie_high=float(high),
+        convention=metric.convention,
+        lower_is_better=metric.lower_is_better,
+        reason=measured.reason,
+    )
+
+
+def _refuse_inapplicable(
+    chosen: list[Metric] | None, results: list[Result], skipped: Mapping[str, str]
+) -> None:
+    """Refuse a metric that was asked for by name and applies nowhere."""
+    measured = {result.metric for result in results}
+    for metric in chosen or ():
+        if metric.name not in measured:
+            msg = f"the metric {metric.name!r} does not apply: it {skipped[metric.name]}"
+            raise InputError(msg)
+
+
+def _keep_skipped(skipped: dict[str, str], results: list[Result]) -> None:
+    """Forget the metrics that applied to another score or split."""
+    for name in {result.metric for result in results}:
+        skipped.pop(name, None)
+
+
+def _loss_name(loss: object, splits: Mapping[Split, Predictions]) -> str:
+    if loss is None:
+        own = any(part.loss is not None for part in splits.values())
+        return "own loss" if own else "zero_one"
+    return "cost_matrix" if isinstance(loss, CostMatrix) else "own loss"
+
+
+def _unique(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Warnings first; the same sentence on the same split is said once."""
+    seen: dict[tuple[str, Split, str], Finding] = {}
+    for finding in findings:
+        seen.setdefault((finding.kind, finding.split, finding.message), finding)
+    return tuple(sorted(seen.values(), key=lambda finding: finding.level != "warning"))

@@ -1,0 +1,198 @@
+"""What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.scored import Scored
+from abstain.evaluation.records import Finding, Result, Split
+from abstain.predictions import Predictions
+from abstain.typing import Array
+
+#: Below these counts an area metric is mostly noise: 95 % intervals of AUGRC need about 15
+#: failures to cover as they should, those of AURC about 50 (DESIGN, section 2).
+FEW_FAILURES, SOME_FAILURES = 15, 50
+#: Share of tied samples from which they are worth a sentence, and how far AUGRC may move over
+#: all orders of them, relative to itself, before that is a warning.
+TIED_NOTE, TIE_WARNING = 0.01, 0.05
+#: Share of samples at one extreme confidence from which it is called a mass point, and from
+#: which it is a warning.
+MASS_POINT, SATURATED = 0.01, 0.20
+
+
+def findings_of(
+    split: Split,
+    score: str,
+    predictions: Predictions,
+    s: Scored,
+    results: Iterable[Result],
+) -> list[Finding]:
+    """Return what is worth knowing about one score on one split."""
+    values = {result.metric: result for result in results}
+    sources = (
+        _counts(s),
+        _saturation(s),
+        _ties(s, values.get("augrc")),
+        _direction(values.get("failure_auroc")),
+        _labels(predictions),
+        _scale(s),
+    )
+    shared = {"few_failures", "unknown_class", "all_right", "all_wrong"}
+    # A score has the same scale on every split; a split has the same samples under every score.
+    return [
+        Finding(
+            kind,
+            level,
+            () if kind == "scale" else split,
+            "" if kind in shared else score,
+            message,
+        )
+        for source in sources
+        for kind, level, message in source
+    ]
+
+
+_Said = Iterator[tuple[str, str, str]]
+
+
+def _counts(s: Scored) -> _Said:
+    failures, successes = s.failures, s.n - s.failures
+    if failures == 0:
+        yield (
+            "all_right",
+            "warning",
+            (
+                f"None of the {s.n:,} samples is wrong, so no score can be told from another: "
+                "ranking metrics are undefined."
+            ),
+        )
+    elif failures < FEW_FAILURES:
+        yield (
+            "few_failures",
+            "warning",
+            (
+                f"Only {failures} of {s.n:,} samples are wrong. With fewer than {FEW_FAILURES} "
+                "failures every number here may change a lot on new data; do not rank by it."
+            ),
+        )
+    elif failures < SOME_FAILURES:
+        yield (
+            "few_failures",
+            "note",
+            (
+                f"{failures} of {s.n:,} samples are wrong. That is enough for AUGRC, but AURC is "
+                f"still noisy below about {SOME_FAILURES} failures."
+            ),
+        )
+    if s.binary and successes == 0:
+        yield (
+            "all_wrong",
+            "warning",
+            (
+                f"All {s.n:,} samples are wrong, so no score can be told from another: ranking "
+                "metrics are undefined. Check that labels and predictions name the classes alike."
+            ),
+        )
+
+
+def _saturation(s: Scored) -> _Said:
+    groups = s.groups
+    if groups.confidence.size < 2:
+        yield (
+            "constant",
+            "warning",
+            (
+                f"Every confidence is {_extreme(s, np.max)}: this score cannot reject "
+                "anything in particular."
+            ),
+        )
+        return
+    top, bottom = int(groups.count[0]), int(groups.count[-1])
+    if top > 1 and top / s.n >= MASS_POINT:
+        wrong = float(groups.loss[0])
+        of_them = f" {wrong:g} of them are wrong, accepted at every threshold." if wrong else ""
+        level = "warning" if top / s.n >= SATURATED else "note"
+        yield (
+            "saturation",
+            level,
+            (
+                f"{top / s.n:.1%} of the samples ({top:,}) have the highest confidence, exactly "
+                f"{_extreme(s, np.max)}; no threshold can tell them apart.{of_them}"
+            ),
+        )
+    if bottom > 1 and bottom / s.n >= MASS_POINT:
+        yield (
+            "abstentions",
+            "note",
+            (
+                f"{bottom / s.n:.1%} of the samples ({bottom:,}) have the lowest confidence, "
+                f"exactly {_extreme(s, np.min)}; they are rejected together or not "
+                "at all."
+            ),
+        )
+
+
+def _ties(s: Scored, augrc: Result | None) -> _Said:
+    share = s.groups.tied / s.n
+    if share < TIED_NOTE:
+        return
+    moved, level = "", "note"
+    if augrc is not None and augrc.tie_high > augrc.tie_low:
+        width = augrc.tie_high - augrc.tie_low
+        level = "warning" if width > TIE_WARNING * augrc.value else "note"
+        moved = " Their order hardly matters: AUGRC would move by less than 1 %."
+        if width >= 0.01 * augrc.value:
+            moved = (
+                f" Over all orders of the tied samples AUGRC lies between {augrc.tie_low:.4g} and "
+                f"{augrc.tie_high:.4g}."
+            )
+    yield (
+        "ties",
+        level,
+        (
+            f"{share:.1%} of the samples share their confidence with another sample; tied samples "
+            f"are accepted or rejected together.{moved}"
+        ),
+    )
+
+
+def _direction(auroc: Result | None) -> _Said:
+    if auroc is not None and auroc.value < 0.5:
+        yield (
+            "direction",
+            "warning",
+            (
+                f"Failures have higher confidence than successes more often than not (failure "
+                f"AUROC {auroc.value:.3f}). If this column is an uncertainty, negate it."
+            ),
+        )
+
+
+def _labels(predictions: Predictions) -> _Said:
+    if not predictions.has_labels:
+        return
+    unknown = int(np.count_nonzero(predictions.label_codes < 0))
+    if unknown:
+        yield (
+            "unknown_class",
+            "note",
+            (f"{unknown:,} samples belong to no class that the model knows; they count as wrong."),
+        )
+
+
+def _scale(s: Scored) -> _Said:
+    if s.probability is None:
+        yield (
+            "scale",
+            "note",
+            (
+                "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
+                "to it."
+            ),
+        )
+
+
+def _extreme(s: Scored, of: Callable[[Array], Any]) -> str:
+    """Write the highest or the lowest confidence, as a probability where it means one."""
+    return f"{float(of(s.confidence if s.probability is None else s.probability)):.6g}"

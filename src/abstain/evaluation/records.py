@@ -1,0 +1,212 @@
+"""What an evaluation returns: numbers, the curves behind them, and what it noticed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from abstain.curves.metric_coverage import MetricCoverageCurve
+from abstain.curves.reliability import ReliabilityCurve
+from abstain.curves.risk_coverage import RiskCoverageCurve
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: The values of the `by` columns that select a part of the data: (("study", "iid"), ...).
+Split: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number.
+
+    Attributes
+    ----------
+    split : tuple of (column, value)
+        Which part of the data; empty for all of them.
+    score, metric : str
+        Names in the catalogues, or the name of a confidence column.
+    value : float
+        A fraction in double precision; NaN when undefined, then `reason` says why.
+    n, failures : int
+        Samples, and those of them with a loss above zero.
+    accepted : int or None
+        Samples behind the number when that is not all of them.
+    tied_share : float
+        Share of samples whose confidence equals that of another sample.
+    tie_low, tie_high : float
+        The least and the largest value over all orders of tied samples; NaN for metrics that
+        do not depend on ranks only.
+    convention : str
+        The named convention among several in use, or empty.
+    lower_is_better : bool
+        The direction.
+    reason : str
+        Why the value is NaN, or empty.
+    """
+
+    split: Split
+    score: str
+    metric: str
+    value: float
+    n: int
+    failures: int
+    accepted: int | None
+    tied_share: float
+    tie_low: float
+    tie_high: float
+    convention: str
+    lower_is_better: bool
+    reason: str
+
+    def row(self) -> dict[str, Any]:
+        """Return the result as a flat row: split columns first."""
+        own = {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "split"}
+        return {**dict(self.split), **own}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One sample worth looking at."""
+
+    id: str
+    label: str
+    prediction: str
+    confidence: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one class or group of samples contributes to the AUGRC of all.
+
+    Attributes
+    ----------
+    name : str
+        The class or group.
+    n : int
+        Its samples.
+    sample_share : float
+        Its share of all samples.
+    contribution : float
+        Its part of the AUGRC; the parts add up to it.
+    share : float
+        The same as a share of the AUGRC; NaN when that is 0. A part whose share is above its
+        sample share has more silent failures than its size explains.
+    """
+
+    name: str
+    n: int
+    sample_share: float
+    contribution: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The curves and samples of one score on one split.
+
+    `overconfident` are the most confident failures, `underconfident` the least confident
+    successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
+    empty without labels or groups. Curves are complete; `thin` makes them light enough to draw.
+    """
+
+    split: Split
+    score: str
+    n: int
+    failures: int
+    risk: float
+    tied_share: float
+    selective: RiskCoverageCurve
+    generalized: RiskCoverageCurve
+    reliability: ReliabilityCurve | None
+    cwsa: MetricCoverageCurve | None
+    cwsa_plus: MetricCoverageCurve | None
+    overconfident: tuple[Sample, ...]
+    underconfident: tuple[Sample, ...]
+    by_class: tuple[Part, ...] = ()
+    by_group: tuple[Part, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something the reader of the numbers should know, in plain words."""
+
+    kind: str
+    level: str  # "note" or "warning"
+    split: Split
+    score: str
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """All results of one call of `evaluate`.
+
+    Attributes
+    ----------
+    results : tuple of Result
+        One for each split, score and metric.
+    cases : tuple of Case
+        One for each split and score.
+    findings : tuple of Finding
+        Ties, saturation, small counts, what the reader of the file met.
+    loss : str
+        Name of the loss.
+    skipped : mapping
+        Metric name to the reason why it does not apply to these data.
+    """
+
+    results: tuple[Result, ...]
+    cases: tuple[Case, ...]
+    findings: tuple[Finding, ...]
+    loss: str
+    skipped: Mapping[str, str] = field(default_factory=dict)
+
+    def __iter__(self) -> Iterator[Result]:
+        """Iterate over the results."""
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        """Count the results."""
+        return len(self.results)
+
+    def value(self, metric: str, *, score: str | None = None, split: Split | None = None) -> float:
+        """Return one number; `score` and `split` may be left out when there is only one."""
+        found = [
+            r
+            for r in self.results
+            if r.metric == metric
+            and score in {None, r.score}
+            and (split is None or r.split == split)
+        ]
+        return _single(found, metric, score, split, self.results)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the results as flat rows, tidy: one number a row."""
+        return [result.row() for result in self.results]
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the results as a tidy polars table."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+
+def _single(
+    found: list[Result],
+    metric: str,
+    score: str | None,
+    split: Split | None,
+    among: tuple[Result, ...],
+) -> float:
+    from abstain.errors import UnknownNameError, suggest
+
+    if len(found) == 1:
+        return found[0].value
+    asked = f"metric {metric!r}, score {score!r}, split {split!r}"
+    if not found:
+        hint = suggest(metric, {r.metric for r in among})
+        msg = f"there is no result for {asked}.{hint}"
+        raise UnknownNameError(msg)
+    msg = f"{len(found)} results match {asked}; name the score and the split"
+    raise UnknownNameError(msg)

@@ -1,0 +1,58 @@
+"""How the figures look, without touching matplotlib's global settings."""
+
+from typing import TYPE_CHECKING, Any
+
+from abstain.plots.palette import LIGHT, dash
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Tells the curves from the reference lines among the lines of the axes.
+CURVE = "abstain-curve"
+
+INK, MUTED, GRID = "#1d2329", "#5a6570", "#e2e6e9"
+
+
+def new_axes() -> "Axes":
+    """Open a figure of one set of axes, in the backend that is in use."""
+    import matplotlib.pyplot as plt
+
+    _, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
+    return ax
+
+
+def line_style(index: int) -> dict[str, Any]:
+    """Return the color and dashes of a score, told apart without color vision."""
+    pattern = dash(index)
+    solid = pattern[1] == 0
+    linestyle: Any = "-" if solid else (0, tuple(pattern))
+    return {"color": LIGHT[index % len(LIGHT)], "linestyle": linestyle, "linewidth": 1.6}
+
+
+def reference_style() -> dict[str, Any]:
+    """Return the style of what is known without looking at the data."""
+    return {"color": MUTED, "linestyle": (0, (1, 3)), "linewidth": 1.0, "zorder": 1}
+
+
+def finish(ax: "Axes", *, legend: bool) -> None:
+    """Calm the axes down."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(GRID)
+    ax.grid(visible=True, color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.tick_params(colors=MUTED, length=0)
+    ax.xaxis.label.set_color(INK)
+    ax.yaxis.label.set_color(INK)
+    if legend:
+        _name_the_curves(ax)
+
+
+def _name_the_curves(ax: "Axes") -> None:
+    """Put names into the legend as they are: matplotlib hides "_x" and sets "$x$" as math."""
+    ours = [line for line in ax.get_lines() if line.get_gid() == CURVE]
+    theirs = [h for h in ax.get_legend_handles_labels()[0] if h not in ours]
+    handles = [*ours, *theirs]
+    legend = ax.legend(handles, ["name"] * len(handles), frameon=False, labelcolor=INK)
+    for text, handle in zip(legend.get_texts(), handles, strict=True):
+        text.set_parse_math(False)
+        text.set_text(str(handle.get_label()))

@@ -1,0 +1,205 @@
+"""The charts of the report as Vega-Lite specifications; their data arrive in the page.
+
+Colors are the CSS variables of the page, so one drawing serves the light and the dark scheme
+and paper.
+"""
+
+from typing import Any
+
+from abstain.plots.palette import dash, variable
+
+_HEIGHT = 340
+_COVERAGE = "Coverage: share of samples accepted"
+_INK, _MUTED, _GRID = "var(--ink)", "var(--muted)", "var(--grid)"
+
+# A wheel without Ctrl scrolls the page, and a finger scrolls it too: a chart that catches
+# either is a trap. The buttons under the chart zoom without both.
+_ZOOM = "wheel![event.ctrlKey || event.metaKey]"
+_PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
+
+
+def risk_coverage(scores: list[str], *, kind: str, zero_one: bool) -> dict[str, Any]:
+    """Return the selective or the generalized risk-coverage chart.
+
+    The datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable, score) and
+    ``reference`` (coverage, risk: what accepting everything costs) are set by the page.
+    """
+    import altair as alt
+
+    y_title = _RISK_TITLES[kind, zero_one]
+    base = alt.Chart(alt.NamedData(name="curves")).encode(
+        x=alt.X("coverage:Q", title=_COVERAGE, scale=_unit(alt)),
+        y=alt.Y("risk:Q", title=y_title, scale=_from_zero(alt)),
+        color=_color(alt, scores),
+    )
+    lines = base.mark_line(strokeWidth=2, clip=True, strokeJoin="round").encode(
+        strokeDash=_dashes(alt, scores), order="coverage:Q"
+    )
+    usable = base.transform_filter("datum.usable").mark_point(
+        filled=True, shape="circle", size=14, opacity=0.6, clip=True
+    )
+    layers = [
+        _reference(alt, _COVERAGE, y_title),
+        lines,
+        usable,
+        *_hover(alt, base, _TOOLTIPS[kind]),
+    ]
+    return _finished(alt, alt.layer(*layers), _DESCRIPTIONS[kind])
+
+
+def reliability(scores: list[str]) -> dict[str, Any]:
+    """Return the reliability diagram: observed accuracy against mean confidence, by bin."""
+    import altair as alt
+
+    x_title, y_title = "Mean confidence in the bin", "Share right in the bin"
+    square = alt.Scale(domain=[-0.03, 1.03], nice=False)  # room for the dots at 0 and 1
+    base = alt.Chart(alt.NamedData(name="reliability")).encode(
+        x=alt.X("confidence:Q", title=x_title, scale=square),
+        y=alt.Y("accuracy:Q", title=y_title, scale=square),
+        color=_color(alt, scores),
+    )
+    # Bins of a few samples jump about: the dots carry the message, the lines only join them.
+    lines = base.mark_line(strokeWidth=1.5, opacity=0.45, clip=True).encode(
+        strokeDash=_dashes(alt, scores), order="confidence:Q"
+    )
+    points = base.mark_circle(opacity=0.9, clip=True).encode(
+        size=alt.Size("count:Q", legend=None, scale=alt.Scale(range=[14, 220]))
+    )
+    layers = [
+        _reference(alt, x_title, y_title),
+        lines,
+        points,
+        *_hover(alt, base, _TOOLTIPS["reliability"]),
+    ]
+    return _finished(alt, alt.layer(*layers), _DESCRIPTIONS["reliability"])
+
+
+def metric_coverage(scores: list[str], *, title: str) -> dict[str, Any]:
+    """Return a chart of a threshold metric (CWSA, CWSA+) against the coverage it leaves."""
+    import altair as alt
+
+    base = alt.Chart(alt.NamedData(name="curves")).encode(
+        x=alt.X("coverage:Q", title=_COVERAGE, scale=_unit(alt)),
+        y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
+        color=_color(alt, scores),
+    )
+    lines = base.mark_line(strokeWidth=2, clip=True).encode(
+        strokeDash=_dashes(alt, scores), order="coverage:Q"
+    )
+    layers = [lines, *_hover(alt, base, _TOOLTIPS["metric"])]
+    return _finished(alt, alt.layer(*layers), f"{title} against coverage, one line for each score.")
+
+
+_RISK_TITLES = {
+    ("selective", True): "Selective risk: share wrong of the accepted",
+    ("selective", False): "Selective risk: mean loss of the accepted",
+    ("generalized", True): "Generalized risk: share accepted and wrong",
+    ("generalized", False): "Generalized risk: accepted loss per sample",
+}
+
+_DESCRIPTIONS = {
+    "selective": "Selective risk against coverage, one line for each score. Lower is better.",
+    "generalized": "Generalized risk against coverage, one line for each score. Lower is better.",
+    "reliability": "Share right against mean confidence, one line for each score. "
+    "On the diagonal, confidence means what it says.",
+}
+
+# (field, name read by people, number format)
+_RISK_FIELDS = (
+    ("threshold", "accept when confidence ≥", ".6~g"),
+    ("coverage", "coverage", ".4f"),
+    ("risk", "risk", ".5f"),
+    ("accepted", "accepted", ","),
+    ("failures", "failures among them", ",.6~g"),
+)
+_TOOLTIPS = {
+    "selective": _RISK_FIELDS,
+    "generalized": _RISK_FIELDS,
+    "reliability": (
+        ("confidence", "mean confidence", ".4f"),
+        ("accuracy", "share right", ".4f"),
+        ("count", "samples", ","),
+    ),
+    "metric": (
+        ("threshold", "accept when confidence ≥", ".6~g"),
+        ("coverage", "coverage", ".4f"),
+        ("value", "value", ".4f"),
+    ),
+}
+
+
+def _unit(alt: Any) -> Any:
+    return alt.Scale(domain=[0, 1], nice=False)
+
+
+def _from_zero(alt: Any) -> Any:
+    # `top` is set by the page: a spike at the first few accepted samples would flatten the rest.
+    return alt.Scale(zero=True, nice=True, domainMax=alt.ExprRef("top"))
+
+
+def _color(alt: Any, scores: list[str]) -> Any:
+    palette = [variable(i) for i in range(len(scores))]
+    return alt.Color("score:N", legend=None, scale=alt.Scale(domain=scores, range=palette))
+
+
+def _dashes(alt: Any, scores: list[str]) -> Any:
+    patterns = [dash(i) for i in range(len(scores))]
+    return alt.StrokeDash("score:N", legend=None, scale=alt.Scale(domain=scores, range=patterns))
+
+
+def _reference(alt: Any, x_title: str, y_title: str) -> Any:
+    """Draw the dotted line of what is known without looking; it shares the titles of the axes."""
+    return (
+        alt.Chart(alt.NamedData(name="reference"))
+        .mark_line(color=_MUTED, strokeWidth=1, strokeDash=[2, 4], clip=True)
+        .encode(
+            x=alt.X("x:Q", title=x_title),
+            y=alt.Y("y:Q", title=y_title),
+        )
+    )
+
+
+def _hover(alt: Any, base: Any, fields: tuple[tuple[str, str, str], ...]) -> list[Any]:
+    near = alt.selection_point(
+        name="near", nearest=True, on="pointerover", clear="pointerout", empty=False
+    )
+    tooltip = [alt.Tooltip("score:N", title="score")] + [
+        alt.Tooltip(f"{name}:Q", title=title, format=form) for name, title, form in fields
+    ]
+    dots = base.mark_point(filled=True, size=70, clip=True).encode(
+        opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)), tooltip=tooltip
+    )
+    return [dots.add_params(near)]
+
+
+def _finished(alt: Any, chart: Any, description: str) -> dict[str, Any]:
+    zoom = alt.selection_interval(name="zoom", bind="scales", zoom=_ZOOM, translate=_PAN)
+    chart = chart.properties(width="container", height=_HEIGHT, description=description)
+    chart.layer[-1] = chart.layer[-1].add_params(zoom)
+    chart = chart.add_params(alt.param(name="top", value=1)).configure(**_config(alt))
+    spec: dict[str, Any] = chart.to_dict()
+    # The address of the schema is the only URL in it, and nobody asks for it.
+    spec.pop("$schema")
+    return spec
+
+
+def _config(alt: Any) -> dict[str, Any]:
+    axis = alt.AxisConfig(
+        labelColor=_MUTED,
+        titleColor=_INK,
+        gridColor=_GRID,
+        domainColor=_GRID,
+        tickColor=_GRID,
+        labelFontSize=12,
+        titleFontSize=12,
+        titleFontWeight="normal",
+        titlePadding=10,
+        tickCount=6,
+    )
+    return {
+        "background": "transparent",
+        "font": "system-ui, sans-serif",
+        "axis": axis,
+        "view": alt.ViewConfig(stroke=None),
+        "autosize": alt.AutoSizeParams(type="fit-x", contains="padding"),
+    }

@@ -1,0 +1,170 @@
+"""The report as one HTML file that needs nothing but a browser."""
+
+import os
+import secrets
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import abstain as ab
+from abstain.evaluation.records import Evaluation
+from abstain.plots.palette import DARK, LIGHT
+from abstain.report import charts
+from abstain.report.chart_data import chart_data, script_json
+from abstain.report.pivot import pivot
+from abstain.report.summary import Origin, summarize
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PACKAGE = "abstain.report"
+
+
+def html_report(
+    evaluation: Evaluation,
+    *,
+    title: str = "Selective classification report",
+    source: str = "",
+    notes: Sequence[str] = (),
+    command: str = "",
+) -> str:
+    """Write an evaluation as one self-contained HTML page.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    title : str
+        The heading.
+    source : str
+        Where the predictions come from: a file name, a description.
+    notes : sequence of str
+        Sentences to show beside the warnings.
+    command : str
+        The command line or code that reproduces the report.
+
+    Returns
+    -------
+    str
+        HTML with style, script and data inside; it loads nothing from the network.
+
+    Notes
+    -----
+    Every string of the caller is escaped, also inside the embedded JSON.
+    """
+    summary = summarize(evaluation, Origin(title, source, notes, command))
+    template = _environment().get_template("report.html")
+    return template.render(
+        **summary,
+        version=ab.__version__,
+        css=_trusted(_style()),
+        javascript=_trusted(_resource("report.js")),
+        library=_trusted(_library()),
+        data=_trusted(script_json(chart_data(pivot(evaluation)))),
+        specs=_trusted(script_json(_specs(summary))),
+    )
+
+
+def write_html(
+    evaluation: Evaluation,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Selective classification report",
+    source: str = "",
+    notes: Sequence[str] = (),
+    command: str = "",
+) -> Path:
+    """Write the report to a file: all of it or, when something fails, nothing.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    path : path-like
+        The file; its folder must exist.
+    title, source, notes, command
+        As for `html_report`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+    """
+    page = html_report(evaluation, title=title, source=source, notes=notes, command=command)
+    return write_atomically(Path(path), page)
+
+
+def write_atomically(path: Path, text: str) -> Path:
+    """Write beside the target and rename, so that a reader never meets half a file."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _specs(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the charts of the page with the fields of their axes."""
+    names = [score["name"] for score in summary["scores"]]
+    specs = {
+        kind: _spec(charts.risk_coverage(names, kind=kind, zero_one=summary["zero_one"]), "risk")
+        for kind in ("selective", "generalized")
+    }
+    if summary["has_reliability"]:
+        specs["reliability"] = _spec(charts.reliability(names), "accuracy", x="confidence")
+    if summary["has_cwsa"]:
+        specs["cwsa"] = _spec(charts.metric_coverage(names, title="CWSA"), "value")
+        specs["cwsa_plus"] = _spec(charts.metric_coverage(names, title="CWSA+"), "value")
+    return specs
+
+
+def _spec(spec: dict[str, Any], y: str, *, x: str = "coverage") -> dict[str, Any]:
+    return {"spec": spec, "x": x, "y": y}
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(_PACKAGE, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _trusted(text: str) -> Any:
+    """Mark text that is ours, or JSON already escaped, as not to be escaped again."""
+    from markupsafe import Markup
+
+    return Markup(text)  # noqa: S704  never called on a string of the caller
+
+
+def _resource(name: str) -> str:
+    return files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _style() -> str:
+    css = _resource("report.css")
+    for mark, colors in (("@@LIGHT@@", LIGHT), ("@@DARK@@", DARK)):
+        lines = (f"--score-{i}: {color};" for i, color in enumerate(colors))
+        css = css.replace(mark, " ".join(lines))
+    return css
+
+
+@cache
+def _library() -> str:
+    """Return the JavaScript that draws the charts, kept out of the global scope."""
+    import altair as alt
+    import vl_convert
+
+    language = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=language)
+    return f"(() => {{{bundle}\n}})();"

@@ -1,0 +1,98 @@
+"""A metrics x scores table in LaTeX, for a paper."""
+
+import re
+from collections.abc import Sequence
+
+from abstain.evaluation.records import Evaluation, Result
+from abstain.report.grid import Grid, conventions, grids, is_best
+from abstain.report.words import number, printed_x1000, split_label, thousandfold, title_of
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "\u2193": r"$\downarrow$",
+    "\u2191": r"$\uparrow$",
+    "\u202f": r"\,",
+}
+
+
+def latex_table(
+    evaluation: Evaluation,
+    *,
+    metrics: Sequence[str] | None = None,
+    thousand: bool = False,
+) -> str:
+    r"""Write metrics x scores with the best score of each metric in bold.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    metrics : sequence of str, optional
+        The rows, by name; by default every metric that was computed.
+    thousand : bool, default=False
+        AURC and AUGRC times 1000, as the literature prints them; the row says so.
+
+    Returns
+    -------
+    str
+        A ``tabular`` (booktabs) with a footnote of conventions. Names are escaped.
+    """
+    tables = grids(evaluation, metrics)
+    parts = [_table(grid, thousand=thousand, titled=len(tables) > 1) for grid in tables]
+    notes = escape(" ".join(conventions(tables)))
+    return (
+        "\n\n".join(["% Needs \\usepackage{booktabs}", *parts, rf"{{\footnotesize {notes}}}"])
+        + "\n"
+    )
+
+
+def _table(grid: Grid, *, thousand: bool, titled: bool) -> str:
+    heads = " & ".join(["Metric", *(escape(score) for score in grid.scores)])
+    lines = [rf"\begin{{tabular}}{{l{'r' * len(grid.scores)}}}", r"\toprule"]
+    if titled:
+        label = escape(split_label(grid.split))
+        lines += [rf"\multicolumn{{{len(grid.scores) + 1}}}{{l}}{{{label}}} \\", r"\midrule"]
+    lines += [rf"{heads} \\", r"\midrule"]
+    lines += [_row(grid, metric, results, thousand) for metric, results in grid.rows]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _row(grid: Grid, metric: str, results: list[Result | None], thousand: bool) -> str:
+    sample = next(r for r in results if r is not None)
+    scaled = thousand and printed_x1000(metric)
+    arrow = r"$\downarrow$" if sample.lower_is_better else r"$\uparrow$"
+    unit = r" $\times 10^3$" if scaled else ""
+    cells = [_cell(grid, result, scaled) for result in results]
+    return rf"{escape(title_of(metric))}{unit} {arrow} & {' & '.join(cells)} \\"
+
+
+def _cell(grid: Grid, result: Result | None, scaled: bool) -> str:
+    if result is None:
+        return "--"
+    text = thousandfold(result.value) if scaled else number(result.value)
+    return rf"\textbf{{{text}}}" if is_best(grid, result) else text
+
+
+def escape(words: str) -> str:
+    r"""Escape what LaTeX would read as a command; a line break becomes a space.
+
+    Examples
+    --------
+    >>> print(escape("50 % of a_b"))
+    50 \% of a\_b
+    """
+    # split() would take the thin space between thousands for a break.
+    return "".join(_SPECIAL.get(c, c) for c in re.sub(r"[ \t\r\n]+", " ", words))

@@ -1,0 +1,69 @@
+"""A metrics x scores table in Markdown, for an issue, a README or a notebook."""
+
+from collections.abc import Sequence
+
+from abstain.evaluation.records import Evaluation, Result, Split
+from abstain.report.grid import Grid, conventions, grids, is_best
+from abstain.report.words import arrow, number, split_label, title_of
+
+# Characters that start something in Markdown, also inside a table cell.
+_SPECIAL = "\\`*_{}[]<>()#+!|~$&"
+
+
+def markdown_table(evaluation: Evaluation, *, metrics: Sequence[str] | None = None) -> str:
+    """Write metrics x scores, one table a split, the best score of each metric in bold.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    metrics : sequence of str, optional
+        The rows, by name; by default every metric that was computed.
+
+    Returns
+    -------
+    str
+        Markdown with a trailing line of conventions. Names are escaped.
+    """
+    tables = grids(evaluation, metrics)
+    parts = [_table(grid, len(tables) > 1) for grid in tables]
+    notes = " ".join(conventions(tables))
+    return "\n\n".join([*parts, escape(notes)]) + "\n"
+
+
+def _table(grid: Grid, titled: bool) -> str:
+    head = ["Metric", *(escape(score) for score in grid.scores)]
+    lines = [_row(head), _row(["---", *["---:"] * len(grid.scores)])]
+    for metric, results in grid.rows:
+        sample = next(r for r in results if r is not None)
+        cells = [_cell(grid, result) for result in results]
+        lines.append(_row([f"{escape(title_of(metric))} {arrow(sample)}", *cells]))
+    title = [_heading(grid.split), ""] if titled else []
+    return "\n".join(title + lines)
+
+
+def _heading(split: Split) -> str:
+    return f"**{escape(split_label(split))}**"
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(grid: Grid, result: Result | None) -> str:
+    if result is None:
+        return ""
+    text = number(result.value)
+    return f"**{text}**" if is_best(grid, result) else text
+
+
+def escape(words: str) -> str:
+    r"""Escape what Markdown would read as markup; a line break becomes a space.
+
+    Examples
+    --------
+    >>> print(escape("a|b*c"))
+    a\|b\*c
+    """
+    flat = " ".join(words.split())
+    return "".join(f"\\{c}" if c in _SPECIAL else c for c in flat)

@@ -1,0 +1,90 @@
+"""Results by split, score and metric: found, ordered and compared, never computed."""
+
+import math
+from dataclasses import dataclass
+
+from abstain.evaluation.records import Case, Evaluation, Result, Split
+from abstain.report.words import HEADLINE, unique
+
+Key = tuple[Split, str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Pivot:
+    """The results of an evaluation, ready to be looked up.
+
+    Attributes
+    ----------
+    splits, scores, metrics : list
+        In the order of their first result.
+    results : dict
+        From (split, score, metric) to the result.
+    best : frozenset
+        The keys of results that no other score on the same split betters.
+    cases : dict
+        From (split, score) to the case.
+    """
+
+    splits: list[Split]
+    scores: list[str]
+    metrics: list[str]
+    results: dict[Key, Result]
+    best: frozenset[Key]
+    cases: dict[tuple[Split, str], Case]
+
+    @property
+    def headline(self) -> list[str]:
+        """The headline metrics that are present."""
+        return [name for name in HEADLINE if name in self.metrics]
+
+    def pairs(self) -> list[tuple[Split, str]]:
+        """Return the (split, score) pairs that have a result, split by split."""
+        met = dict.fromkeys((split, score) for split, score, _ in self.results)
+        return sorted(
+            met, key=lambda pair: (self.splits.index(pair[0]), self.scores.index(pair[1]))
+        )
+
+    def value(self, split: Split, score: str, metric: str) -> float:
+        """Return a value, NaN when there is none."""
+        found = self.results.get((split, score, metric))
+        return found.value if found else math.nan
+
+    def leaders(self, split: Split, metric: str) -> list[str]:
+        """Return the scores with the best value; several when they are equal."""
+        return [score for score in self.scores if (split, score, metric) in self.best]
+
+
+def pivot(evaluation: Evaluation) -> Pivot:
+    """Order the results for lookup."""
+    results = {(r.split, r.score, r.metric): r for r in evaluation.results}
+    splits = list(
+        dict.fromkeys([r.split for r in evaluation] + [c.split for c in evaluation.cases])
+    )
+    return Pivot(
+        splits=splits,
+        scores=unique([r.score for r in evaluation] + [c.score for c in evaluation.cases]),
+        metrics=unique(r.metric for r in evaluation),
+        results=results,
+        best=_best(results),
+        cases={(c.split, c.score): c for c in evaluation.cases},
+    )
+
+
+def _best(results: dict[Key, Result]) -> frozenset[Key]:
+    """Find the best of each split and metric; nothing is marked where all scores are equal."""
+    rivals: dict[tuple[Split, str], list[Result]] = {}
+    for result in results.values():
+        if not math.isnan(result.value):
+            rivals.setdefault((result.split, result.metric), []).append(result)
+    marked: set[Key] = set()
+    for group in rivals.values():
+        values = {_compared(r) for r in group}
+        if len(values) > 1:
+            best = min(values) if group[0].lower_is_better else max(values)
+            marked.update((r.split, r.score, r.metric) for r in group if _compared(r) == best)
+    return frozenset(marked)
+
+
+def _compared(result: Result) -> float:
+    """Drop the last digits, in which equal scores differ by the order of summation."""
+    return float(f"{result.value:.12g}")

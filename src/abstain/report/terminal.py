@@ -1,0 +1,188 @@
+"""The results as a table for a terminal of 100 columns."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from abstain.evaluation.records import Evaluation, Finding, Split
+from abstain.report.findings import Said, grouped
+from abstain.report.pivot import Pivot, pivot
+from abstain.report.words import (
+    arrow,
+    meaning,
+    number,
+    place,
+    short_title,
+    split_label,
+    title_of,
+    unique,
+)
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+# Eight numbers, a split and a score must fit into 100 columns.
+_HEADS = {
+    "accuracy": "Acc.",
+    "coverage@5risk": "Cov. at 5 % risk",
+    "selective_risk@80cov": "Risk at 80 % cov.",
+}
+
+#: Findings printed before the rest is only counted.
+_FINDINGS = 8
+
+# Names get this many columns before they fold; the numbers need the rest.
+_NAME_WIDTH, _NUMBER_WIDTH = 13, 8
+
+_UNDEFINED = "undef."
+
+
+def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "RenderableType":
+    """Lay the results out for a terminal.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    full : bool, default=False
+        Every metric with the sentence that says what it means, instead of the headline ones.
+
+    Returns
+    -------
+    rich renderable
+        Print it with a `rich.console.Console`; it is made for 100 columns and bends to fewer.
+
+    Notes
+    -----
+    Names and messages are printed as they are: no markup is read from them.
+    """
+    from rich.console import Group
+
+    found = pivot(evaluation)
+    short = not full and bool(found.headline)
+    body = [_headline(found)] if short else [_every(found, split) for split in found.splits]
+    return Group(*body, *_findings(evaluation.findings, everything=full), _footer(full=full))
+
+
+def _headline(found: Pivot) -> "Table":
+    columns = _split_columns(found)
+    table = _empty_table(padding=0 if columns else 1)
+    for column in columns:
+        values = (dict(split).get(column, "") for split in found.splits)
+        table.add_column(_text(column), overflow="fold", min_width=_width(values, len(columns)))
+    table.add_column("Score", overflow="fold", min_width=_width(found.scores, 1))
+    for name in found.headline:
+        table.add_column(_head(found, name), justify="right", width=_NUMBER_WIDTH)
+    last: Split | None = None
+    for split, score in found.pairs():
+        if columns and last not in {None, split} and len(found.scores) > 1:
+            table.add_section()
+        known = dict(split) if split != last else {}
+        lead = [_text(known.get(column, "")) for column in columns]
+        cells = [_cell(found, split, score, name) for name in found.headline]
+        table.add_row(*lead, _text(score), *cells)
+        last = split
+    return table
+
+
+def _width(names: Iterable[str], columns: int) -> int:
+    """Leave a name its width up to a limit; longer ones fold."""
+    return min(max(map(len, names), default=1), _NAME_WIDTH // columns)
+
+
+def _split_columns(found: Pivot) -> list[str]:
+    return unique(column for split in found.splits for column, _ in split)
+
+
+def _head(found: Pivot, name: str) -> "Text":
+    sample = next(r for r in found.results.values() if r.metric == name)
+    return _text(f"{_HEADS.get(name, short_title(name))} {arrow(sample)}")
+
+
+def _every(found: Pivot, split: Split) -> "Table":
+    title = split_label(split) if split or len(found.splits) > 1 else ""
+    table = _empty_table(title)
+    table.add_column("Metric", overflow="fold", ratio=4)
+    table.add_column("Score", overflow="fold", ratio=3)
+    table.add_column("Value", justify="right", no_wrap=True)
+    table.add_column("What it means", overflow="fold", ratio=8, style="dim")
+    for metric in found.metrics:
+        present = [s for s in found.scores if (split, s, metric) in found.results]
+        for i, score in enumerate(present):
+            result = found.results[split, score, metric]
+            name = _text(f"{title_of(metric)} {arrow(result)}" if i == 0 else "")
+            cell = _cell(found, split, score, metric)
+            table.add_row(name, _text(score), cell, _text(meaning(result)))
+    return table
+
+
+def _empty_table(title: str = "", *, padding: int = 1) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    heading = _text(title) if title else None
+    return Table(
+        box=box.SIMPLE_HEAD,
+        title=heading,
+        title_justify="left",
+        padding=(0, padding),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+    )
+
+
+def _cell(found: Pivot, split: Split, score: str, metric: str) -> "Text":
+    result = found.results.get((split, score, metric))
+    if result is None:
+        return _text("-", "dim")
+    if result.reason:
+        return _text(_UNDEFINED, "dim")
+    return _text(_narrow(result.value), "bold" if (split, score, metric) in found.best else "")
+
+
+def _narrow(value: float) -> str:
+    """Write a number as everywhere, with fewer digits where it would not fit its column."""
+    text = number(value)
+    if len(text) < _NUMBER_WIDTH:
+        return text
+    return f"{value:.5f}" if abs(value) >= 1e-3 else f"{value:.2e}"
+
+
+def _findings(findings: tuple[Finding, ...], *, everything: bool) -> list["Text"]:
+    if everything:
+        return [_finding(said.first, said.more) for said in _one_by_one(findings)]
+    groups = grouped(findings)
+    lines = [_finding(said.first, said.more) for said in groups[:_FINDINGS]]
+    if len(groups) > _FINDINGS:
+        rest = len(groups) - _FINDINGS
+        lines.append(_text(f"... and {rest} other kinds; the report lists them all.", "dim"))
+    return lines
+
+
+def _one_by_one(findings: tuple[Finding, ...]) -> list[Said]:
+    return [Said(f, ()) for said in grouped(findings) for f in (said.first, *said.more)]
+
+
+def _finding(finding: Finding, more: tuple[Finding, ...]) -> "Text":
+    warning = finding.level == "warning"
+    line = _text("")
+    line.append("Warning: " if warning else "Note: ", style="bold yellow" if warning else "bold")
+    where = place(finding)
+    line.append(f"{where}: {finding.message}" if where else finding.message, style="")
+    if more:
+        line.append(f" ({len(more)} more like this.)", style="dim")
+    return line
+
+
+def _footer(*, full: bool) -> "Text":
+    best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
+    return _text(best if full else f"{best} --full shows every metric.", "dim")
+
+
+def _text(words: str, style: str = "") -> "Text":
+    """Wrap a string so that rich reads no markup in it."""
+    from rich.text import Text
+
+    return Text(words, style=style)

@@ -1,0 +1,107 @@
+"""The verdict: what the numbers say, in plain words, for someone who never read a paper on them."""
+
+import math
+
+from abstain.evaluation.records import Case, Split
+from abstain.report.pivot import Pivot
+from abstain.report.words import number, of_thousand, split_label
+
+_RISK_AT_80 = "selective_risk@80cov"
+_AUGRC = "augrc"
+_MANY_SPLITS = 3
+
+
+def verdict(pivot: Pivot, *, zero_one: bool) -> list[str]:
+    """Return a few sentences; each is skipped when the number behind it is not there."""
+    if not pivot.cases:
+        return []
+    split = pivot.splits[0]
+    leader = leading_score(pivot, split)
+    case = pivot.cases.get((split, leader))
+    sentences = [
+        _where(pivot, split) + _without_abstention(pivot, case, zero_one=zero_one),
+        _best_score(pivot, split, zero_one=zero_one),
+        _at_80(pivot, split, leader, case, zero_one=zero_one),
+        _elsewhere(pivot, zero_one=zero_one),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def leading_score(pivot: Pivot, split: Split) -> str:
+    """Return the score with the best AUGRC, or the first one when none leads."""
+    leaders = pivot.leaders(split, _AUGRC)
+    return leaders[0] if leaders else pivot.scores[0]
+
+
+def _where(pivot: Pivot, split: Split) -> str:
+    return f"On {split_label(split)}: " if len(pivot.splits) > 1 else ""
+
+
+def _without_abstention(pivot: Pivot, case: Case | None, *, zero_one: bool) -> str:
+    if case is None:
+        return ""
+    if not zero_one:
+        return f"Accepting every answer, the mean loss is {number(case.risk)}."
+    accuracy = pivot.value(case.split, case.score, "accuracy")
+    tail = "" if math.isnan(accuracy) else f" (accuracy {number(accuracy)})"
+    if case.risk == 0:
+        return "Accepting every answer, none is wrong: there is nothing to abstain from."
+    return f"Accepting every answer, {of_thousand(case.risk)} of 1000 are wrong{tail}."
+
+
+def _best_score(pivot: Pivot, split: Split, *, zero_one: bool) -> str:
+    if len(pivot.scores) == 1:
+        value = pivot.value(split, pivot.scores[0], _AUGRC)
+        if math.isnan(value):
+            return ""
+        let = "a silent failure through with a risk of" if zero_one else "through a mean loss of"
+        return (
+            f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} (AUGRC)."
+        )
+    leaders = pivot.leaders(split, _AUGRC)
+    if not leaders:
+        return "By AUGRC, the overall risk of silent failures, no score is ahead of the others."
+    named = " and ".join(f"“{score}”" for score in leaders)
+    verb = "has" if len(leaders) == 1 else "share"
+    shown = number(pivot.value(split, leaders[0], _AUGRC))
+    return (
+        f"Of {len(pivot.scores)} scores, {named} {verb} the lowest risk of silent failures "
+        f"(AUGRC {shown})."
+    )
+
+
+def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None, *, zero_one: bool) -> str:
+    risk = pivot.value(split, score, _RISK_AT_80)
+    if math.isnan(risk) or case is None or case.risk == 0:
+        return ""
+    lead = f"Keeping at least the most confident 80 % by “{score}”"
+    if not zero_one:
+        return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
+    return (
+        f"{lead}, {of_thousand(risk)} of 1000 accepted answers are wrong "
+        f"instead of {of_thousand(case.risk)}."
+    )
+
+
+def _elsewhere(pivot: Pivot, *, zero_one: bool) -> str:
+    """Name the easiest and the hardest split when there are several."""
+    risks = {split: _risk(pivot, split) for split in pivot.splits}
+    if len(risks) < _MANY_SPLITS or len(set(risks.values())) == 1:
+        return ""
+    low = min(risks, key=lambda split: risks[split])
+    high = max(risks, key=lambda split: risks[split])
+    if zero_one:
+        easy, hard = of_thousand(risks[low]), of_thousand(risks[high])
+        return (
+            f"Across the {len(risks)} splits, answers wrong without abstention go from {easy} "
+            f"of 1000 ({split_label(low)}) to {hard} of 1000 ({split_label(high)})."
+        )
+    easy, hard = number(risks[low]), number(risks[high])
+    return (
+        f"Across the {len(risks)} splits, the mean loss without abstention goes from {easy} "
+        f"({split_label(low)}) to {hard} ({split_label(high)})."
+    )
+
+
+def _risk(pivot: Pivot, split: Split) -> float:
+    return next((case.risk for (s, _), case in pivot.cases.items() if s == split), math.nan)

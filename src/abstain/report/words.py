@@ -1,0 +1,187 @@
+"""How numbers, names and parts of the data are written: the same in every output format."""
+
+import math
+from collections.abc import Iterable
+
+from abstain.errors import UnknownNameError
+from abstain.evaluation.records import Evaluation, Finding, Result, Split
+from abstain.metrics import metric_named
+from abstain.metrics._entry import Metric, Need
+
+#: What is printed for a metric that has no value on these data.
+UNDEFINED = "undefined"
+
+#: The metrics a reader should see first, in this order, where they are present.
+HEADLINE = (
+    "accuracy",
+    "augrc",
+    "aurc",
+    "e_aurc",
+    "failure_auroc",
+    "coverage@5risk",
+    "selective_risk@80cov",
+    "ece",
+)
+
+# Column heads must be short; the catalogue's titles are sentences' material.
+_SHORT = {
+    "accuracy": "Accuracy",
+    "augrc": "AUGRC",
+    "aurc": "AURC",
+    "e_aurc": "E-AURC",
+    "failure_auroc": "Failure AUROC",
+    "coverage@5risk": "Coverage at 5 % risk",
+    "selective_risk@80cov": "Risk at 80 % coverage",
+    "ece": "ECE",
+}
+
+_WHOLE = "all samples"
+
+
+def number(value: float) -> str:
+    """Write a number with four significant digits, or the word for NaN.
+
+    Examples
+    --------
+    >>> number(0.5), number(0.0123456), number(0.0000123), number(float("nan"))
+    ('0.5000', '0.01235', '1.23e-05', 'undefined')
+    """
+    if math.isnan(value):
+        return UNDEFINED
+    size = abs(float(f"{value:.4g}"))  # rounded first: 0.99999 has the decimals of 1
+    if size == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if size < 1e-4:
+        return f"{value:.2e}"
+    decimals = 3 - math.floor(math.log10(size))
+    return f"{value:.{max(decimals, 0)}f}"
+
+
+class Shown(float):
+    """A number that a meaning sentence writes as the tables do unless it asks for a format."""
+
+    __slots__ = ()
+
+    def __format__(self, spec: str) -> str:
+        """Format with `number` when the sentence gives no format of its own."""
+        if not spec or math.isnan(self):
+            return number(float(self))
+        return float(self).__format__(spec)
+
+
+def of_thousand(value: float) -> str:
+    """Write a fraction as a count of 1000, which needs no idea of percent.
+
+    Examples
+    --------
+    >>> of_thousand(0.0123), of_thousand(0.25), of_thousand(0.0)
+    ('12.3', '250', '0')
+    """
+    return f"{1000 * value:.3g}" if value < 0.9995 else "1000"
+
+
+def thousandfold(value: float) -> str:
+    """Write a number multiplied by 1000, as the literature prints AURC and AUGRC."""
+    return number(1000 * value)
+
+
+def printed_x1000(metric: str) -> bool:
+    """Tell whether the literature prints a metric times 1000."""
+    return any(part in metric for part in ("aurc", "augrc")) and "normalized" not in metric
+
+
+def count(value: float) -> str:
+    """Write a count with a thin space between thousands."""
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+_LOSSES = {
+    "zero_one": "0/1: an answer is right or wrong",
+    "cross_entropy": "cross-entropy of the predicted probabilities",
+    "brier": "Brier score of the predicted probabilities",
+    "balanced_error": "error weighted so that every class counts the same",
+    "cost_matrix": "a cost matrix",
+    "own loss": "given with the data",
+}
+
+
+def loss_label(name: str) -> str:
+    """Say what counts as wrong."""
+    return _LOSSES.get(name, name)
+
+
+def split_label(split: Split) -> str:
+    """Name a part of the data: ``study = iid, year = 2024``.
+
+    Examples
+    --------
+    >>> split_label((("study", "iid"), ("year", "2024"))), split_label(())
+    ('study = iid, year = 2024', 'all samples')
+    """
+    return ", ".join(f"{column} = {value}" for column, value in split) or _WHOLE
+
+
+def metric_of(name: str) -> Metric | None:
+    """Look a metric up, also one with a number of the user's; None for an unknown name."""
+    try:
+        return metric_named(name)
+    except UnknownNameError:
+        return None
+
+
+def title_of(name: str) -> str:
+    """Return the name people read."""
+    metric = metric_of(name)
+    return metric.title[:1].upper() + metric.title[1:] if metric else name
+
+
+def short_title(name: str) -> str:
+    """Return a name that fits a column head."""
+    return _SHORT.get(name) or title_of(name)
+
+
+def arrow(result: Result) -> str:
+    """Point to where better is."""
+    return "\u2193" if result.lower_is_better else "\u2191"
+
+
+def meaning(result: Result) -> str:
+    """Say what a number means, or why there is none."""
+    if result.reason:
+        return f"Undefined here: {result.reason}."
+    metric = metric_of(result.metric)
+    return metric.meaning.format(value=Shown(result.value)) if metric else ""
+
+
+def tie_range(result: Result) -> str:
+    """Write how far ties can move the number; empty when not within the printed digits."""
+    if math.isnan(result.tie_low) or math.isnan(result.tie_high):
+        return ""
+    low, high = number(result.tie_low), number(result.tie_high)
+    return "" if low == high else f"{low} to {high}"
+
+
+def place(finding: Finding) -> str:
+    """Say which score and which part of the data a finding is about."""
+    return ", ".join(part for part in (finding.score, _split_or_empty(finding.split)) if part)
+
+
+def _split_or_empty(split: Split) -> str:
+    return split_label(split) if split else ""
+
+
+def is_zero_one(evaluation: Evaluation) -> bool:
+    """Tell whether the loss is 0/1: by its name, or since a metric that needs one was computed."""
+    return evaluation.loss == "zero_one" or any(
+        _needs_binary(name) for name in unique(r.metric for r in evaluation.results)
+    )
+
+
+def _needs_binary(name: str) -> bool:
+    metric = metric_of(name)
+    return metric is not None and Need.BINARY_LOSS in metric.needs
+
+
+def unique(values: Iterable[str]) -> list[str]:
+    """Return the distinct values in the order in which they first appear."""
+    return list(dict.fromkeys(values))

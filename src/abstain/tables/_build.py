@@ -1,0 +1,143 @@
+"""Chosen columns to one validated `Predictions`, and its splits."""
+
+from typing import Any
+
+import numpy as np
+
+from abstain.errors import InputError, ShapeError
+from abstain.predictions import Predictions
+from abstain.tables._builder import Builder
+from abstain.tables._choose import Chosen
+from abstain.tables._classes import answers
+from abstain.tables._missing import Missing, count
+from abstain.tables._observe import observed
+from abstain.tables._options import Options
+from abstain.tables._reading import Split
+from abstain.tables._roles import correctness
+from abstain.tables._table import Table
+from abstain.typing import Array
+
+#: More splits than this are a mistake in `by` (a column of ids), not a question.
+_MOST_SPLITS = 10_000
+
+
+def build(
+    table: Table, chosen: Chosen, asked: Options
+) -> tuple[dict[Split, Predictions], list[str]]:
+    """Read the chosen columns and return the predictions of each split, with notes."""
+    columns = table.load(chosen.names())
+    for name, column in columns.items():
+        if column.values.shape[:1] != (table.height,):
+            shape = column.values.shape
+            msg = f"{table.source}: {name!r} must have {table.height} rows; got shape {shape}"
+            raise ShapeError(msg)
+    b = Builder(table, chosen, asked, columns, Missing(asked.missing, table.source, table.height))
+    try:
+        _numbers(b)
+        answers(b)
+        _others(b)
+        kept = b.missing.kept
+        whole = Predictions(**(b.fields if kept is None else _rows(b.fields, kept)))
+    except InputError as error:
+        if str(error).startswith(table.source):
+            raise
+        msg = f"{table.source}: {error}"
+        raise type(error)(msg) from None
+    notes = [*table.notes, *chosen.notes, *b.missing.notes, *b.notes]
+    return _split(b, whole, kept), [*notes, *observed(whole), *_compared(b, whole, kept)]
+
+
+def _rows(fields: dict[str, Any], kept: Array) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, np.ndarray):
+            out[name] = value[kept]
+        elif name == "confidence":
+            out[name] = {k: v[kept] for k, v in value.items()}
+        else:
+            out[name] = value
+    return out
+
+
+def _numbers(b: Builder) -> None:
+    """Fill in confidences, the loss and the weights."""
+    confidence = {}
+    for name in b.chosen.confidence:
+        confidence[name] = b.missing.confidence(b.number(name, "confidence")).values
+    if confidence:
+        b.fields["confidence"] = confidence
+    if b.chosen.correct is not None:
+        right = correctness(b.columns[b.chosen.correct], b.table.source, typeless=b.table.typeless)
+        b.fields["loss"] = 1.0 - b.missing.required(right, "correct").values
+    elif b.chosen.loss is not None:
+        b.fields["loss"] = b.missing.required(b.number(b.chosen.loss, "loss"), "loss").values
+    if b.chosen.weight is not None:
+        weight = b.missing.required(b.number(b.chosen.weight, "weight"), "weight")
+        b.fields["weight"] = weight.values
+
+
+def _others(b: Builder) -> None:
+    """Fill in samples, features, groups and ids."""
+    for role, name in b.chosen.keyed.items():
+        b.fields[role] = b.columns[name].values
+    if b.chosen.group is not None:
+        codes, names = b.columns[b.chosen.group].distinct()
+        b.fields["group"] = np.array(names, dtype=object)[codes]
+    if b.chosen.id is not None:
+        column = b.columns[b.chosen.id]
+        b.fields["ids"] = column.strings() if column.is_text else column.values
+
+
+def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
+    """Say where the file's own verdict differs from label == prediction."""
+    if b.chosen.checked is None or not whole.has_labels:
+        return []
+    try:
+        verdict = correctness(
+            b.columns[b.chosen.checked], b.table.source, typeless=b.table.typeless
+        )
+    except InputError:
+        return []  # a column that merely has the name
+    values = verdict.values if kept is None else verdict.values[kept]
+    differ = whole.correct != (values == 1)
+    if not differ.any():
+        return []
+    note = (
+        f"column {verdict.name!r} disagrees with {b.chosen.label!r} == {b.chosen.prediction!r} in "
+        f"{count(differ)}; pass correct={verdict.name!r} to go by the column"
+    )
+    return [note]
+
+
+# ------------------------------------------------------------------------------------ splits
+def _split(b: Builder, whole: Predictions, kept: Array | None) -> dict[Split, Predictions]:
+    by = b.chosen.by
+    if not by:
+        return {(): whole}
+    codes = np.zeros(whole.n, dtype=np.int64)
+    values: list[list[str]] = []
+    for name in by:
+        column = b.columns[name] if kept is None else b.columns[name].rows(kept)
+        own, names = column.distinct()
+        codes = codes * len(names) + own
+        values.append([str(v) for v in names])
+    found, first, place = np.unique(codes, return_index=True, return_inverse=True)
+    if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n):
+        msg = (
+            f"{b.table.source}: `by` = {', '.join(by)} makes {found.size:,} splits of "
+            f"{whole.n:,} rows; name columns with few values"
+        )
+        raise InputError(msg)
+    rows = np.split(np.argsort(place, kind="stable"), np.cumsum(np.bincount(place))[:-1])
+    out = {}
+    for i in np.argsort(first):
+        out[_decode(int(found[i]), by, values)] = whole.subset(rows[i])
+    return out
+
+
+def _decode(code: int, by: tuple[str, ...], values: list[list[str]]) -> Split:
+    pairs = []
+    for name, names in zip(reversed(by), reversed(values), strict=True):
+        code, own = divmod(code, len(names))
+        pairs.append((name, names[own]))
+    return tuple(reversed(pairs))

@@ -1,0 +1,277 @@
+"""Which column serves which purpose: what was asked for, else a short list of usual names."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from abstain.errors import MissingInputError, UnknownNameError, suggest
+from abstain.tables._options import Options
+from abstain.tables._table import Table
+
+#: The names looked for when an option is not given, in this order. Documented in
+#: `read_predictions`; short on purpose: a wrong guess costs more than naming a column.
+USUAL = {
+    "label": ("label", "labels", "y_true", "target"),
+    "prediction": ("prediction", "predictions", "pred", "y_pred", "predicted"),
+    "confidence": ("confidence", "conf", "score"),
+    "correct": ("correct", "is_correct"),
+    "loss": ("loss",),
+}
+
+#: Keys of archives and mappings of arrays, which name their content.
+KEYED = {
+    "logits": ("logits",),
+    "probabilities": ("probabilities", "probs"),
+    "logit_samples": ("logit_samples", "mcd_logits"),
+    "probability_samples": ("probability_samples", "mcd_probabilities"),
+    "features": ("features",),
+    "group": ("group", "groups"),
+    "weight": ("weight", "weights"),
+    "id": ("ids", "id"),
+}
+
+_SCORE_LIKE = re.compile(r"^(.*?[_.\-: ]|[A-Za-z]+(?=\d+$))([^_.\-: ]+)$")
+_SCORE_WORD = re.compile(r"^(p|prob|probs|probability|logit|logits|score|softmax)[_.\-: ]?$")
+
+
+@dataclass
+class Chosen:
+    """The columns taken, by purpose, and the notes that say so."""
+
+    label: str | None = None
+    prediction: str | None = None
+    confidence: tuple[str, ...] = ()
+    correct: str | None = None
+    loss: str | None = None
+    scores: tuple[str, ...] = ()
+    scores_kind: str = ""
+    pattern: str = ""
+    keyed: dict[str, str] = field(default_factory=dict)
+    group: str | None = None
+    weight: str | None = None
+    id: str | None = None
+    by: tuple[str, ...] = ()
+    checked: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def names(self) -> tuple[str, ...]:
+        """All columns to load."""
+        single = (self.label, self.prediction, self.correct, self.loss, self.group, self.weight)
+        several = (*self.confidence, *self.scores, *self.keyed.values(), *self.by)
+        return tuple(n for n in (*single, self.id, self.checked, *several) if n is not None)
+
+
+def choose(table: Table, asked: Options) -> Chosen:
+    """Decide which columns are read."""
+    out = Chosen(by=_exact(table, asked.by, "by"))
+    for name in ("group", "weight", "id"):
+        if getattr(asked, name) is not None:
+            setattr(out, name, _exact(table, (getattr(asked, name),), name)[0])
+    _choose_scores(table, asked, out)
+    _choose_truth(table, asked, out)
+    _choose_confidence(table, asked, out)
+    out.notes.append(_taken(table, out))
+    _note_unused(table, asked, out)
+    return out
+
+
+# ------------------------------------------------------------------------------------ look-up
+def _exact(table: Table, names: Iterable[str], option: str) -> tuple[str, ...]:
+    for name in names:
+        if name not in table.kinds:
+            raise UnknownNameError(_unknown(table, name, option))
+    return tuple(names)
+
+
+def _unknown(table: Table, name: str, option: str) -> str:
+    what = "key" if table.keyed else "column"
+    shown = ", ".join(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
+    return (
+        f"{table.source} has no {what} {name!r} (asked for by `{option}`)."
+        f"{suggest(name, table.names)} Its {what}s: {shown}"
+    )
+
+
+def _expand(table: Table, names: tuple[str, ...], option: str) -> tuple[str, ...]:
+    """Resolve names and patterns such as "p_*", in the order of the file."""
+    out: list[str] = []
+    for name in names:
+        if name in table.kinds:
+            out.append(name)
+            continue
+        found = [n for n in table.names if fnmatchcase(n, name)] if is_pattern(name) else []
+        if not found:
+            raise UnknownNameError(_unknown(table, name, option))
+        out += found
+    return tuple(dict.fromkeys(out))
+
+
+def is_pattern(name: str) -> bool:
+    """Tell whether a name is a pattern for several columns."""
+    return any(sign in name for sign in "*?[")
+
+
+def _usual(table: Table, role: str) -> str | None:
+    return next((n for n in USUAL[role] if n in table.kinds), None)
+
+
+# ------------------------------------------------------------------------------------ purposes
+def _choose_scores(table: Table, asked: Options, out: Chosen) -> None:
+    for kind in ("logits", "probabilities"):
+        names: tuple[str, ...] = getattr(asked, kind)
+        if names:
+            out.scores, out.scores_kind = _expand(table, names, kind), kind
+            out.pattern = names[0] if len(names) == 1 else ""
+    if table.keyed:
+        _choose_keys(table, out)
+
+
+def _choose_keys(table: Table, out: Chosen) -> None:
+    """Take the keys of an archive that say themselves what they hold."""
+    found = {
+        role: next(n for n in usual if n in table.kinds)
+        for role, usual in KEYED.items()
+        if any(n in table.kinds for n in usual)
+    }
+    for role in ("group", "weight", "id", "features"):
+        name = found.pop(role, None)
+        if name is None or table.lengths.get(name) != table.height:
+            continue  # the weights of a layer share a name with the weights of samples
+        block = table.kinds[name] == "block"
+        if role == "features" and block:
+            out.keyed[role] = name
+        elif role != "features" and getattr(out, role) is None and not block:
+            setattr(out, role, name)
+    for kind in ("logits", "probabilities"):
+        name = found.pop(kind, None)
+        if name is not None and not out.scores:
+            out.scores, out.scores_kind = (name,), kind
+    if "logit_samples" in found:
+        found.pop("probability_samples", None)
+    out.keyed |= found
+
+
+def _has_samples(out: Chosen) -> bool:
+    return any(role.endswith("_samples") for role in out.keyed)
+
+
+def _choose_truth(table: Table, asked: Options, out: Chosen) -> None:
+    """Find what says right from wrong: label and prediction, else correctness, else a loss."""
+    for role in ("label", "prediction", "correct", "loss"):
+        name = getattr(asked, role)
+        if name is not None:
+            setattr(out, role, _exact(table, (name,), role)[0])
+    scored = bool(out.scores) or _has_samples(out)
+    out.label = out.label or _usual(table, "label")
+    if not scored:
+        out.prediction = out.prediction or _usual(table, "prediction")
+    if out.correct or out.loss:
+        return
+    if out.label and (out.prediction or scored):
+        # The file's own verdict is compared with ours, where the file has one.
+        out.checked = None if scored else _usual(table, "correct")
+        return
+    out.correct = _usual(table, "correct")
+    out.loss = None if out.correct else _usual(table, "loss")
+    if out.correct is None and out.loss is None:
+        raise MissingInputError(_no_truth(table, out, scored=scored))
+
+
+def _no_truth(table: Table, out: Chosen, *, scored: bool) -> str:
+    lacking = [
+        f"{what} (`{role}=`; usual names: {', '.join(USUAL[role])})"
+        for role, what, there in (
+            ("label", "the true class", out.label),
+            ("prediction", "the predicted class", out.prediction or scored),
+        )
+        if not there
+    ]
+    what = "keys" if table.keyed else "columns"
+    return (
+        f"{table.source} does not say which samples are right: no {what[:-1]} was found for "
+        f"{' or '.join(lacking)}, and none named correct or loss. "
+        f"Its {what}: {', '.join(table.names[:30])}.{_score_hint(table, out)}"
+    )
+
+
+def _choose_confidence(table: Table, asked: Options, out: Chosen) -> None:
+    if asked.confidence:
+        out.confidence = _expand(table, asked.confidence, "confidence")
+        return
+    taken = {out.label, out.prediction, out.correct, out.loss, out.checked, *out.scores, *out.by}
+    first = _usual(table, "confidence")
+    own = [n for n, kind in table.kinds.items() if n.startswith("confidence_") and kind == "number"]
+    out.confidence = tuple(n for n in (first, *own) if n is not None and n not in taken)
+    if not (out.confidence or out.scores or _has_samples(out)):
+        msg = (
+            f"{table.source} has no column for the confidence (usual names: "
+            f"{', '.join(USUAL['confidence'])}); name it with `confidence=`. "
+            f"Its columns: {', '.join(table.names[:30])}.{_score_hint(table, out)}"
+        )
+        raise MissingInputError(msg)
+
+
+# ------------------------------------------------------------------------------------ notes
+def _taken(table: Table, out: Chosen) -> str:
+    parts = [
+        f"{role} from {getattr(out, role)!r}"
+        for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
+        if getattr(out, role) is not None
+    ]
+    parts += [f"confidence from {name!r}" for name in out.confidence]
+    if len(out.scores) == 1:
+        parts.append(f"{out.scores_kind} from {out.scores[0]!r}")
+    elif out.scores:
+        span = f"{out.scores[0]!r} to {out.scores[-1]!r}"
+        parts.append(f"{out.scores_kind} from {len(out.scores)} columns ({span})")
+    parts += [f"{role} from {name!r}" for role, name in out.keyed.items()]
+    return f"{table.source}: took {', '.join(parts)}"
+
+
+def _note_unused(table: Table, asked: Options, out: Chosen) -> None:
+    used = set(out.names())
+    if table.keyed:
+        unused = [n for n in table.names if n not in used]
+        if unused:
+            out.notes.append(f"keys not used: {', '.join(unused)}")
+    if out.scores and asked.prediction is None and _usual(table, "prediction"):
+        name = _usual(table, "prediction")
+        out.notes.append(
+            f"column {name!r} is not used: the prediction is the class with the largest score; "
+            f"pass prediction={name!r} to use the column"
+        )
+    hint = "" if out.scores else _score_hint(table, out)
+    if hint:
+        out.notes.append(hint.strip())
+
+
+def _score_hint(table: Table, out: Chosen) -> str:
+    """Point to columns that look like class scores and were not used."""
+    families = [f for f in score_families(table) if not set(f[1]) & set(out.names())]
+    if not families:
+        return ""
+    ways = " and ".join(f"{names[0]!r} to {names[-1]!r}" for _, names in families[:3])
+    prefix = families[0][0]
+    return (
+        f" Columns {ways} look like class scores and were not used; pass "
+        f"probabilities='{prefix}*' or logits='{prefix}*', whichever they are."
+    )
+
+
+def score_families(table: Table) -> list[tuple[str, list[str]]]:
+    """Return groups of at least two numeric columns with a common prefix, largest first."""
+    found: dict[str, list[str]] = {}
+    for name, kind in table.kinds.items():
+        match = _SCORE_LIKE.match(name) if kind == "number" else None
+        if match is not None:
+            found.setdefault(match[1], []).append(name)
+    usual = {n for names in USUAL.values() for n in names}
+    big = [
+        (p, names)
+        for p, names in found.items()
+        if not usual & set(names)
+        and not p.startswith("confidence")
+        and len(names) > (1 if _SCORE_WORD.match(p) else 2)
+    ]
+    return sorted(big, key=lambda item: -len(item[1]))

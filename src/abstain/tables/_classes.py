@@ -1,0 +1,208 @@
+"""Labels, predictions and class scores of a table, brought to one set of classes."""
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.tables import _roles
+from abstain.tables._builder import Builder
+from abstain.tables._column import Column
+from abstain.tables._missing import count
+from abstain.typing import Array, BoolArray
+
+#: As `unknown_label`: every label that no column of the class scores stands for.
+REST = "*"
+
+
+def answers(b: Builder) -> None:
+    """Fill in labels, prediction, class scores and classes."""
+    label = None
+    if b.chosen.label is not None:
+        label = b.missing.required(_roles.plain(b.columns[b.chosen.label]), "label")
+    if b.chosen.scores:
+        _scores(b, label)
+        return
+    prediction = None
+    if b.chosen.prediction is not None:
+        prediction = _roles.plain(b.columns[b.chosen.prediction])
+    if label is not None and prediction is not None:
+        if label.is_text != prediction.is_text and b.table.as_written is not None:
+            label, prediction = (b.table.as_written(c.name) for c in (label, prediction))
+        label, prediction, note = _roles.alike(label, prediction)
+        b.notes += [note] if note else []
+    if label is not None:
+        b.fields["labels"] = _labels(b, label, _marks(b, label))
+    if prediction is not None:
+        b.fields["prediction"] = _prediction(b, prediction)
+
+
+def _prediction(b: Builder, prediction: Column) -> Array:
+    values = _roles.class_values(prediction)
+    if prediction.missing is None:
+        return values
+    b.missing.answers(prediction.missing, prediction.name, "prediction")
+    # The empty text is a class that no label has: never right, and shown as what it is.
+    out: Array = np.where(prediction.missing, "", values.astype(object))
+    return out
+
+
+# ------------------------------------------------------------------------------------ labels
+def _marks(b: Builder, label: Column) -> list[Hashable]:
+    """Return the labels of no known class, in the type of the column."""
+    return [_like(mark, label) for mark in b.asked.unknown_label]
+
+
+def _like(mark: Hashable, label: Column) -> Hashable:
+    """Give a label from a command line the type of the column."""
+    if label.is_text:
+        return str(mark)
+    try:
+        return int(str(mark))
+    except ValueError:
+        msg = (
+            f"`unknown_label` must be a number, as column {label.name!r} holds numbers; "
+            f"got {mark!r}"
+        )
+        raise InputError(msg) from None
+
+
+def _labels(b: Builder, label: Column, marks: list[Hashable]) -> Array:
+    """Return the labels, with all values that mark unknown classes made one."""
+    values = _roles.class_values(label)
+    if not marks:
+        return values
+    found = _is_in(label, marks)
+    b.fields["unknown_label"] = marks[0]
+    if not found.any():
+        shown = ", ".join(map(repr, marks))
+        b.notes.append(f"no sample has the label {shown}, given as of no known class")
+        return values
+    b.notes.append(f"{count(found)} are of no known class: always wrong")
+    if len(marks) == 1:
+        return values
+    out: Array = np.where(found, np.array(marks[0], values.dtype), values)
+    return out
+
+
+def _is_in(label: Column, marks: list[Hashable]) -> BoolArray:
+    out: BoolArray
+    if label.texts is None:
+        out = np.isin(label.values, np.array(marks))
+    else:
+        hit = np.array([*(t in marks for t in label.texts), False])
+        out = hit[label.values]
+    return out
+
+
+# ------------------------------------------------------------------------------------ scores
+def _scores(b: Builder, label: Column | None) -> None:
+    kind, names = b.chosen.scores_kind, b.chosen.scores
+    columns = [b.columns[n] if b.columns[n].values.ndim > 1 else b.number(n, kind) for n in names]
+    block = _roles.scores_block(columns, b.table.source)
+    nothing = _roles.empty_answers(block)
+    if kind == "probabilities":
+        nothing |= _roles.zero_rows(block)
+    what = f"{kind} (missing throughout, or all of them 0)"
+    b.missing.answers(nothing, b.chosen.pattern or names[0], what)
+    if b.missing.abstained is not None:
+        block = block.copy()
+        # Equal scores are the lowest confidence that class scores can express.
+        block[nothing] = 1 / block.shape[1] if kind == "probabilities" else 0
+    b.fields[kind] = block
+    classes: tuple[Hashable, ...] = tuple(range(block.shape[-1]))
+    if len(columns) > 1:
+        named = _roles.class_names(names, b.chosen.pattern, label)
+        classes = b.fields["classes"] = _roles.typed_names(named, label)
+    if label is not None:
+        classes = _scored_labels(b, label, classes)
+    _scored_prediction(b, classes)
+
+
+def _scored_labels(
+    b: Builder, label: Column, classes: tuple[Hashable, ...]
+) -> tuple[Hashable, ...]:
+    """Fill in the labels beside class scores; return the classes."""
+    if label.is_text != isinstance(classes[0], str):
+        classes = _reconcile(b, label, classes)
+    present = label if label.missing is None else label.rows(np.flatnonzero(~label.missing))
+    codes, values = present.distinct()
+    used = np.bincount(codes, minlength=len(values)) > 0
+    foreign = [v for v, there in zip(values, used, strict=True) if there and v not in classes]
+    if b.asked.unknown_label == (REST,) and REST not in values:
+        marks: list[Hashable] = list(foreign)
+    else:
+        marks = _marks(b, label)
+    foreign = [v for v in foreign if v not in marks]
+    if foreign:
+        raise InputError(_foreign_refusal(b, label, foreign, classes))
+    b.fields["labels"] = _labels(b, label, marks)
+    return classes
+
+
+def _reconcile(b: Builder, label: Column, classes: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+    """Name the classes where the labels are text and the scores are not, or the reverse."""
+    if not label.is_text:
+        b.notes.append("labels are numbers and class scores are named: counted as columns from 0")
+        b.fields["classes"] = tuple(range(len(classes)))
+        return tuple(range(len(classes)))
+    texts = [str(t) for t in (label.texts if label.texts is not None else ())]
+    texts = [t for t in texts if t not in map(str, b.asked.unknown_label)]
+    if len(b.chosen.scores) == 1 and len(texts) == len(classes):
+        # A block has no names: sorted texts are the columns, the convention of scikit-learn.
+        b.notes.append("class scores have no names: columns are the labels in sorted order")
+        b.fields["classes"] = tuple(texts)
+        return tuple(texts)
+    named = tuple(str(c) for c in classes)
+    b.fields["classes"] = named
+    return named
+
+
+def _foreign_refusal(
+    b: Builder, label: Column, foreign: list[Hashable], classes: tuple[Hashable, ...]
+) -> str:
+    """Say which labels no column of the class scores stands for."""
+    shown = ", ".join(map(repr, foreign[:20])) + (", ..." if len(foreign) > 20 else "")
+    some = ", ".join(map(repr, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    single = len(foreign) == 1
+    what = "1 value" if single else f"{len(foreign)} values"
+    verb = "stands" if single else "stand"
+    every = foreign[0] if single else REST
+    return (
+        f"{b.table.source}: {what} of {label.name!r} {verb} for no column of the class scores: "
+        f"{shown}. The classes are {some}. If the model lacks these classes, pass "
+        f"unknown_label={every!r}: their samples count as always wrong"
+    )
+
+
+def _scored_prediction(b: Builder, classes: tuple[Hashable, ...]) -> None:
+    """Fill in the prediction column, or what stands for it in abstentions."""
+    given = None
+    if b.chosen.prediction is not None:
+        prediction = _roles.plain(b.columns[b.chosen.prediction])
+        if isinstance(classes[0], str):
+            prediction = prediction.as_text()
+        given = _roles.class_values(prediction)
+        nothing = np.zeros(given.size, dtype=np.bool_)
+        if prediction.missing is not None:
+            nothing |= prediction.missing
+        if prediction.is_text and "" not in classes:
+            nothing |= given == ""
+        b.missing.answers(nothing, prediction.name, "prediction")
+        if b.missing.policy == "drop":
+            given = np.where(nothing, np.array(classes, dtype=object)[0], given)
+        b.fields["prediction"] = given
+    if b.missing.abstained is not None and "labels" in b.fields:
+        b.fields["prediction"] = _wrong(b, classes, given, b.missing.abstained)
+
+
+def _wrong(
+    b: Builder, classes: tuple[Hashable, ...], given: Array | None, abstained: BoolArray
+) -> Array:
+    """Return predictions in which abstentions have a class that is not their label."""
+    names = np.array(classes, dtype=object)
+    if given is None:
+        given = names[b.fields[b.chosen.scores_kind].argmax(axis=1)]
+    other = names[(names[0] == b.fields["labels"].astype(object)).astype(np.int64)]
+    out: Array = np.where(abstained, other, given)
+    return out

@@ -1,0 +1,218 @@
+"""One column of a table in NumPy: numbers, or text as codes, each with its missing entries.
+
+Files and frames of every kind end here, so that what follows knows neither polars nor pandas.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.typing import Array, BoolArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Stands in for a missing value of a text or of a column that splits the rows.
+MISSING = "(missing)"
+
+#: What stands for a missing number in text files.
+_NOTHING = frozenset({"", "na", "n/a", "null", "none"})
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column: numbers of shape (n,), a block (n, ...), or text as codes into `texts`.
+
+    Attributes
+    ----------
+    name : str
+        The column's name in the file.
+    values : ndarray
+        Numbers or booleans; for text, the code of each entry, -1 where it is missing.
+    texts : ndarray of str objects or None
+        The distinct texts in ascending order; None for numbers.
+    missing : ndarray of bool or None
+        Where the entry is null or NaN; None when nothing is missing.
+    origin : str
+        What the file calls the type, for messages.
+    """
+
+    name: str
+    values: Array
+    texts: Array | None = None
+    missing: BoolArray | None = None
+    origin: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds text."""
+        return self.texts is not None
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether every number present is a whole number (or the column holds booleans)."""
+        if self.values.dtype.kind != "f":
+            return True
+        present = self.values if self.missing is None else self.values[~self.missing]
+        return bool(np.isfinite(present).all() and (np.floor(present) == present).all())
+
+    def rows(self, keep: Array) -> "Column":
+        """Return the column at some rows."""
+        missing = None if self.missing is None else self.missing[keep]
+        if missing is not None and not missing.any():
+            missing = None
+        return replace(self, values=self.values[keep], missing=missing)
+
+    def shown(self, row: int) -> str:
+        """Return one entry as messages print it."""
+        if self.missing is not None and self.missing[row]:
+            return MISSING
+        if self.texts is not None:
+            return repr(str(self.texts[self.values[row]]))
+        return str(self.values[row])
+
+    def distinct(self) -> tuple[IntArray, list[Any]]:
+        """Return a code for each row and the distinct values, ascending, missing ones last."""
+        if self.texts is not None:
+            codes, names = self.values.astype(np.int64), [str(t) for t in self.texts]
+        else:
+            found, codes = np.unique(self.values, return_inverse=True)
+            names = found.tolist()
+        if self.missing is not None:
+            codes = np.where(self.missing, len(names), codes)
+            names.append(MISSING)
+        return codes, names
+
+    def as_text(self) -> "Column":
+        """Return numbers as text: whole numbers without a decimal point."""
+        if self.is_text:
+            return self
+        values = self.values
+        if self.whole and values.dtype.kind == "f":
+            values = np.where(np.isfinite(values), values, 0).astype(np.int64)
+        found, codes = np.unique(values, return_inverse=True)
+        texts = np.array([str(v) for v in found.tolist()], dtype=object)
+        order = np.argsort(texts, kind="stable")
+        place = np.empty(order.size, dtype=np.int64)
+        place[order] = np.arange(order.size)
+        codes = place[codes]
+        if self.missing is not None:
+            codes[self.missing] = -1
+        return replace(self, values=codes, texts=texts[order])
+
+    def strings(self) -> Array:
+        """Return a text column as an object array of str, None where missing."""
+        texts = np.array([*(() if self.texts is None else self.texts), None], dtype=object)
+        out: Array = texts[self.values]
+        return out
+
+
+def from_array(values: Array, name: str) -> Column:
+    """Wrap a NumPy array: numbers stay as they are, everything else goes through polars."""
+    if values.dtype.kind == "c":
+        msg = f"column {name!r} holds complex numbers; real numbers are needed"
+        raise InputError(msg)
+    if values.dtype.kind in "biuf":
+        missing = None
+        if values.dtype.kind == "f" and values.ndim == 1:
+            nan = np.isnan(values)
+            missing = nan if nan.any() else None
+        return Column(name, values, None, missing, str(values.dtype))
+    import polars as pl
+
+    if values.ndim != 1:
+        msg = f"column {name!r} must have one axis when it holds {values.dtype}"
+        raise InputError(msg)
+    entries = values.tolist() if values.dtype.kind != "M" else values
+    try:
+        series = pl.Series(name, entries, strict=False)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        msg = f"column {name!r} mixes kinds of values that do not fit in one column"
+        raise InputError(msg) from error
+    return from_series(series)
+
+
+def from_series(series: "pl.Series") -> Column:
+    """Convert a polars series."""
+    import polars as pl
+
+    dtype = series.dtype
+    if isinstance(dtype, pl.List | pl.Array):
+        return _from_lists(series)
+    if dtype == pl.Boolean or dtype.is_numeric():
+        return _from_numbers(series)
+    if dtype == pl.Null:
+        nothing = np.ones(len(series), dtype=np.bool_)
+        return Column(series.name, np.full(len(series), np.nan), None, nothing, "empty")
+    return _from_text(series)
+
+
+def _from_numbers(series: "pl.Series") -> Column:
+    import polars as pl
+
+    origin = str(series.dtype)
+    if series.dtype.is_decimal() or origin in {"Int128", "UInt128"}:
+        series = series.cast(pl.Float64)
+    null = series.is_null().to_numpy() if series.null_count() else None
+    if null is not None:
+        zero = False if series.dtype == pl.Boolean else 0
+        series = series.fill_null(float("nan") if series.dtype.is_float() else zero)
+    values = series.to_numpy()
+    if values.dtype.kind == "f" and null is None:
+        null = np.isnan(values)
+        null = null if null.any() else None
+    elif values.dtype.kind == "f":
+        null = np.isnan(values)
+    return Column(series.name, values, None, null, origin)
+
+
+def _from_text(series: "pl.Series") -> Column:
+    import polars as pl
+
+    origin = str(series.dtype)
+    try:
+        series = series.cast(pl.String)
+    except pl.exceptions.PolarsError as error:
+        msg = f"column {series.name!r} holds {origin} values, which cannot be read as text"
+        raise InputError(msg) from error
+    texts = series.drop_nulls().unique().sort()
+    codes = series.cast(pl.Enum(texts)).to_physical()
+    missing = series.is_null().to_numpy() if series.null_count() else None
+    values = codes.cast(pl.Int64).fill_null(-1).to_numpy()
+    return Column(series.name, values, texts.to_numpy().astype(object), missing, origin)
+
+
+def _from_lists(series: "pl.Series") -> Column:
+    """Stack a column of equally long lists into a block (n, k)."""
+    import polars as pl
+
+    lengths = series.list.len() if isinstance(series.dtype, pl.List) else None
+    if series.null_count() or (lengths is not None and lengths.n_unique() > 1):
+        msg = f"column {series.name!r} holds lists of differing length; they must be equally long"
+        raise InputError(msg)
+    inner = series.explode()
+    if not inner.dtype.is_numeric() or inner.null_count():
+        msg = f"column {series.name!r} holds lists of {inner.dtype}; lists of numbers are needed"
+        raise InputError(msg)
+    return Column(
+        series.name, inner.to_numpy().reshape(len(series), -1), None, None, str(series.dtype)
+    )
+
+
+def to_number(column: Column) -> Column:
+    """Read a text column of a text format (CSV) as numbers; what is no number stays text.
+
+    "NA", "N/A", "null" and "None" count as missing, as they do where such files are written.
+    """
+    if column.texts is None:
+        return column
+    words = [str(text).strip() for text in column.texts]
+    try:
+        parsed = [np.nan if word.lower() in _NOTHING else float(word) for word in words]
+    except ValueError:
+        return column
+    numbers = np.array([*parsed, np.nan])
+    return from_array(numbers[column.values], column.name)

@@ -1,0 +1,168 @@
+"""Columns to the arrays that a purpose needs: numbers, labels, class names; each fault named."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from abstain.errors import DomainError, InputError, ShapeError
+from abstain.tables._column import Column, to_number
+from abstain.typing import Array, BoolArray
+
+
+def as_numbers(column: Column, what: str, source: str, *, typeless: bool) -> Column:
+    """Return a column of numbers, shape (n,); refuse text with the first offending entry."""
+    if typeless:
+        column = to_number(column)
+    if column.texts is not None:
+        raise DomainError(_text_refusal(column, what, source, typeless=typeless))
+    if column.values.ndim != 1:
+        msg = (
+            f"{source}: {column.name!r} ({what}) must hold one number a row; "
+            f"got shape {column.values.shape}"
+        )
+        raise ShapeError(msg)
+    return column
+
+
+def _text_refusal(column: Column, what: str, source: str, *, typeless: bool) -> str:
+    texts = column.texts if column.texts is not None else np.array([], dtype=object)
+    bad = np.array([not _is_number(str(t)) for t in texts] + [False])
+    numeric = not bad.any()
+    offending = bad[column.values] if not numeric else column.values >= 0
+    row = int(np.flatnonzero(offending)[0])
+    value = column.shown(row)
+    hint = ""
+    if numeric:
+        hint = " These are numbers saved as text: convert the column to a numeric type and save it."
+    elif "," in value and _is_number(value.strip("'").replace(",", ".")):
+        hint = " Write decimals with a point."
+    elif typeless:
+        hint = " Leave missing entries empty."
+    return (
+        f"{source}: column {column.name!r} ({what}) must hold numbers; "
+        f"got the text {value} in row {row}, counted from 0.{hint}"
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def correctness(column: Column, source: str, *, typeless: bool) -> Column:
+    """Return correctness in [0, 1]; true and false may be written out."""
+    if column.texts is not None:
+        words = {"true": 1.0, "false": 0.0}
+        known = [words.get(str(t).strip().lower()) for t in column.texts]
+        if None not in known:
+            values = np.array([*known, np.nan], dtype=np.float64)[column.values]
+            return Column(column.name, values, None, column.missing, column.origin)
+    column = as_numbers(column, "correct", source, typeless=typeless)
+    outside = (column.values < 0) | (column.values > 1)  # NaN is neither
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        msg = (
+            f"{source}: column {column.name!r} (correct) must hold 0, 1 or a grade between; "
+            f"got {column.shown(row)} in row {row}, counted from 0"
+        )
+        raise DomainError(msg)
+    return column
+
+
+def plain(column: Column) -> Column:
+    """Return class values as whole numbers or text; refuse fractions."""
+    if column.texts is not None or column.values.dtype.kind in "biu":
+        return column
+    if not column.whole:
+        broken = np.floor(column.values) != column.values
+        if column.missing is not None:
+            broken &= ~column.missing
+        row = int(np.flatnonzero(broken)[0])
+        msg = (
+            f"column {column.name!r} must hold classes (text or whole numbers); "
+            f"got {column.shown(row)} in row {row}, counted from 0"
+        )
+        raise DomainError(msg)
+    values = np.where(np.isnan(column.values), 0, column.values).astype(np.int64)
+    return Column(column.name, values, None, column.missing, column.origin)
+
+
+def alike(first: Column, second: Column) -> tuple[Column, Column, str]:
+    """Bring two columns of classes to one type; say so when numbers became text."""
+    first, second = plain(first), plain(second)
+    if first.is_text == second.is_text:
+        return first, second, ""
+    text, number = (first, second) if first.is_text else (second, first)
+    note = f"column {text.name!r} is text and {number.name!r} is numeric: compared as text"
+    return first.as_text(), second.as_text(), note
+
+
+def class_values(column: Column) -> Array:
+    """Return labels or predictions as `Predictions` takes them: integers, or str objects."""
+    return column.strings() if column.is_text else column.values
+
+
+def scores_block(columns: Sequence[Column], source: str) -> Array:
+    """Stack class scores into one array (n, K) of the widest type among them."""
+    if len(columns) == 1:
+        return columns[0].values
+    for column in columns:
+        if column.values.ndim != 1:
+            msg = f"{source}: {column.name!r} holds several numbers a row; give it alone"
+            raise InputError(msg)
+    return np.column_stack([c.values for c in columns])
+
+
+def class_names(columns: Sequence[str], pattern: str, label: Column | None) -> list[str]:
+    """Name the classes by what distinguishes the columns; prefer names that occur as labels."""
+    candidates = [_strip(columns, p) for p in _prefixes(columns, pattern)]
+    if label is not None:
+        known = {str(t) for t in label.distinct()[1]}
+        for names in candidates:
+            if known & set(names):
+                return names
+    return candidates[0]
+
+
+def _prefixes(columns: Sequence[str], pattern: str) -> list[str]:
+    """Return the prefixes that may be common, the most plausible first."""
+    literal = pattern[: min((pattern.find(s) for s in "*?[" if s in pattern), default=0)]
+    first, last = min(columns), max(columns)
+    size = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
+    common = first[:size]
+    # "p_10" and "p_11" share "p_1"; "cat" and "car" share "ca": cut back to a separator.
+    cuts = [i + 1 for i, c in enumerate(common) if not c.isalnum()]
+    prefixes = [common[:i] for i in reversed(cuts)]
+    given = [literal] if literal else []
+    return list(dict.fromkeys([*given, *prefixes, common.rstrip("0123456789"), ""]))
+
+
+def _strip(columns: Sequence[str], prefix: str) -> list[str]:
+    return [c.removeprefix(prefix) for c in columns]
+
+
+def typed_names(names: list[str], label: Column | None) -> tuple[Hashable, ...]:
+    """Return class names as integers where the labels are numbers and all names read as such."""
+    if label is None or label.is_text:
+        return tuple(names)
+    try:
+        return tuple(int(name) for name in names)
+    except ValueError:
+        return tuple(names)
+
+
+def empty_answers(block: Array) -> BoolArray:
+    """Return the rows of class scores that are NaN throughout."""
+    if block.dtype.kind != "f":
+        return np.zeros(block.shape[0], dtype=np.bool_)
+    out: BoolArray = np.logical_and.reduce(np.isnan(block), axis=1)
+    return out
+
+
+def zero_rows(block: Array) -> BoolArray:
+    """Return the rows of probabilities that are zero throughout: the model gave no answer."""
+    out: BoolArray = ~np.logical_or.reduce(block, axis=1)
+    return out

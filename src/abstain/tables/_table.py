@@ -1,0 +1,217 @@
+"""A table: named columns that are loaded when asked for, whatever they come from."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import InputError
+from abstain.tables._column import Column, from_array, from_series
+from abstain.typing import Array
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+Kind = Literal["number", "text", "block", "other"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of one length.
+
+    Attributes
+    ----------
+    source : str
+        How messages name the table ("preds.csv", "the DataFrame").
+    height : int
+        Number of rows.
+    kinds : mapping of str to str
+        The columns in order, each "number", "text", "block" (several numbers a row) or "other".
+    loader : callable
+        Returns the named columns.
+    keyed : bool
+        The columns are keys of an archive or of a mapping: other names and blocks are usual.
+    typeless : bool
+        The format has no types (CSV): a column of quoted numbers is a column of numbers.
+    notes : tuple of str
+        What was met on opening.
+    lengths : mapping of str to int
+        The number of rows of each key, where they may differ (archives).
+    as_written : callable or None
+        Typeless formats: returns a column as the text in the file ("007" for 7).
+    """
+
+    source: str
+    height: int
+    kinds: Mapping[str, Kind]
+    loader: Callable[[tuple[str, ...]], dict[str, Column]] = field(repr=False)
+    keyed: bool = False
+    typeless: bool = False
+    notes: tuple[str, ...] = ()
+    lengths: Mapping[str, int] = field(default_factory=dict)
+    as_written: Callable[[str], Column] | None = field(default=None, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self.kinds)
+
+    def load(self, names: Iterable[str]) -> dict[str, Column]:
+        """Load columns by name; unknown names were refused before."""
+        return self.loader(tuple(dict.fromkeys(names)))
+
+
+def refuse_repeated(names: list[str], source: str) -> None:
+    """Refuse a table in which two columns share a name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            msg = f"{source} has two columns named {name!r}; names must differ"
+            raise InputError(msg)
+        seen.add(name)
+
+
+def refuse_rowless(height: int, source: str) -> None:
+    """Refuse a table without rows."""
+    if height == 0:
+        msg = f"{source} has a header but no rows; at least one sample is needed"
+        raise InputError(msg)
+
+
+def _kind_of(dtype: "pl.DataType") -> Kind:
+    import polars as pl
+
+    if dtype.is_numeric() or dtype in {pl.Boolean, pl.Null}:
+        return "number"
+    if isinstance(dtype, pl.List | pl.Array):
+        return "block"
+    if isinstance(dtype, pl.Categorical | pl.Enum | pl.String):
+        return "text"
+    return "other"
+
+
+def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> Table:
+    """Wrap a polars frame."""
+    refuse_rowless(frame.height, source)
+    kinds = {name: _kind_of(dtype) for name, dtype in frame.schema.items()}
+    return Table(
+        source,
+        frame.height,
+        kinds,
+        lambda names: {name: from_series(frame[name]) for name in names},
+        typeless=typeless,
+    )
+
+
+def from_scan(
+    schema: Mapping[str, Any],
+    height: int,
+    read: Callable[[tuple[str, ...]], "pl.DataFrame"],
+    source: str,
+) -> Table:
+    """Wrap a file of which only the asked columns are read."""
+    refuse_rowless(height, source)
+
+    def load(names: tuple[str, ...]) -> dict[str, Column]:
+        frame = read(names)
+        return {name: from_series(frame[name]) for name in names}
+
+    return Table(source, height, {k: _kind_of(v) for k, v in schema.items()}, load)
+
+
+def from_frame(native: Any, source: str = "the dataframe") -> Table | None:
+    """Wrap a dataframe of any library that narwhals knows; None when it is no dataframe."""
+    import narwhals as nw
+
+    if type(native).__module__.split(".")[0] == "pandas" and hasattr(native, "columns"):
+        _refuse_unnamed(list(native.columns), source)
+        refuse_repeated(list(native.columns), source)
+    try:
+        frame = nw.from_native(native)
+    except TypeError:
+        return None
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
+    if frame.implementation.is_polars() or frame.implementation.is_pyarrow():
+        refuse_repeated(list(frame.columns), source)
+        return from_polars(frame.to_polars(), source)
+    refuse_rowless(len(frame), source)
+    kinds: dict[str, Kind] = {
+        name: _kind_of_narwhals(dtype) for name, dtype in frame.schema.items()
+    }
+    return Table(
+        source,
+        len(frame),
+        kinds,
+        lambda names: {name: _from_narwhals(frame[name], name) for name in names},
+    )
+
+
+def _refuse_unnamed(columns: list[Any], source: str) -> None:
+    for name in columns:
+        if not isinstance(name, str):
+            msg = f"{source} has a column named {name!r}; names must be text"
+            raise InputError(msg)
+
+
+def _kind_of_narwhals(dtype: Any) -> Kind:
+    import narwhals as nw
+
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "number"
+    if dtype.is_nested():
+        return "block"
+    return "text" if dtype in {nw.String, nw.Categorical, nw.Enum} else "other"
+
+
+def _from_narwhals(series: "nw.Series[Any]", name: str) -> Column:
+    """Convert a column of pandas and its kin without going through pyarrow."""
+    missing = series.is_null().to_numpy()
+    values = series.to_numpy()
+    if values.dtype.kind in "biuf" or not missing.any():
+        return from_array(values, name)
+    values = values.astype(object)
+    values[missing] = None  # pandas writes a missing text as NaN or NA
+    return from_array(values, name)
+
+
+def from_arrays(arrays: Mapping[str, Any], source: str) -> Table:
+    """Wrap a mapping from name to array; entries are read when asked for."""
+    names = [str(name) for name in arrays]
+    refuse_repeated(names, source)
+    read = {str(name): name for name in arrays}
+
+    def load(wanted: tuple[str, ...]) -> dict[str, Column]:
+        return {n: from_array(to_numpy(arrays[read[n]], n), n) for n in wanted}
+
+    kinds: dict[str, Kind] = {}
+    lengths: dict[str, int] = {}
+    for name in names:
+        value = to_numpy(arrays[read[name]], name)
+        kinds[name] = _kind_of_array(value)
+        if value.ndim:
+            lengths[name] = value.shape[0]
+    height = _common_length(lengths, source)
+    return Table(source, height, kinds, load, keyed=True, lengths=lengths)
+
+
+def _kind_of_array(value: Array) -> Kind:
+    if value.ndim == 0 or value.dtype.kind not in "biufUSOT":
+        return "other"
+    if value.ndim > 1:
+        return "block"
+    return "number" if value.dtype.kind in "biuf" else "text"
+
+
+def _common_length(lengths: dict[str, int], source: str) -> int:
+    """Return the length most arrays share: others (weights of a layer) may stand beside them."""
+    if not lengths:
+        msg = f"{source} holds no arrays"
+        raise InputError(msg)
+    values, counts = np.unique(list(lengths.values()), return_counts=True)
+    height = int(values[np.argmax(counts)])
+    refuse_rowless(height, source)
+    return height

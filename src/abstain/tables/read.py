@@ -1,0 +1,173 @@
+"""`read_predictions`: files, dataframes and arrays to `Predictions`."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack
+
+from abstain.errors import InputError
+from abstain.predictions import Predictions
+from abstain.tables._build import build
+from abstain.tables._choose import choose
+from abstain.tables._files import open_table, refuse_absent
+from abstain.tables._options import ColumnNames, MoreColumns, Options, options
+from abstain.tables._reading import Reading, Split
+from abstain.tables._table import Table, from_arrays, from_frame
+from abstain.tables.fd_shifts import read_folder
+
+
+def read_predictions(  # noqa: PLR0913  one keyword-only option for each purpose of a column
+    source: Any,
+    *,
+    label: str | None = None,
+    prediction: str | None = None,
+    confidence: ColumnNames = (),
+    logits: ColumnNames | None = None,
+    probabilities: ColumnNames | None = None,
+    by: ColumnNames = (),
+    unknown_label: Hashable | Sequence[Hashable] = None,
+    missing: str = "error",
+    **more: Unpack[MoreColumns],
+) -> Reading:
+    """Read predictions from files, dataframes or arrays.
+
+    Columns that are not named are looked for under a few usual names; the notes of the result
+    say which were taken. Whether class scores are logits or probabilities is never guessed.
+
+    Parameters
+    ----------
+    source : path, list of paths, dataframe, or mapping from name to array
+        Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz;
+        a folder of FD-Shifts results (its data sets become splits). Dataframes of pandas,
+        polars, pyarrow and whatever else narwhals knows.
+    label : str, optional
+        The true class. By default the first of label, labels, y_true, target that exists.
+    prediction : str, optional
+        The predicted class. By default the first of prediction, predictions, pred, y_pred,
+        predicted; with class scores the class with the largest score, unless it is named.
+    confidence : str or sequence of str, optional
+        Confidences, higher is more trusted; patterns such as "conf_*" are allowed. By default
+        the first of confidence, conf, score, and every column that starts with ``confidence_``.
+        They keep the names of their columns.
+    logits, probabilities : str or sequence of str, optional
+        Columns of class scores as a pattern ("p_*") or a list, or one column of lists. The
+        class names are the parts behind the common prefix.
+    by : str or sequence of str, optional
+        Columns whose values split the rows.
+    unknown_label : label or sequence of labels, optional
+        Labels of samples of no known class, always wrong. Beside class scores, "*" stands for
+        all labels that have no column.
+    missing : {"error", "drop", "reject"}, default "error"
+        What to do about missing confidences, predictions and class scores: refuse the file,
+        leave the rows out, or count them as abstentions (the lowest confidence of the column;
+        a missing prediction is always wrong). Missing labels and losses: an error, or "drop".
+    **more : str, optional
+        More columns. `correct`: whether the answer is right, or a grade in [0, 1]; the loss is
+        1 minus it; by default correct or is_correct, where label and prediction are not both
+        there. `loss`: a loss of your own, not negative; by default loss, where nothing else
+        says what is right. `group`, `weight`, `id`: subgroup, frequency weight and name of
+        each sample.
+
+    Returns
+    -------
+    Reading
+        A mapping from split to `Predictions`, with notes. A split is a tuple of (column,
+        value) pairs in the order of `by`; with several files ("file", name) comes first.
+
+    Raises
+    ------
+    FileFormatError
+        A file is damaged, empty, of another format than its name says, or holds pickles.
+    UnknownNameError
+        A column does not exist.
+    InputError
+        The path does not exist, two columns share a name, options exclude each other.
+    DomainError
+        Text where numbers belong, missing entries, or values that `Predictions` refuses.
+    MissingInputError
+        No column says which samples are right, or how confident the model was.
+
+    Notes
+    -----
+    Files are never unpickled. Numbers keep the precision of their storage.
+
+    Of NPZ files and mappings the keys logits or probabilities (or probs), group, weight, ids,
+    features, and logit_samples or probability_samples (or mcd_logits, mcd_probabilities) of
+    shape (n, S, K) are taken unasked, since they say what they hold.
+
+    Examples
+    --------
+    >>> columns = {
+    ...     "study": ["a", "a", "b"],
+    ...     "label": ["x", "y", "y"],
+    ...     "prediction": ["x", "x", "y"],
+    ...     "confidence": [0.9, 0.4, 0.7],
+    ... }
+    >>> reading = read_predictions(columns, by="study")
+    >>> {split: p.correct.tolist() for split, p in reading.items()}
+    {(('study', 'a'),): [True, False], (('study', 'b'),): [True]}
+    >>> print(reading.notes[0])
+    the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
+    """
+    asked = options(
+        label=label,
+        prediction=prediction,
+        confidence=confidence,
+        logits=logits,
+        probabilities=probabilities,
+        by=by,
+        unknown_label=unknown_label,
+        missing=missing,
+        **more,
+    )
+    if isinstance(source, str | Path):
+        return _read_path(Path(source), asked)
+    if isinstance(source, list | tuple):
+        return _read_several(source, asked)
+    return _read_table(_table_of(source), asked)
+
+
+def _read_table(table: Table, asked: Options) -> Reading:
+    splits, notes = build(table, choose(table, asked), asked)
+    return Reading(splits, tuple(notes), table.source)
+
+
+def _table_of(source: Any) -> Table:
+    if isinstance(source, Mapping):
+        return from_arrays(source, "the mapping")
+    table = from_frame(source)
+    if table is None:
+        msg = (
+            "`source` must be a path, a list of paths, a dataframe or a mapping from name to "
+            f"array; got {type(source).__name__}"
+        )
+        raise InputError(msg)
+    return table
+
+
+def _read_path(path: Path, asked: Options) -> Reading:
+    refuse_absent(path)
+    if path.is_dir():
+        return read_folder(path, asked)
+    return _read_table(open_table(path), asked)
+
+
+def _read_several(sources: Sequence[Any], asked: Options) -> Reading:
+    if not sources or not all(isinstance(s, str | Path) for s in sources):
+        msg = f"a list as `source` must hold paths of files; got {list(sources)[:3]!r}"
+        raise InputError(msg)
+    paths = [Path(s) for s in sources]
+    names = [p.name for p in paths]
+    if len(set(names)) < len(names):
+        names = [str(p) for p in paths]
+    if len(set(names)) < len(names):
+        twice = next(n for i, n in enumerate(names) if n in names[:i])
+        msg = f"the file {twice!r} is given twice"
+        raise InputError(msg)
+    splits: dict[Split, Predictions] = {}
+    notes: list[str] = []
+    for name, path in zip(names, paths, strict=True):
+        reading = _read_path(path, asked)
+        splits |= {(("file", name), *split): p for split, p in reading.items()}
+        # Most notes do not name their file, so where there are several it is put before them.
+        notes += [n if n.startswith(name) else f"{name}: {n}" for n in reading.notes]
+    return Reading(splits, tuple(notes), ", ".join(names))

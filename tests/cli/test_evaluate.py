@@ -1,0 +1,157 @@
+"""The commands as a user runs them: what they print, what they leave, how they refuse."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import abstain as ab
+from abstain.cli.main import run
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    n = 300
+    label = rng.integers(0, 3, n)
+    wrong = rng.random(n) < 0.2
+    frame = pl.DataFrame(
+        {
+            "y_true": label,
+            "y_pred": np.where(wrong, (label + 1) % 3, label),
+            "confidence": np.clip(rng.beta(5, 1, n) - 0.3 * wrong * rng.random(n), 0, 1),
+            "entropy": rng.normal(size=n),
+            "site": np.where(rng.random(n) < 0.5, "a", "b"),
+        }
+    )
+    frame.write_csv(tmp_path / "predictions.csv")
+    return tmp_path / "predictions.csv"
+
+
+COLUMNS = ["--label", "y_true", "--prediction", "y_pred", "--confidence", "confidence"]
+
+
+def test_prints_a_table_in_100_columns(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", str(table), *COLUMNS]) == 0
+    out = capsys.readouterr().out
+    assert "AUGRC" in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_leaves_tables_and_a_report(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    assert run(["evaluate", str(table), *COLUMNS, "--by", "site", "--out", str(out)]) == 0
+    assert sorted(p.name for p in out.iterdir()) == [
+        "report.html",
+        "results.csv",
+        "results.parquet",
+    ]
+    rows = pl.read_parquet(out / "results.parquet")
+    expected = {"site", "score", "metric", "value", "n", "failures", "tied_share", "convention"}
+    assert expected <= set(rows.columns)
+    frame = pl.read_csv(table).filter(pl.col("site") == "a")
+    wrong = (frame["y_true"] != frame["y_pred"]).to_numpy()
+    value = rows.filter(site="a", metric="augrc")["value"].item()
+    assert value == ab.augrc(frame["confidence"].to_numpy(), wrong), "full double precision"
+    csv = pl.read_csv(out / "results.csv", null_values=["NaN"])
+    assert csv.filter(site="a", metric="augrc")["value"].item() == value
+
+
+def test_several_confidences_scores_and_metrics(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*COLUMNS, "--confidence", "entropy", "--metric", "coverage@7risk", "--full"]
+    assert run(["evaluate", str(table), *options]) == 0
+    out = capsys.readouterr().out
+    assert "entropy" in out
+    assert "Coverage at 7 % risk" in out
+
+
+def test_logits_in_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=(200, 4))
+    np.savez(tmp_path / "run.npz", logits=logits, labels=logits.argmax(1) ^ (rng.random(200) < 0.1))
+    assert run(["evaluate", str(tmp_path / "run.npz"), "--out", str(tmp_path / "out")]) == 0
+    rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
+    assert set(rows["score"]) == {"msr", "mls", "pe", "margin", "gini", "energy", "pnorm"}
+    assert "msr" in capsys.readouterr().out
+
+
+def test_several_files(table: Path, tmp_path: Path) -> None:
+    second = tmp_path / "second.csv"
+    second.write_text(table.read_text())
+    out = tmp_path / "out"
+    assert run(["evaluate", str(table), str(second), *COLUMNS, "--out", str(out)]) == 0
+    assert set(pl.read_parquet(out / "results.parquet")["file"]) == {
+        "predictions.csv",
+        "second.csv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label", "y_tru"], "y_true"),
+        ([*COLUMNS, "--metric", "augrcc"], "Did you mean 'augrc'"),
+        ([*COLUMNS, "--score", "msrr"], "no score named 'msrr'"),
+        ([*COLUMNS, "--by", "sites"], "site"),
+        ([*COLUMNS, "--loss", "brierr"], "brier"),
+    ],
+)
+def test_refuses_in_one_plain_line(
+    options: list[str], message: str, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["evaluate", str(table), *options]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("abstain: ")
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_missing_file_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "nowhere.csv"]) == 2
+    assert "nowhere.csv" in capsys.readouterr().err
+
+
+def test_an_output_folder_that_is_a_file_is_said(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["evaluate", str(table), *COLUMNS, "--out", str(table)]) == 2
+    assert capsys.readouterr().err.startswith("abstain: ")
+
+
+def test_an_unknown_option_is_refused(table: Path) -> None:
+    assert run(["evaluate", str(table), "--colour", "red"]) != 0
+
+
+@pytest.mark.parametrize(
+    ("what", "name"), [("metrics", "augrc"), ("scores", "msr"), ("losses", "brier")]
+)
+def test_list(what: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list", what]) == 0
+    assert name in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["evaluate", "--help"], ["list", "--help"], ["--version"]]
+)
+def test_help_and_version(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_as_a_program(table: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "abstain", "evaluate", str(table), *COLUMNS],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(ab.__file__).parents[1])},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert "AUGRC" in done.stdout

@@ -1,0 +1,193 @@
+"""`evaluate`: what it joins, what it says, what it refuses."""
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.evaluation import Evaluation
+from abstain.metrics import METRICS
+
+
+def tossed(n: int = 400, *, seed: int = 0, classes: int = 3) -> ab.Predictions:
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, classes)) * 2
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    labels = (p.cumsum(1) > rng.random((n, 1))).argmax(1)
+    return ab.Predictions(logits=logits, labels=labels)
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> Evaluation:
+    return ab.evaluate(tossed())
+
+
+def kinds(evaluation: Evaluation) -> set[str]:
+    return {finding.kind for finding in evaluation.findings}
+
+
+def test_every_number_equals_the_plain_function(evaluation: Evaluation) -> None:
+    p = tossed()
+    score = ab.confidence.score("mls", p)
+    for name, function in (("augrc", ab.augrc), ("aurc", ab.aurc), ("e_aurc", ab.e_aurc)):
+        assert evaluation.value(name, score="mls") == function(score.values, ~p.correct)
+    assert evaluation.value("accuracy", score="mls") == p.correct.mean()
+
+
+def test_every_metric_is_there_or_has_a_reason(evaluation: Evaluation) -> None:
+    measured = {result.metric for result in evaluation}
+    assert measured | set(evaluation.skipped) == set(METRICS)
+    assert not measured & set(evaluation.skipped)
+    assert "two classes" in evaluation.skipped["oc_auc"]
+
+
+def test_results_are_tidy(evaluation: Evaluation) -> None:
+    frame = evaluation.frame()
+    columns = {"metric", "value", "n", "failures", "tied_share", "convention", "score", "reason"}
+    assert columns <= set(frame.columns)
+    assert frame.height == len(evaluation)
+    assert frame.select("score", "metric").is_unique().all()
+
+
+def test_splits_lead_the_rows() -> None:
+    parts = {(("study", "a"),): tossed(seed=1), (("study", "b"),): tossed(seed=2)}
+    evaluation = ab.evaluate(parts, metrics=["augrc"], scores=["msr"])
+    assert [next(iter(row)) for row in evaluation.rows()] == ["study", "study"]
+    first, second = (evaluation.value("augrc", split=split) for split in parts)
+    assert first != second
+    with pytest.raises(ab.errors.UnknownNameError, match="2 results match"):
+        evaluation.value("augrc")
+
+
+def test_metrics_with_a_number_of_your_own() -> None:
+    evaluation = ab.evaluate(tossed(), scores=["msr"], metrics=["coverage@7risk", "cwsa@0.75"])
+    assert [result.metric for result in evaluation] == ["coverage@7risk", "cwsa@0.75"]
+
+
+def test_own_loss_and_named_losses() -> None:
+    p = tossed()
+    graded = np.linspace(0, 1, p.n)
+    own = ab.evaluate(p, scores=["msr"], loss=graded)
+    score = ab.confidence.score("msr", p)
+    assert own.value("augrc") == ab.augrc(score.values, graded)
+    assert "0/1" in own.skipped["failure_auroc"]
+    brier = ab.evaluate(p, scores=["msr"], metrics=["augrc"], loss="brier")
+    assert brier.value("augrc") == ab.augrc(score.values, ab.per_sample_loss(p, "brier"))
+
+
+def test_ties_come_with_their_range() -> None:
+    p = ab.Predictions(
+        prediction=[0, 1, 1, 0], labels=[0, 1, 0, 0], confidence=[0.5, 0.5, 0.5, 0.9]
+    )
+    result = next(r for r in ab.evaluate(p) if r.metric == "augrc")
+    bounds = ab.tie_bounds([0.5, 0.5, 0.5, 0.9], [0, 0, 1, 0])
+    assert (result.tie_low, result.tie_high) == (bounds.low, bounds.high)
+    assert result.tied_share == 0.75
+
+
+def test_saturation_is_said() -> None:
+    c = np.r_[np.ones(60), np.linspace(0.1, 0.9, 40)]
+    wrong = np.r_[np.zeros(57), np.ones(43)]
+    evaluation = ab.evaluate(ab.Predictions(confidence=c, loss=wrong))
+    said = next(f for f in evaluation.findings if f.kind == "saturation")
+    assert said.level == "warning"
+    assert "60.0% of the samples (60) have the highest confidence, exactly 1" in said.message
+    assert "3 of them are wrong" in said.message
+
+
+def test_few_failures_are_said_once_for_all_scores() -> None:
+    p = tossed(20)
+    said = [f for f in ab.evaluate(p).findings if f.kind == "few_failures"]
+    assert len(said) == 1
+    assert said[0].level == "warning"
+
+
+def test_an_uncertainty_taken_for_a_confidence_is_noticed() -> None:
+    rng = np.random.default_rng(0)
+    wrong = rng.random(500) < 0.3
+    evaluation = ab.evaluate(
+        ab.Predictions(confidence={"entropy": wrong + rng.random(500)}, loss=wrong)
+    )
+    assert any(f.kind == "direction" and "negate" in f.message for f in evaluation.findings)
+
+
+def test_abstentions_and_unknown_classes_are_said() -> None:
+    p = ab.Predictions(
+        probabilities=np.tile([[0.7, 0.3]], (100, 1)),
+        labels=np.r_[np.zeros(90, int), np.full(10, -1)],
+        confidence={"own": np.r_[np.zeros(50), np.linspace(0.1, 1, 50)]},
+        unknown_label=-1,
+    )
+    evaluation = ab.evaluate(p, scores=["own"])
+    assert {"abstentions", "unknown_class"} <= kinds(evaluation)
+    case = evaluation.cases[0]
+    assert case.overconfident[0].label == "(no known class)"
+
+
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_all_right_or_all_wrong_gives_reasons_not_errors(wrong: int) -> None:
+    p = ab.Predictions(prediction=[0] * 5, labels=[wrong] * 5, confidence=[0.1, 0.2, 0.3, 0.4, 0.5])
+    evaluation = ab.evaluate(p)
+    undefined = [r for r in evaluation if np.isnan(r.value)]
+    assert "failure_auroc" in {r.metric for r in undefined}
+    assert all(r.reason for r in undefined)
+    assert ("all_wrong" if wrong else "all_right") in kinds(evaluation)
+
+
+def test_one_row() -> None:
+    evaluation = ab.evaluate(ab.Predictions(prediction=[1], labels=[1], confidence=[0.5]))
+    assert evaluation.value("aurc") == 0
+    assert "constant" in kinds(evaluation)
+
+
+def test_notable_samples() -> None:
+    p = ab.Predictions(
+        prediction=[0, 0, 1, 1],
+        labels=[1, 0, 1, 0],
+        confidence=[0.9, 0.2, 0.8, 0.95],
+        ids=list("abcd"),
+    )
+    case = ab.evaluate(p).cases[0]
+    assert [s.id for s in case.overconfident] == ["d", "a"]
+    assert [s.id for s in case.underconfident] == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"metrics": ["augrcc"]}, ab.errors.UnknownNameError, "Did you mean 'augrc'"),
+        ({"scores": ["msrr"]}, ab.errors.UnknownNameError, "Did you mean 'msr'"),
+        ({"scores": ["mcd_mi"]}, ab.errors.MissingInputError, "needs Monte-Carlo samples"),
+        (
+            {"metrics": ["oc_auc"]},
+            ab.errors.InputError,
+            "does not apply: it needs a task with two classes",
+        ),
+        ({"metrics": []}, ab.errors.InputError, "at least one"),
+    ],
+)
+def test_refusals(options: dict[str, list[str]], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ab.evaluate(tossed(), **options)
+
+
+def test_refuses_what_is_no_predictions() -> None:
+    with pytest.raises(ab.errors.InputError, match="must be a Predictions or a mapping"):
+        ab.evaluate(np.ones(3))
+    with pytest.raises(ab.errors.InputError, match="allow no confidence score"):
+        ab.evaluate(ab.Predictions(prediction=[0], labels=[0]))
+
+
+def test_where_the_silent_failures_come_from() -> None:
+    p = ab.Predictions(
+        prediction=[0, 0, 1, 1],
+        labels=[1, 0, 1, 0],
+        confidence=[0.9, 0.2, 0.8, 0.95],
+        group=["x", "x", "y", "y"],
+    )
+    case, augrc = ab.evaluate(p).cases[0], ab.evaluate(p).value("augrc")
+    for parts in (case.by_class, case.by_group):
+        assert sum(part.contribution for part in parts) == pytest.approx(augrc)
+        assert sum(part.share for part in parts) == pytest.approx(1)
+        assert [part.n for part in parts] == [2, 2]
+        assert parts[0].contribution >= parts[1].contribution
+    assert {part.name for part in case.by_group} == {"x", "y"}

@@ -1,0 +1,140 @@
+"""The HTML report: complete, well formed, safe, and made of the numbers of the evaluation."""
+
+import itertools
+import json
+import re
+
+import pytest
+from tests.report.pages import HOSTILE
+
+from abstain.report import html_report, write_html
+
+LOADING = ("src", "srcset", "data", "poster", "action", "background")
+EVALUATIONS = ("plain", "hostile", "large", "faultless", "graded")
+
+
+@pytest.fixture(scope="module", params=EVALUATIONS)
+def page(request, parse):
+    evaluation = request.getfixturevalue(request.param)
+    text = html_report(
+        evaluation, title=HOSTILE[0], source=HOSTILE[2], notes=HOSTILE, command=HOSTILE[1]
+    )
+    return parse(text)
+
+
+def test_ids_are_unique(page):
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_internal_links_resolve(page):
+    targets = [a["href"][1:] for a in page.of("a") if a["href"].startswith("#")]
+    assert targets
+    assert not set(targets) - set(page.ids)
+
+
+def test_labels_and_descriptions_resolve(page):
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby", "aria-describedby", "for"):
+            assert set(attributes.get(name, "").split()) <= set(page.ids)
+
+
+def test_nothing_is_loaded(page):
+    for tag, attributes in page.elements:
+        assert not [name for name in LOADING if name in attributes], (tag, attributes)
+        if tag == "a":
+            assert attributes["href"].startswith(("#", "https://"))
+        else:
+            assert "href" not in attributes, (tag, attributes)
+    assert "link" not in {tag for tag, _ in page.elements}
+
+
+def test_style_loads_nothing(plain):
+    style = re.search(r"<style>(.*?)</style>", html_report(plain), re.DOTALL).group(1)
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "@@" not in style
+
+
+def test_no_attack_becomes_an_element(page):
+    assert not page.of("img")
+    assert not [a for _, a in page.elements if any(name.startswith("on") for name in a)]
+    known = {"abstain-data", "abstain-specs"}
+    assert len(page.of("script")) == 4
+    assert known < set(page.scripts)
+
+
+def test_no_attack_is_evaluated(page):
+    text = "".join(page.text)
+    assert "49" not in re.findall(r"\{\{7\*7\}\}|\b49\b(?=\{)", text)
+    assert HOSTILE[1] in text
+    assert HOSTILE[0] in text
+
+
+def test_embedded_json_parses(page):
+    data = json.loads(page.scripts["abstain-data"])
+    specs = json.loads(page.scripts["abstain-specs"])
+    assert {"selective", "generalized"} <= set(specs)
+    assert set(specs) <= {"selective", "generalized", "reliability", "cwsa", "cwsa_plus"}
+    for case in data["cases"]:
+        assert len({len(values) for values in case["curve"].values()}) == 1
+        assert len(case["curve"]["coverage"]) <= 402
+
+
+def test_specs_hold_no_address(page):
+    assert "http" not in page.scripts["abstain-specs"]
+    assert "http" not in page.scripts["abstain-data"]
+
+
+def test_every_canvas_has_a_chart(page):
+    canvases = {div["data-chart"] for div in page.of("div") if "data-chart" in div}
+    assert canvases == set(json.loads(page.scripts["abstain-specs"]))
+
+
+def test_every_number_is_there(page, request):
+    evaluation = request.getfixturevalue(request.node.callspec.params["page"])
+    shown = [d["value"] for d in page.of("data")]
+    for result in evaluation:
+        assert result.reason or repr(result.value) in shown
+
+
+def test_tables_are_captioned(page):
+    assert len(page.of("caption")) == len(page.of("table"))
+
+
+def test_headings_do_not_skip_a_level(page):
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
+
+
+def test_undefined_says_why(faultless, parse):
+    page = parse(html_report(faultless))
+    reasons = {r.reason for r in faultless if r.reason}
+    titles = {span.get("title") for span in page.of("span")}
+    assert reasons
+    assert reasons <= titles
+
+
+def test_same_evaluation_same_page(plain):
+    assert html_report(plain) == html_report(plain)
+
+
+def test_write_is_atomic(plain, tmp_path, monkeypatch):
+    target = tmp_path / "report.html"
+    assert write_html(plain, target, title="one") == target
+    before = target.read_text(encoding="utf-8")
+
+    def fail(*_args):
+        msg = "disk full"
+        raise OSError(msg)
+
+    monkeypatch.setattr("pathlib.Path.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_html(plain, target, title="two")
+    assert target.read_text(encoding="utf-8") == before
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_size_of_many_splits_and_scores(large):
+    assert len(html_report(large)) < 6_000_000

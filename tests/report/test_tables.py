@@ -1,0 +1,93 @@
+"""Terminal, Markdown and LaTeX tables."""
+
+import re
+
+import pytest
+from rich.console import Console
+from tests.report.pages import HOSTILE
+
+from abstain.errors import UnknownNameError
+from abstain.report import latex_table, markdown_table, terminal_table
+from abstain.report.latex import escape as latex_escape
+from abstain.report.markdown import escape as markdown_escape
+from abstain.report.words import number
+
+
+def printed(renderable, width=100):
+    console = Console(width=width, record=True, file=None, quiet=False, force_terminal=False)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("name", ["plain", "hostile", "large", "faultless", "graded"])
+def test_terminal_table_fits_100_columns(name, full, request):
+    text = printed(terminal_table(request.getfixturevalue(name), full=full))
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_terminal_table_cuts_no_number(large, plain):
+    for evaluation in (large, plain):
+        text = printed(terminal_table(evaluation))
+        assert "…" not in text
+        auroc = next(r.value for r in evaluation if r.metric == "failure_auroc" and not r.reason)
+        assert number(auroc) in text
+
+
+def test_terminal_table_reads_no_markup(hostile):
+    text = printed(terminal_table(hostile), width=400)
+    assert "[bold]rich[/bold]" in text
+
+
+def test_full_terminal_table_has_every_metric(plain):
+    text = printed(terminal_table(plain, full=True))
+    for result in plain:
+        assert result.reason or number(result.value) in text
+
+
+def test_markdown_cells_line_up(hostile):
+    for line in markdown_table(hostile).splitlines():
+        if line.startswith("|"):
+            assert len(re.findall(r"(?<!\\)\|", line)) == len(HOSTILE) + 2
+
+
+def test_markdown_bold_is_the_best(plain):
+    line = next(x for x in markdown_table(plain, metrics=["augrc"]).splitlines() if "AUGRC" in x)
+    best = min(r.value for r in plain if r.metric == "augrc")
+    assert f"**{number(best)}**" in line
+
+
+def test_markdown_escapes_html():
+    assert "<img" not in markdown_escape("<img src=x>").replace("\\<", "")
+    assert markdown_escape("a\nb") == "a b"
+
+
+def test_latex_rows_line_up(hostile):
+    for line in latex_table(hostile).splitlines():
+        if line.startswith("AUGRC"):
+            assert len(re.findall(r"(?<!\\)&", line)) == len(HOSTILE)
+
+
+def test_latex_escapes_commands():
+    assert latex_escape(r"\end{x} 5% a_b #1 $x$ ~^&") == (
+        r"\textbackslash{}end\{x\} 5\% a\_b \#1 \$x\$ \textasciitilde{}\textasciicircum{}\&"
+    )
+
+
+def test_latex_environments_balance(hostile):
+    text = latex_table(hostile)
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
+
+
+def test_latex_thousand_says_so(plain):
+    text = latex_table(plain, metrics=["augrc", "accuracy"], thousand=True)
+    value = plain.value("augrc", score="first")
+    assert number(1000 * value) in text
+    assert r"AUGRC $\times 10^3$" in text
+    assert r"Accuracy $\uparrow$" in text
+
+
+def test_unknown_metric_is_refused(plain):
+    with pytest.raises(UnknownNameError, match="augrc"):
+        markdown_table(plain, metrics=["augcr"])

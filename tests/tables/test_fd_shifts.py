@@ -1,0 +1,158 @@
+"""Folders of FD-Shifts results, made here in the layout that FD-Shifts writes."""
+
+import numpy as np
+import pytest
+
+from abstain.errors import FileFormatError, InputError, UnknownNameError
+from abstain.tables import read_predictions
+
+COUNTS = (3, 4, 75, 5)  # validation, iid, noise (15 x 5 x 1), new classes
+N, C, M = sum(COUNTS), 3, 4
+DATASET = np.repeat(np.arange(4), COUNTS)
+
+
+@pytest.fixture
+def labels():
+    return np.random.default_rng(1).integers(0, C, N)
+
+
+@pytest.fixture
+def folder(tmp_path, labels):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "run" / "test_results"
+    path.mkdir(parents=True)
+
+    def save(name, values):
+        np.savez_compressed(path / name, values.astype(np.float16))
+
+    logits = rng.normal(size=(N, C))
+    save("raw_logits.npz", np.column_stack([logits, labels, DATASET]))
+    save("raw_logits_dist.npz", rng.normal(size=(N, C, M)))
+    save("external_confids.npz", rng.random(N))
+    save("external_confids_dist.npz", rng.random((N, M)))
+    save("encoded_output.npz", np.column_stack([rng.normal(size=(N, 6)), DATASET]))
+    save("train_features.npz", rng.normal(size=(9, 7)))
+    return path
+
+
+def raw(folder, name):
+    return np.load(folder / f"{name}.npz")["arr_0"]
+
+
+def test_everything_is_read(folder, labels):
+    reading = read_predictions(folder)
+    assert list(reading) == [(("dataset", str(i)),) for i in range(4)]
+    assert [p.n for p in reading.values()] == list(COUNTS)
+    iid = reading[("dataset", "1"),]
+    rows = DATASET == 1
+    assert iid.logits.dtype == np.float16
+    assert np.array_equal(iid.logits, raw(folder, "raw_logits")[rows, :C])
+    assert iid.labels.tolist() == labels[rows].tolist()
+    dist = raw(folder, "raw_logits_dist")
+    assert iid.logit_samples.shape == (4, M, C)
+    assert np.array_equal(iid.logit_samples[:, 1], dist[rows][:, :, 1])
+    assert np.array_equal(iid.features, raw(folder, "encoded_output")[rows, :6])
+    mean = raw(folder, "external_confids_dist").astype(np.float64).mean(axis=1)
+    assert np.array_equal(iid.confidence["ext_mcd"], mean[rows])
+    assert iid.confidence["ext"].dtype == np.float16
+    notes = " | ".join(reading.notes)
+    for part in ("took logits of 3 classes", "float16", "train_features.npz", "new-class"):
+        assert part in notes
+
+
+def test_the_folder_above_and_choices(folder):
+    reading = read_predictions(folder.parent, by="dataset", confidence="ext")
+    assert list(reading[("dataset", "0"),].confidence) == ["ext"]
+    with pytest.raises(UnknownNameError, match="It has: ext, ext_mcd"):
+        read_predictions(folder, confidence="devries")
+    with pytest.raises(InputError, match="`label` does not apply"):
+        read_predictions(folder, label="x")
+    with pytest.raises(InputError, match="`by` can only be 'dataset'"):
+        read_predictions(folder, by="study")
+
+
+def test_older_folders_hold_probabilities(folder):
+    values = raw(folder, "raw_logits").astype(np.float64)
+    p = np.exp(values[:, :C])
+    values[:, :C] = p / p.sum(axis=1, keepdims=True)
+    np.savez(folder / "raw_output.npz", values.astype(np.float16))
+    assert any("raw_output.npz is not used" in n for n in read_predictions(folder).notes)
+    (folder / "raw_logits.npz").unlink()
+    reading = read_predictions(folder)
+    assert reading[("dataset", "1"),].probabilities.shape == (4, C)
+    assert reading[("dataset", "1"),].samples is None
+
+
+def test_samples_of_all_corrupted_images(folder):
+    """Ten times the noise rows: all other sets match, the noise set is read without samples."""
+    rng = np.random.default_rng(3)
+    extra = 9 * 75
+    dist = rng.normal(size=(N + extra, C, M)).astype(np.float16)
+    np.savez(folder / "raw_logits_dist.npz", dist)
+    np.savez(folder / "external_confids_dist.npz", rng.random((N + extra, M)).astype(np.float16))
+    reading = read_predictions(folder)
+    assert reading[("dataset", "2"),].samples is None
+    assert list(reading[("dataset", "2"),].confidence) == ["ext"]
+    assert np.array_equal(reading[("dataset", "0"),].logit_samples, np.moveaxis(dist[:3], -1, 1))
+    assert np.array_equal(reading[("dataset", "3"),].logit_samples, np.moveaxis(dist[-5:], -1, 1))
+    assert any("which ones is not recorded" in note for note in reading.notes)
+
+
+def test_samples_that_cannot_be_matched(folder):
+    np.savez(folder / "raw_logits_dist.npz", np.zeros((N + 1, C, M), dtype=np.float16))
+    with pytest.raises(FileFormatError, match=r"has 88 rows and raw_logits\.npz has 87"):
+        read_predictions(folder)
+
+
+def test_labels_beyond_the_classes_are_wrong(folder):
+    values = raw(folder, "raw_logits")
+    values[DATASET == 3, C] = 7
+    np.savez(folder / "raw_logits.npz", values)
+    reading = read_predictions(folder)
+    assert not reading[("dataset", "3"),].correct.any()
+    assert any("5 of 87 rows (5.75%) have labels beyond the classes" in n for n in reading.notes)
+
+
+def test_labels_that_float16_cannot_hold(tmp_path):
+    classes = 2100
+    logits = np.zeros((2, classes), dtype=np.float16)
+    values = np.column_stack([logits, [5, 2049], [0, 0]]).astype(np.float16)
+    np.savez(tmp_path / "raw_logits.npz", values)
+    (tmp_path / "raw_output.npz").unlink(missing_ok=True)
+    values[1, -2] = 2050
+    np.savez(tmp_path / "raw_logits.npz", values)
+    notes = read_predictions(tmp_path).notes
+    assert any("above 2048, where float16 skips integers" in note for note in notes)
+
+
+def test_missing_external_confidences(folder):
+    values = raw(folder, "external_confids")
+    values[0] = np.nan
+    np.savez(folder / "external_confids.npz", values)
+    with pytest.raises(InputError, match=r"1 of 87 rows .* have no confidence in 'ext'"):
+        read_predictions(folder)
+    reading = read_predictions(folder, missing="drop")
+    assert [p.n for p in reading.values()] == [2, 4, 75, 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("raw_logits", np.zeros((5, 3)), "at least two classes, a label and an index"),
+        ("raw_logits", np.full((5, 5), 0.5), "labels must be whole numbers; got 0.5 in row 0"),
+        ("raw_logits", np.zeros(5), "with 2 axes under the key 'arr_0'"),
+        ("raw_logits_dist", np.zeros((N, 9, M)), "3 classes, samples"),
+        ("encoded_output", np.zeros((N, 4)), "does not belong to these outputs"),
+        ("external_confids", np.zeros(3), "must have 87 rows; got 3"),
+    ],
+)
+def test_bad_files(folder, name, values, message):
+    np.savez(folder / f"{name}.npz", values)
+    with pytest.raises(FileFormatError, match=message):
+        read_predictions(folder)
+
+
+def test_several_runs(folder, tmp_path):
+    reading = read_predictions([folder, folder.parent])
+    assert len(reading) == 8
+    assert next(iter(reading)) == (("file", "test_results"), ("dataset", "0"))
