@@ -1,0 +1,212 @@
+"""Write the generated parts of the documentation: ``python docs/generate.py``.
+
+They stand between ``<!-- generated: NAME -->`` and ``<!-- end -->`` and come from the catalogues,
+the functions and the command line, so they cannot tell another story than the code.
+``tests/docs/test_generated.py`` fails when the committed pages are not current.
+"""
+
+import io
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from rich.console import Console
+
+import abstain as ab
+from abstain.confidence import SCORES
+from abstain.metrics import METRICS
+from abstain.predictions import LOSSES
+
+DOCS = Path(__file__).resolve().parent
+FUNCTIONS: dict[str, dict[str, str]] = tomllib.loads(
+    (DOCS / "functions.toml").read_text(encoding="utf-8")
+)
+
+#: The data of the worked table: ten samples, most confident first, the first of them wrong.
+WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
+WORKED_LOSS = (1, 0, 0, 0, 1, 0, 0, 1, 0, 1)
+
+_LINK = re.compile(r"https://[^\s,;]+")
+_BLOCK = r"(<!-- generated: {} -->\n).*?(<!-- end -->)"
+
+
+def metrics_table() -> str:
+    """One row for each metric of the catalogue."""
+    page = (DOCS / "metrics.md").read_text(encoding="utf-8")
+    headings = re.findall(r"^### (.*)$", page, re.MULTILINE)
+    rows = [
+        (
+            f"[`{m.name}`](#{anchor(m.name, headings)})",
+            f"`{FUNCTIONS['metrics'][m.name]}`",
+            f"{_bound(m.low)} to {_bound(m.high)}",
+            "lower" if m.lower_is_better else "higher",
+            _needs(m.needs),
+            linked(m.source),
+        )
+        for m in METRICS.values()
+    ]
+    head = ("metric", "function", "range", "better", "needs", "source")
+    return _table(head, rows)
+
+
+def scores_table() -> str:
+    """One row for each built-in score."""
+    rows = [
+        (
+            f"`{s.name}`",
+            s.title,
+            f"`{FUNCTIONS['scores'][s.name]}`",
+            s.unit,
+            "yes" if s.tempered else "",
+            _needs(s.needs),
+            linked(s.source),
+        )
+        for s in SCORES.values()
+    ]
+    head = ("score", "name", "function", "unit", "temperature", "needs", "source")
+    return _table(head, rows)
+
+
+def losses_table() -> str:
+    """One row for each named loss."""
+    rows = [
+        (
+            f"`{loss.name}`",
+            loss.meaning,
+            f"0 to {_bound(loss.high)}",
+            "class scores" if loss.needs_scores else "",
+            linked(loss.source),
+        )
+        for loss in LOSSES.values()
+    ]
+    return _table(("loss", "value for a sample", "range", "needs", "source"), rows)
+
+
+def conversions_table() -> str:
+    """What each program prints for the worked data, and the same number from ours."""
+    n = len(WORKED_LOSS)
+    first, risk = WORKED_LOSS[0], sum(WORKED_LOSS) / n
+    aurc = ab.aurc(WORKED_CONFIDENCE, WORKED_LOSS)
+    augrc = ab.augrc(WORKED_CONFIDENCE, WORKED_LOSS)
+    without_first = aurc - first / n
+    ours = {
+        ("AURC", "fd-shifts"): ("1000 A", 1000 * aurc),
+        ("AURC", "geifman"): ("A - (f - R)/(2n)", aurc - (first - risk) / (2 * n)),
+        ("AURC", "cwsa"): ("A - f/n", without_first),
+        ("AURC", "torch-uncertainty"): ("(A - f/n) / (1 - 1/n)", without_first / (1 - 1 / n)),
+        ("AUGRC", "fd-shifts"): ("1000 G", 1000 * augrc),
+        ("AUGRC", "torch-uncertainty"): (
+            "(G - f/(2n²)) / (1 - 1/n)",
+            (augrc - first / (2 * n**2)) / (1 - 1 / n),
+        ),
+    }
+    published = {"AURC": ab.published_aurc, "AUGRC": ab.published_augrc}
+    rows = [
+        (
+            f"`published_{area.lower()}(..., convention='{program}')`",
+            f"{published[area](WORKED_CONFIDENCE, WORKED_LOSS, convention=program):.10f}",
+            f"`{formula}`",
+            f"{value:.10f}",
+        )
+        for (area, program), (formula, value) in ours.items()
+    ]
+    return _table(("function", "prints", "from ours", "value"), rows)
+
+
+def cli_reference() -> str:
+    """The help of every command."""
+    from abstain.cli.app import app
+
+    commands = [name for name in app if not name.startswith("-")]
+    parts = [("abstain", []), *((f"abstain {name}", [name]) for name in commands)]
+    return "\n\n".join(
+        f"## `{title}`\n\n```text\n{_help(app, tokens)}\n```" for title, tokens in parts
+    )
+
+
+def _help(app: object, tokens: list[str]) -> str:
+    text = io.StringIO()
+    console = Console(file=text, width=88, color_system=None, force_terminal=False)
+    app.help_print(tokens, console=console)
+    return "\n".join(line.rstrip() for line in text.getvalue().strip().splitlines())
+
+
+#: Page, name of the block, what goes into it.
+BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
+    ("metrics.md", "metrics", metrics_table),
+    ("scores.md", "scores", scores_table),
+    ("conventions.md", "losses", losses_table),
+    ("conventions.md", "conversions", conversions_table),
+    ("cli.md", "cli", cli_reference),
+)
+
+
+def anchor(name: str, headings: list[str]) -> str:
+    """Return the anchor of the heading that names a metric; those at a number share one.
+
+    GitHub and MyST derive it from the heading in the same way.
+    """
+    base = re.compile(rf"`{re.escape(name.partition('@')[0])}[`@]")
+    found = [heading for heading in headings if base.search(heading)]
+    if len(found) != 1:
+        msg = f"docs/metrics.md must have one heading for {name!r}; it has {len(found)}"
+        raise ValueError(msg)
+    return re.sub(r"[^\w\- ]", "", found[0].lower()).replace(" ", "-")
+
+
+def linked(source: str) -> str:
+    """Turn addresses into short links, the rest into plain text."""
+    return _LINK.sub(lambda m: f"[{_short(m[0])}]({m[0]})", source)
+
+
+def _short(address: str) -> str:
+    host, _, path = address.removeprefix("https://").partition("/")
+    if host == "arxiv.org":
+        return "arXiv:" + path.removeprefix("abs/")
+    return "DOI" if host == "doi.org" else host
+
+
+def _needs(needs: Iterable[str]) -> str:
+    return ", ".join(sorted(need.removeprefix("needs ") for need in needs))
+
+
+def _bound(value: float) -> str:
+    return f"{value:g}".replace("inf", "∞").replace("-", "−")
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join("| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in lines)
+
+
+def current(pages: Mapping[str, str]) -> dict[str, str]:
+    """Return the pages with their generated parts made anew."""
+    out = dict(pages)
+    for page, name, make in BLOCKS:
+        text = f"\n{make()}\n\n"
+        pattern = re.compile(_BLOCK.format(name), re.DOTALL)
+        out[page], found = pattern.subn(lambda m, text=text: m[1] + text + m[2], out[page])
+        if found != 1:
+            msg = f"docs/{page} must have one block <!-- generated: {name} -->; it has {found}"
+            raise ValueError(msg)
+    return out
+
+
+def read_pages() -> dict[str, str]:
+    """Read the pages that have generated parts."""
+    return {page: (DOCS / page).read_text(encoding="utf-8") for page, _, _ in BLOCKS}
+
+
+def main() -> None:
+    """Write the pages whose generated parts changed."""
+    before = read_pages()
+    for page, text in current(before).items():
+        if text != before[page]:
+            (DOCS / page).write_text(text, encoding="utf-8")
+            sys.stdout.write(f"wrote docs/{page}\n")
+
+
+if __name__ == "__main__":
+    main()

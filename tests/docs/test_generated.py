@@ -1,0 +1,79 @@
+"""The generated parts of the pages are current, and the functions they name give the numbers."""
+
+import importlib.util
+import math
+
+import numpy as np
+import pytest
+from tests.docs.blocks import ROOT
+
+import abstain as ab
+from abstain.confidence import SCORES, score
+from abstain.evaluation.evaluate import scored_of
+from abstain.metrics import METRICS
+
+
+def _load():
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+generate = _load()
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _, _ in generate.BLOCKS}))
+def test_the_committed_page_is_current(page):
+    pages = generate.read_pages()
+    assert generate.current(pages)[page] == pages[page], "run `python docs/generate.py`"
+
+
+def test_a_page_without_its_block_is_refused():
+    with pytest.raises(ValueError, match="must have one block"):
+        generate.current(dict.fromkeys(generate.read_pages(), ""))
+
+
+def test_nothing_is_named_that_does_not_exist():
+    assert set(generate.FUNCTIONS["metrics"]) == set(METRICS)
+    assert set(generate.FUNCTIONS["scores"]) == set(SCORES)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    labels = rng.integers(2, size=60)
+    samples = rng.normal(size=(60, 5, 2)) + np.eye(2)[labels][:, None]
+    return {"labels": labels, "logits": samples.mean(axis=1), "logit_samples": samples}
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_function_of_a_metric_gives_its_number(name, data):
+    p = ab.Predictions(logits=data["logits"], labels=data["labels"])
+    own = score("msr", p)
+    names = {
+        **{n: getattr(ab.metrics, n) for n in ab.metrics.__all__},
+        "confidence": own.probability,
+        "loss": ab.per_sample_loss(p),
+        "labels": data["labels"],
+        "prediction": p.prediction_codes,
+        "probabilities": np.exp(p.class_scores.log_probabilities()),
+    }
+    value = eval(generate.FUNCTIONS["metrics"][name], names)
+    expected = METRICS[name].compute(scored_of(p, own, None)).value
+    assert not math.isnan(expected)
+    assert value == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_the_function_of_a_score_gives_its_numbers(name, data):
+    p = ab.Predictions(**data)
+    names = {n: getattr(ab.confidence, n) for n in ab.confidence.__all__}
+    values = eval(generate.FUNCTIONS["scores"][name], names, data)
+    np.testing.assert_array_equal(values, score(name, p).values)
+
+
+def test_the_conversions_are_exact():
+    rows = [line.split("|") for line in generate.conversions_table().splitlines()[2:]]
+    assert len(rows) == 6
+    assert all(row[2].strip() == row[4].strip() for row in rows)

@@ -1,0 +1,87 @@
+"""What the pages must name, and that their examples are true."""
+
+import dataclasses
+import doctest
+import re
+
+import pytest
+from tests.docs.blocks import PAGES, ROOT, blocks
+
+import abstain as ab
+from abstain.cli.app import app
+from abstain.confidence import SCORES
+from abstain.evaluation import Result
+from abstain.metrics import METRICS
+from abstain.predictions import LOSSES
+from abstain.tables._choose import USUAL
+from abstain.tables._files import SUFFIXES
+
+
+def page(name):
+    return (ROOT / "docs" / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_examples(path):
+    # All examples of a page are one session, so that it need not repeat its imports.
+    code = "\n".join(b.code for b in blocks(path.read_text("utf-8")) if b.language == "pycon")
+    test = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert runner.run(test).failed == 0
+
+
+def test_every_public_name_is_in_the_interface_page():
+    text = page("api.md")
+    named = set(re.findall(r"^\.\. auto\w+:: ([A-Za-z_0-9]+)$", text, re.MULTILINE))
+    named |= set(re.findall(r"`([a-z]+)`", text))
+    assert set(ab.__all__) - named == set()
+    assert {name for name in named if not hasattr(ab, name)} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "catalogue"),
+    [("metrics.md", METRICS), ("scores.md", SCORES), ("conventions.md", LOSSES)],
+)
+def test_every_entry_of_a_catalogue_is_named(name, catalogue):
+    text = page(name)
+    assert [entry for entry in catalogue if f"`{entry}`" not in text] == []
+
+
+def test_every_metric_has_a_paragraph():
+    headings = "\n".join(re.findall(r"^### .*$", page("metrics.md"), re.MULTILINE))
+    assert [m for m in METRICS if f"`{m.partition('@')[0]}" not in headings] == []
+
+
+def test_every_command_and_option_is_in_the_reference():
+    text = page("cli.md")
+    commands = [name for name in app if not name.startswith("-")]
+    assert commands
+    for command in commands:
+        assert f"`abstain {command}`" in text
+        for argument in app[command].assemble_argument_collection():
+            assert argument.names[0] == "*" or argument.names[0] in text, (command, argument.names)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_between_pages(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([a-z_/.]+\.(?:md|png))[^)]*\)", text):
+        assert (path.parent / target).is_file(), target
+
+
+def test_the_columns_of_results_are_explained():
+    explained = set(re.findall(r"`([a-z_]+)`", page("files.md")))
+    columns = {field.name for field in dataclasses.fields(Result)} - {"split"}
+    assert columns <= explained
+
+
+def test_the_usual_names_of_columns_are_those_of_the_reader():
+    table = page("files.md")
+    assert [n for names in USUAL.values() for n in names if f"`{n}`" not in table] == []
+    assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in table] == []
+
+
+def test_the_picture_is_light():
+    picture = ROOT / "docs" / "_static" / "demo.png"
+    assert picture.read_bytes()[:4] == b"\x89PNG"
+    assert picture.stat().st_size < 150_000
