@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import endtoend
 from cases import KINDS, SIZES, case
 from contenders import CONTENDERS
 from memory import peak_extra
@@ -77,7 +78,13 @@ def memory(options: argparse.Namespace) -> Iterator[str]:
     yield markdown(["n", "case", *CONTENDERS], rows)
 
 
-SECTIONS = (areas, memory)
+def end_to_end(options: argparse.Namespace) -> Iterator[str]:
+    """The command line on a large file."""
+    yield from endtoend.section(10**5 if options.quick else endtoend.ROWS)
+
+
+# The end first: memory() leaves the largest children behind, whose peak would count as its own.
+SECTIONS = (end_to_end, areas, memory)
 
 
 if __name__ == "__main__":

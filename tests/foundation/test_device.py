@@ -5,6 +5,7 @@ import importlib
 import numpy as np
 import pytest
 
+import abstain as ab
 from abstain._foundation import arrays
 from abstain._foundation.device import areas_on_device, group_ties_on_device
 from abstain._foundation.ranks import group_ties
@@ -126,6 +127,20 @@ def test_arrays_on_a_device_take_this_way(monkeypatch):
     confidence, loss, _ = drawn()
     got = areas.risk_coverage_areas(torch.from_numpy(confidence), torch.from_numpy(loss))
     assert got.aurc == pytest.approx(risk_coverage_areas(confidence, loss).aurc, rel=1e-12)
+
+
+def test_every_metric_sorts_there(monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(
+        importlib.import_module("abstain._foundation.scored"), "is_on_device", arrays.is_torch
+    )
+    confidence, loss, weight = drawn()
+    given = torch.from_numpy(confidence), torch.from_numpy(loss), torch.from_numpy(weight)
+    for metric in (ab.augrc, ab.aurc, ab.failure_auroc, ab.e_aurc, ab.achievable_aurc):
+        got = metric(given[0], given[1], weight=given[2])
+        assert got == pytest.approx(metric(confidence, loss, weight=weight), abs=1e-12)
+    curve = ab.risk_coverage_curve(given[0], given[1])
+    assert isinstance(curve.risk, torch.Tensor)
 
 
 def test_on_cuda_when_there_is_one():

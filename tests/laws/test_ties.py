@@ -5,13 +5,16 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
+import abstain as ab
 from abstain._foundation.scored import Scored
-from abstain.metrics import METRICS, Metric, bounds_of
+from abstain.metrics import METRICS, Metric
+from abstain.metrics.tie_bounds import bounds_of, has_bounds
 
-ORDERED = [m for m in METRICS.values() if m.rank_based and m.ordered]
+ORDERED = [m for m in METRICS.values() if has_bounds(m)]
 #: Metrics whose value with ties is the mean over all tie orders.
 AVERAGED = ("augrc", "excess_augrc", "aurc_plugin", "aurc_log", "sele", "failure_auroc", "prr")
 
@@ -48,3 +51,20 @@ def test_the_value_is_the_mean_over_all_tie_orders(name: str, s: Scored) -> None
     metric = METRICS[name]
     values = [metric.compute(order).value for order in all_orders(s)]
     assert metric.compute(s).value == pytest.approx(np.mean(values), abs=1e-12, nan_ok=True)
+
+
+@given(s=scored_cases(least=2, most=30), data=st.data())
+def test_bounds_of_graded_and_weighted_losses_hold_every_order(
+    s: Scored, data: st.DataObject
+) -> None:
+    loss = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n, max_size=s.n)))
+    weight = np.array(data.draw(st.lists(st.integers(0, 2), min_size=s.n, max_size=s.n)))
+    assume(weight.any())
+    shuffled = np.array(data.draw(st.permutations(range(s.n))))
+    rank = np.empty(s.n)
+    rank[shuffled[np.argsort(s.confidence[shuffled], kind="stable")]] = np.arange(s.n)
+    for name in ("augrc", "aurc_plugin", "sele"):
+        bounds = ab.tie_bounds(s.confidence, loss, metric=name, weight=weight)
+        value = METRICS[name].compute(Scored(rank, loss, weight.astype(float))).value
+        assert bounds.low - 1e-12 <= value <= bounds.high + 1e-12
+        assert bounds.low - 1e-12 <= bounds.value <= bounds.high + 1e-12

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from abstain._foundation.packed import grouped
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,26 +102,27 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
     )
 
 
-def break_ties(
+def untied_order(
     confidence: Array, loss: Array, weight: FloatArray | None, *, best: bool
-) -> tuple[FloatArray, TieGroups]:
-    """Give every sample its own rank, ties resolved by loss: the best or the worst order.
+) -> IntArray:
+    """Return the samples from the most to the least confident, ties resolved by loss.
 
-    Returns the ranks, to be used as a confidence without ties, and their groups.
+    Within a tie group the lower loss comes first for the best order, the higher for the worst.
     """
     key = loss.astype(np.float64)
-    order = np.lexsort((key if best else -key, -confidence.astype(np.float64)))
-    rank = np.empty(order.size)
-    rank[order] = np.arange(order.size, 0, -1)
-    ones = np.ones(order.size)
-    mass = key[order] if weight is None else (key * weight)[order]
-    groups = TieGroups(
-        np.arange(order.size, 0, -1.0),
-        ones if weight is None else weight[order],
-        mass,
-        ones.astype(np.int64),
-    )
-    return rank, groups if weight is None else group_ties(rank, loss, weight)
+    order: IntArray = np.lexsort((key if best else -key, -confidence.astype(np.float64)))
+    return order if weight is None else order[weight[order] > 0]
+
+
+def untied_failures(groups: TieGroups, *, best: bool) -> BoolArray:
+    """Return the 0/1 losses of unweighted samples in the order of `untied_order`, unsorted.
+
+    Within a group only the number of failures matters, so nothing needs a second sort.
+    """
+    failed = groups.loss.astype(np.int64)
+    parts = (groups.count - failed, failed) if best else (failed, groups.count - failed)
+    kinds = np.tile(np.array([not best, best]), failed.size)
+    return np.repeat(kinds, np.column_stack(parts).ravel())
 
 
 def group_index(groups: TieGroups, confidence: Array) -> IntArray:

@@ -1,12 +1,14 @@
 """The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import TieGroups, break_ties, group_ties
+from abstain._foundation.arrays import is_on_device
+from abstain._foundation.device import group_ties_on_device
+from abstain._foundation.ranks import TieGroups, group_ties, untied_failures, untied_order
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
@@ -52,7 +54,7 @@ class Scored:
     view : ClassView or None
         Labels, predictions and class probabilities.
     known_groups : TieGroups or None
-        The groups, where they are known already (sorted on a device, ties broken).
+        The groups, where they are known already: sorted on a device.
     """
 
     confidence: Array
@@ -71,18 +73,30 @@ class Scored:
         return group_ties(self.confidence, self.loss, self.weight)
 
     @cached_property
+    def probability_groups(self) -> TieGroups:
+        """The samples grouped by probability of being right, highest first."""
+        if self.probability is None or self.probability is self.confidence:
+            return self.groups
+        return group_ties(self.probability, self.loss, self.weight)
+
+    @cached_property
     def best_untied(self) -> "Scored":
-        """The same samples with every tie broken in favor of the lower loss."""
+        """The same losses with every tie broken in favor of the lower one."""
         return self._untied(best=True)
 
     @cached_property
     def worst_untied(self) -> "Scored":
-        """The same samples with every tie broken in favor of the higher loss."""
+        """The same losses with every tie broken in favor of the higher one."""
         return self._untied(best=False)
 
     def _untied(self, *, best: bool) -> "Scored":
-        confidence, groups = break_ties(self.confidence, self.loss, self.weight, best=best)
-        return replace(self, confidence=confidence, known_groups=groups)
+        if self.binary and self.weight is None:
+            loss, weight = untied_failures(self.groups, best=best), None
+        else:
+            order = untied_order(self.confidence, self.loss, self.weight, best=best)
+            loss = self.loss[order]
+            weight = None if self.weight is None else self.weight[order]
+        return Scored(np.arange(loss.size, 0, -1.0), loss, weight)
 
     @cached_property
     def oracle(self) -> TieGroups:
@@ -122,10 +136,18 @@ class Scored:
 
 
 def scored(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Scored:
-    """Validate (confidence, loss, weight) at the public edge and wrap them."""
+    """Validate (confidence, loss, weight) at the public edge and wrap them.
+
+    Arrays on a device are sorted there; the host gets their groups and copies of them.
+    """
+    known = group_ties_on_device(confidence, loss, weight) if is_on_device(confidence) else None
     c = checks.confidence(confidence)
     return Scored(
-        c, checks.loss(loss, length=c.size), checks.weight(weight, length=c.size), probability=c
+        c,
+        checks.loss(loss, length=c.size),
+        checks.weight(weight, length=c.size),
+        probability=c,
+        known_groups=known,
     )
 
 

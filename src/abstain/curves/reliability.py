@@ -7,9 +7,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
-from abstain._foundation.ranks import group_index, group_ties
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
-from abstain.typing import AnyArray, Array, FloatArray, IntArray
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,7 +121,7 @@ def reliability_curve(
     Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the
     last bin, not dropped and not in a bin of its own. Equal-mass bins never split tied
     confidences: a tie group goes as a whole to the bin that holds the middle of its weight, so
-    the result does not depend on row order. Cost: one pass, or one sort for equal mass.
+    the result does not depend on row order. Cost: one sort.
 
     References
     ----------
@@ -142,7 +142,7 @@ def reliability_curve(
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
-    curve = reliability_of(s.confidence, s.loss, s.weight, bins=bins, binning=binning)
+    curve = reliability_of(s.groups, bins=bins, binning=binning)
     arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
     for name, value in arrays.items():
         if isinstance(value, np.ndarray):
@@ -150,62 +150,55 @@ def reliability_curve(
     return ReliabilityCurve(**arrays)
 
 
-def reliability_of(
-    confidence: Array, loss: Array, weight: FloatArray | None, *, bins: int, binning: Binning
-) -> ReliabilityCurve:
-    """Build the curve from validated arrays; samples of weight 0 are left out."""
-    if weight is not None and not weight.all():
-        kept = weight > 0
-        confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
-    p = confidence.astype(np.float64)
-    if binning == "equal_width":
-        index, edges = equal_width_bins(p, bins)
-    else:
-        index, edges = equal_mass_bins(p, weight, bins)
-    mass, mean_p, mean_loss = bin_means(index, edges.size - 1, p, loss, weight)
+def reliability_of(groups: TieGroups, *, bins: int, binning: Binning) -> ReliabilityCurve:
+    """Build the curve from samples grouped by a confidence in [0, 1]."""
+    bin_of = equal_width_bins if binning == "equal_width" else equal_mass_bins
+    index, edges = bin_of(groups, bins)
+    mass, mean_p, mean_loss = bin_means(groups, index, edges.size - 1)
+    count = np.bincount(index, weights=groups.count, minlength=edges.size - 1)
     return ReliabilityCurve(
         binning=binning,
         edges=edges,
-        count=np.bincount(index, minlength=edges.size - 1),
+        count=count.astype(np.int64),
         weight=mass,
         confidence=mean_p,
         accuracy=1.0 - mean_loss,
-        total=float(mass.sum()),
+        total=groups.total,
     )
 
 
-def equal_width_bins(p: FloatArray, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each confidence and the edges; bins are (a, b], 0 in the first."""
+def equal_width_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each group and the edges; bins are (a, b], 0 in the first."""
     # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
     edges = np.arange(bins + 1) / bins
+    p = groups.confidence.astype(np.float64)
     return np.searchsorted(edges[1:-1], p, side="left"), edges
 
 
-def equal_mass_bins(
-    p: FloatArray, weight: FloatArray | None, bins: int
-) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each confidence and the edges; empty bins are closed up."""
-    groups = group_ties(p, np.zeros(p.size), weight)
+def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each group and the edges; empty bins are closed up."""
     middle = (groups.total - groups.through) + groups.weight / 2
     place = np.floor(bins * middle / groups.total + _ROUNDING).astype(np.int64)
     # Groups come most confident first, so the first of each bin is its largest confidence.
     used, first, place = np.unique(place, return_index=True, return_inverse=True)
-    edges = np.concatenate(([0.0], groups.confidence[first]))
+    edges = np.concatenate(([0.0], groups.confidence[first].astype(np.float64)))
     edges[-1] = 1.0
-    return place[group_index(groups, p)], edges if used.size > 1 else np.array([0.0, 1.0])
+    return place, edges if used.size > 1 else np.array([0.0, 1.0])
 
 
 def bin_means(
-    index: IntArray, bins: int, p: FloatArray, loss: Array, weight: FloatArray | None
+    groups: TieGroups, index: IntArray, bins: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return weight, mean confidence and mean loss of each bin; NaN means in an empty one."""
-    w = np.ones(p.size) if weight is None else weight
-    mass: FloatArray = np.bincount(index, weights=w, minlength=bins).astype(np.float64)
-
-    def mean(x: Array) -> FloatArray:
-        out = np.full(bins, np.nan)
-        sums = np.bincount(index, weights=w * x, minlength=bins)
-        np.divide(sums, mass, out=out, where=mass > 0)
-        return out
-
-    return mass, mean(p), mean(loss)
+    mass: FloatArray = np.bincount(index, groups.weight, bins).astype(np.float64)
+    sums = (groups.weight * groups.confidence, groups.loss)
+    means: list[FloatArray] = [
+        np.divide(
+            np.bincount(index, x, bins),
+            mass,
+            out=np.full(bins, np.nan),
+            where=mass > 0,
+        )
+        for x in sums
+    ]
+    return mass, means[0], means[1]

@@ -8,7 +8,8 @@ from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of
 from abstain.evaluation.records import Case, Evaluation, Finding, Result, Split
-from abstain.metrics import METRICS, Metric, bounds_of, metric_named
+from abstain.metrics import METRICS, Metric, metric_named
+from abstain.metrics.tie_bounds import bounds_of, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray
 
@@ -164,7 +165,7 @@ def _measure(
 def _result(split: Split, name: str, metric: Metric, s: Scored) -> Result:
     measured = metric.compute(s)
     tied = s.groups.tied
-    bounded = metric.rank_based and metric.ordered and metric.family in _WITH_TIE_BOUNDS
+    bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric)
     low, high = (float("nan"), float("nan"))
     if bounded:
         value = measured.value

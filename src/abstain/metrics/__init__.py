@@ -48,7 +48,6 @@ from abstain.metrics.review import accepted_auroc as accepted_auroc
 from abstain.metrics.review import oc_ap as oc_ap
 from abstain.metrics.review import oc_auc as oc_auc
 from abstain.metrics.tie_bounds import TieBounds as TieBounds
-from abstain.metrics.tie_bounds import bounds_of as bounds_of
 from abstain.metrics.tie_bounds import tie_bounds as tie_bounds
 from abstain.metrics.working_point import WorkingPoint as WorkingPoint
 from abstain.metrics.working_point import working_point as working_point

@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.curves.quadrature import linear_weights
 from abstain.errors import DomainError, InputError
@@ -102,21 +101,19 @@ class Sums:
 
 def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
     """Sum over the samples whose confidence reaches the threshold."""
+    groups = s.probability_groups
     # Compared in double precision: a float32 0.9 lies below the threshold 0.9, as it prints.
-    p = (s.confidence if s.probability is None else s.probability).astype(np.float64)
-    accepted = p >= threshold
-    if s.weight is not None:
-        accepted &= s.weight > 0
-    loss = s.loss[accepted].astype(np.float64)
-    weight = np.ones(loss.size) if s.weight is None else s.weight[accepted]
-    worth = weight * ramped(ramp, (p[accepted] - threshold) / (1.0 - threshold))
+    p = groups.confidence.astype(np.float64)
+    k = int(np.searchsorted(-p, -threshold, side="right"))
+    worth = ramped(ramp, (p[:k] - threshold) / (1.0 - threshold))
+    weight, loss = groups.weight[:k], groups.loss[:k]
     return Sums(
-        signed=float(np.sum(worth * (1.0 - 2.0 * loss))),
-        correct=float(np.sum(worth * (1.0 - loss))),
-        right=float(np.sum(weight * (1.0 - loss))),
+        signed=float(np.sum(worth * (weight - 2.0 * loss))),
+        correct=float(np.sum(worth * (weight - loss))),
+        right=float(np.sum(weight - loss)),
         weight=float(weight.sum()),
-        total=s.total,
-        count=int(loss.size),
+        total=groups.total,
+        count=int(groups.count_through[k - 1]) if k else 0,
     )
 
 
@@ -136,7 +133,7 @@ def ramped(ramp: Ramp, u: FloatArray) -> FloatArray:
 
 def area_of(s: Scored, *, plus: bool) -> Measured:
     """Area over coverage, by the trapezoid rule between the distinct confidences."""
-    groups = _probability_groups(s)
+    groups = s.probability_groups
     below_one = 1.0 - groups.confidence.astype(np.float64)
     score = groups.weight - (groups.loss if plus else 2.0 * groups.loss)
     # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
@@ -148,9 +145,3 @@ def area_of(s: Scored, *, plus: bool) -> Measured:
     # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted, which has no such end.
     area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=plus)
     return Measured(float(np.sum(area * value)))
-
-
-def _probability_groups(s: Scored) -> TieGroups:
-    if s.probability is None or s.probability is s.confidence:
-        return s.groups
-    return group_ties(s.probability, s.loss, s.weight)

@@ -1,5 +1,7 @@
 """Balanced-accuracy AURC and AUGRC: every class counts the same, however rare."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
@@ -162,8 +164,12 @@ def _balanced_augrc(s: Scored) -> Measured:
     place = np.searchsorted(present, labels).clip(max=present.size - 1)
     mass = np.bincount(place, weights=weight * (present[place] == labels), minlength=present.size)
     balance = s.total / (present.size * mass)
-    groups = group_ties(s.confidence, s.loss * balance[place], s.weight)
-    return Measured(rank_weighted_risk(groups, augrc_weight))
+    # Only the losses differ from the groups at hand, and only where there are any.
+    wrong = np.flatnonzero(s.loss * weight)
+    mass = (weight * s.loss * balance[place])[wrong]
+    home = group_index(s.groups, s.confidence[wrong])
+    loss = np.bincount(home, mass, s.groups.loss.size).astype(np.float64)
+    return Measured(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 
 ENTRIES = (

@@ -94,7 +94,7 @@ def cwsa_sweep(
     Notes
     -----
     Normalized as in the published tables; see `cwsa`. NaN, with one `UndefinedMetricWarning`,
-    where nothing is accepted. Ties do not matter. Cost: one pass for each threshold.
+    where nothing is accepted. Ties do not matter. Cost: one sort and one pass for each threshold.
 
     References
     ----------

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
-from abstain.metrics._entry import Metric
+from abstain.metrics._entry import Metric, Need
 from abstain.metrics._registry import metric_named
 from abstain.typing import AnyArray
 
@@ -76,11 +76,17 @@ def tie_bounds(
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
     entry, s = metric_named(metric), scored(confidence, loss, weight)
-    if not (entry.rank_based and entry.ordered) or entry.missing(s):
+    if not has_bounds(entry) or entry.missing(s):
         msg = f"`metric` must be a rank metric of confidence and loss; got {metric!r}"
         raise InputError(msg)
     low, high = bounds_of(entry, s)
     return TieBounds(low, entry.compute(s).value, high, s.groups.tied / s.n)
+
+
+def has_bounds(metric: Metric) -> bool:
+    """Tell whether the losses sorted within ties give the extremes of a metric."""
+    only_losses = metric.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
+    return metric.rank_based and metric.ordered and only_losses
 
 
 def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
