@@ -28,7 +28,7 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS)
+	$(TOOLS)/python -m pytest -n $(WORKERS) --cov --cov-fail-under=97
 	$(MAKE) --no-print-directory lint
 
 lint: $(TEST)/.installed

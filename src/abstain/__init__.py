@@ -28,8 +28,16 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+#: Names that other packages use too; they stay in `abstain.metrics`.
+_OF_METRICS = ("Metric", "Need")
+
 #: Modules that draw; loaded when they are first asked for.
 _LAZY = ("plots", "report")
+
+
+def __dir__() -> list[str]:
+    """List the drawing modules too, without loading them."""
+    return sorted({*globals(), *_LAZY})
 
 
 def __getattr__(name: str) -> Any:
@@ -53,5 +61,5 @@ __all__ = [  # noqa: PLE0604
     "per_sample_loss",
     "read_predictions",
     "risk_coverage_curve",
-    *metrics.__all__,
+    *(name for name in metrics.__all__ if name not in _OF_METRICS),
 ]

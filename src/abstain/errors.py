@@ -38,10 +38,6 @@ class FileFormatError(AbstainError, ValueError):
     """A file is not what its name or the request says it is."""
 
 
-class MissingExtraError(AbstainError, ImportError):
-    """An optional dependency is needed and not installed."""
-
-
 class UndefinedMetricWarning(UserWarning):
     """A metric has no value on valid data (failure AUROC without failures); NaN was returned."""
 

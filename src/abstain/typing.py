@@ -13,6 +13,9 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
 
+#: The (column, value) pairs that set a part of the rows apart; empty for all of them.
+Split: TypeAlias = tuple[tuple[str, str], ...]
+
 AurcEstimator: TypeAlias = Literal["trapezoid", "plugin", "log", "sele"]
 
 __all__ = [
@@ -23,4 +26,5 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "Split",
 ]

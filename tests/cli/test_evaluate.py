@@ -1,8 +1,10 @@
 """The commands as a user runs them: what they print, what they leave, how they refuse."""
 
 import os
+import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 
 import abstain as ab
 from abstain.cli.main import run
+from abstain.errors import InputError
+from abstain.tables import read_predictions
 
 
 @pytest.fixture
@@ -112,6 +116,32 @@ def test_refuses_in_one_plain_line(
     assert "Traceback" not in err
 
 
+def test_hints_are_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "label=1.csv"
+    path.write_text("label,prediction,confidence,loss=2\n-1,1,0.9,1\n1,1,,2\n1,1,0.5,2\n")
+    assert run(["evaluate", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("abstain: label=1.csv: ")
+    assert "--missing drop leaves" in err
+    assert run(["evaluate", str(path), "--missing", "drop", "--by", "loss=2"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "label=1.csv: took" in out
+    assert "pass --unknown-label=-1" in out
+    assert "loss=2" in out
+    assert "--label" not in out
+    assert "--own-loss" not in out
+    assert run(["evaluate", str(path), "--own-loss", "los"]) == 2
+    assert "asked for by --own-loss" in capsys.readouterr().err
+
+
+def test_hints_are_keywords_again_after_a_command(tmp_path: Path) -> None:
+    path = tmp_path / "p.csv"
+    path.write_text("label,prediction,confidence\n1,1,\n")
+    assert run(["evaluate", str(path)]) == 2
+    with pytest.raises(InputError, match="missing='drop' leaves"):
+        read_predictions(path)
+
+
 def test_a_missing_file_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["evaluate", "nowhere.csv"]) == 2
     assert "nowhere.csv" in capsys.readouterr().err
@@ -121,7 +151,50 @@ def test_an_output_folder_that_is_a_file_is_said(
     table: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["evaluate", str(table), *COLUMNS, "--out", str(table)]) == 2
-    assert capsys.readouterr().err.startswith("abstain: ")
+    err = capsys.readouterr().err
+    assert err.startswith("abstain: the folder ")
+    assert err.endswith("predictions.csv' is a file, not a folder\n")
+    assert "Errno" not in err
+
+
+def test_a_column_of_the_results_cannot_split_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "p.csv").write_text("label,prediction,confidence,metric\n1,1,0.9,a\n0,1,0.5,b\n")
+    assert run(["evaluate", str(tmp_path / "p.csv"), "--by", "metric"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("abstain: ")
+    assert "'metric'" in err
+    assert err.count("\n") == 1
+
+
+def test_the_report_names_the_command_that_ran(table: Path, tmp_path: Path) -> None:
+    arguments = ["evaluate", str(table), *COLUMNS, "--out", str(tmp_path / "out")]
+    assert run(arguments) == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert f"<code>{shlex.join(['abstain', *arguments])}</code>" in page
+
+
+def test_warnings_are_as_they_were(table: Path) -> None:
+    before = list(warnings.filters)
+    assert run(["evaluate", str(table), *COLUMNS]) == 0
+    assert warnings.filters == before
+
+
+def test_nothing_of_a_file_steers_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attack = "\x1b[31mred\x9b2J\u202e\x07"
+    path = tmp_path / "p.csv"
+    path.write_text(f"label,prediction,confidence,{attack}\n{attack},x,0.9,1\ny,y,0.5,2\n")
+    assert run(["evaluate", str(path), "--label", "no"]) == 2
+    refused = capsys.readouterr().err
+    assert run(["evaluate", str(path), "--by", attack, "--out", str(tmp_path / "[bold]")]) == 0
+    printed = capsys.readouterr().out
+    assert r"\x1b[31mred\x9b2J\u202e\x07" in refused
+    assert str(tmp_path / "[bold]" / "report.html") in printed
+    for steering in "\x1b\x9b\u202e\x07":
+        assert steering not in refused + printed
 
 
 def test_an_unknown_option_is_refused(table: Path) -> None:
@@ -155,3 +228,22 @@ def test_as_a_program(table: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert not done.stderr
     assert "AUGRC" in done.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--full"]])
+def test_a_reader_that_stops_reading_ends_it_quietly(
+    options: list[str], table: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    words = ["evaluate", str(table), *COLUMNS, *options, "--out", str(out)]
+    program = subprocess.Popen(
+        [sys.executable, "-m", "abstain", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(ab.__file__).parents[1])},
+    )
+    program.stdout.close()
+    assert program.stderr.read() == b""
+    program.stderr.close()
+    assert program.wait() == 1
+    assert (out / "report.html").exists()

@@ -9,7 +9,6 @@ from tests.docs.blocks import ROOT
 
 import abstain as ab
 from abstain.confidence import SCORES, score
-from abstain.evaluation.evaluate import scored_of
 from abstain.metrics import METRICS
 
 
@@ -60,7 +59,7 @@ def test_the_function_of_a_metric_gives_its_number(name, data):
         "probabilities": np.exp(p.class_scores.log_probabilities()),
     }
     value = eval(generate.FUNCTIONS["metrics"][name], names)
-    expected = METRICS[name].compute(scored_of(p, own, None)).value
+    expected = ab.evaluate(p, scores=["msr"], metrics=[name]).value(name)
     assert not math.isnan(expected)
     assert value == pytest.approx(expected, rel=1e-12)
 

@@ -1,5 +1,7 @@
 """`evaluate`: what it joins, what it says, what it refuses."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -191,3 +193,53 @@ def test_where_the_silent_failures_come_from() -> None:
         assert [part.n for part in parts] == [2, 2]
         assert parts[0].contribution >= parts[1].contribution
     assert {part.name for part in case.by_group} == {"x", "y"}
+
+
+def test_a_split_column_that_would_hide_a_result_column_is_refused() -> None:
+    with pytest.raises(ab.errors.InputError, match="a column named 'metric', which is also"):
+        ab.evaluate({(("metric", "a"),): tossed()})
+
+
+def test_two_spellings_come_once() -> None:
+    evaluation = ab.evaluate(
+        tossed(), scores=["msr@T=2", "msr@T=2.0"], metrics=["cwsa@0.8", "cwsa@0.80"]
+    )
+    assert len(evaluation) == 1
+    close = ab.evaluate(tossed(), scores=["msr", "msr@T=1.0000001"], metrics=["augrc"])
+    assert [r.score for r in close] == ["msr", "msr@T=1.0000001"]
+
+
+def test_groups_of_any_type() -> None:
+    p = ab.Predictions(prediction=[0, 1], labels=[1, 1], confidence=[0.9, 0.8], group=["a", None])
+    assert {part.name for part in ab.evaluate(p).cases[0].by_group} == {"a", "None"}
+
+
+def test_a_graded_loss_is_not_called_wrong() -> None:
+    evaluation = ab.evaluate(tossed(40), scores=["msr"], loss="cross_entropy")
+    assert not evaluation.binary
+    assert not any("wrong" in f.message for f in evaluation.findings)
+    constant = ab.evaluate(ab.Predictions(confidence=[0.1, 0.2], loss=[0.5, 0.5]))
+    assert "all_alike" in kinds(constant)
+
+
+def test_cases_say_whose_score_it_is() -> None:
+    p = ab.Predictions(
+        logits=[[2.0, 0.0], [0.0, 1.0]], labels=[0, 0], confidence={"msr": [0.9, 0.1]}
+    )
+    assert {case.score: case.own for case in ab.evaluate(p).cases}["msr"]
+    assert not ab.evaluate(tossed(), scores=["msr"]).cases[0].own
+
+
+def test_what_curves_and_groups_share_cannot_be_written_to() -> None:
+    case = ab.evaluate(tossed()).cases[0]
+    for array in (case.selective.thresholds, case.generalized.accepted, case.generalized.failures):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_predictions_and_evaluations_travel_between_processes() -> None:
+    p = tossed(50)
+    evaluation = pickle.loads(pickle.dumps(ab.evaluate(p)))
+    again = ab.evaluate(pickle.loads(pickle.dumps(p)))
+    # As text, since NaN equals nothing.
+    assert str(evaluation.rows()) == str(again.rows())

@@ -112,7 +112,10 @@ def test_duplication_leaves_the_value_or_its_limit(metric: Metric, s: Scored) ->
 @every_metric
 @given(s=scored_cases())
 def test_inputs_stay_untouched(metric: Metric, s: Scored) -> None:
-    for array in (s.confidence, s.loss):
+    s = replace(s, weight=np.ones(s.n))
+    view = s.view
+    arrays = (s.confidence, s.loss, s.weight, view.labels, view.prediction)
+    for array in (*arrays, view.probabilities, view.log_probabilities):
         array.setflags(write=False)
     value(metric, s)
 

@@ -6,8 +6,8 @@ import pytest
 
 from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.metrics.cwsa import ENTRIES, cwsa, cwsa_entry, cwsa_named, cwsa_plus
-from abstain.metrics.cwsa_sweep import cwsa_area, cwsa_plus_area, cwsa_sweep
+from abstain.metrics._cwsa_at import ENTRIES, cwsa, cwsa_entry, cwsa_named, cwsa_plus
+from abstain.metrics._cwsa_sweep import cwsa_area, cwsa_plus_area, cwsa_sweep
 
 COLUMNS = {
     "threshold": "Threshold",

@@ -107,3 +107,21 @@ def test_nothing_accepted_is_undefined_with_a_reason() -> None:
 def test_refusals(options: dict[str, float], message: str) -> None:
     with pytest.raises(ab.errors.InputError, match=message):
         ab.working_point([0.5, 0.4], [1, 0], **options)
+
+
+def test_undefined_fields_say_why() -> None:
+    point = ab.working_point([0.9, 0.8], [5, 0], coverage=1.0)
+    assert np.isnan(point.classification_quality)
+    assert set(point.reasons) == {"classification_quality", "rejection_quality"}
+    assert all("[0, 1]" in reason for reason in point.reasons.values())
+    nobody = ab.working_point([0.9, 0.8], [1, 0], threshold=2)
+    assert nobody.reasons["selective_risk"] == "nothing is accepted at this threshold"
+
+
+def test_bad_rules_and_kinds_are_refused() -> None:
+    with pytest.raises(ab.errors.InputError, match="`rule` must be one of"):
+        ab.selective_risk([0.9], [0], threshold=0.5, rule="nonsense")
+    with pytest.raises(ab.errors.InputError, match="`kind` must be one of"):
+        ab.achievable_curve([0.9], [0], kind="nonsense")
+    with pytest.warns(ab.errors.UndefinedMetricWarning, match="failure_auroc is undefined"):
+        assert np.isnan(ab.tie_bounds([0.9, 0.8], [0, 0], metric="failure_auroc").value)

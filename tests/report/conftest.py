@@ -27,17 +27,18 @@ def plain() -> Evaluation:
 @pytest.fixture(scope="session")
 def hostile() -> Evaluation:
     """Every name that a user can choose is an attack on some output format."""
+    chosen = (*HOSTILE[:2], HOSTILE[-1])
     rng = np.random.default_rng(1)
     parts = {}
-    for value in HOSTILE[:3]:
+    for value in chosen:
         p = predictions(rng, 80, list(HOSTILE))
-        labels = np.array([*HOSTILE[:3]])[p.label_codes]
-        guess = np.array([*HOSTILE[:3]])[p.prediction_codes]
+        labels = np.array(chosen)[p.label_codes]
+        guess = np.array(chosen)[p.prediction_codes]
         parts[((HOSTILE[0], value),)] = ab.Predictions(
             prediction=guess,
             labels=labels,
             confidence=dict(p.confidence),
-            ids=np.array([f"{HOSTILE[0]}{i}" for i in range(80)]),
+            ids=np.array([f"{HOSTILE[-1]}{i}" for i in range(80)]),
         )
     return evaluate(parts, notes=HOSTILE)
 

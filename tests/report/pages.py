@@ -1,14 +1,28 @@
 """Names that attack an output format, and a parser that shows whether one got through."""
 
+import unicodedata
 from html.parser import HTMLParser
 
 HOSTILE = (
     "</script><img src=x onerror=alert(1)>",
-    "{{7*7}}{% raw %}",
+    "{{7*'7'}}{% raw %}",
     "a\"b'c&d<e>|f`g",
     "[bold]rich[/bold] __proto__",
     "50 %_#$~^\\end{tabular}",
+    "\x1b[31mred\x1b[0m\x07\x9b2J\u202eevil\x7f\u2028",
 )
+
+#: The attack as it may be shown.
+DISARMED = r"\x1b[31mred\x1b[0m\x07\x9b2J\u202eevil\x7f\u2028"
+
+#: What the template language makes of the second name; no number of a page has these digits.
+EVALUATED = "7777777"
+
+
+def steering(text: str) -> list[str]:
+    """Characters of a text that steer a terminal or turn the reading, line breaks apart."""
+    kinds = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    return [c for c in text if unicodedata.category(c) in kinds and c not in "\n\t"]
 
 
 class Page(HTMLParser):

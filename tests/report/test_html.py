@@ -5,8 +5,10 @@ import json
 import re
 
 import pytest
-from tests.report.pages import HOSTILE
+from jinja2 import Environment
+from tests.report.pages import DISARMED, EVALUATED, HOSTILE, steering
 
+from abstain.errors import InputError
 from abstain.report import html_report, write_html
 
 LOADING = ("src", "srcset", "data", "poster", "action", "background")
@@ -65,9 +67,20 @@ def test_no_attack_becomes_an_element(page):
 
 def test_no_attack_is_evaluated(page):
     text = "".join(page.text)
-    assert "49" not in re.findall(r"\{\{7\*7\}\}|\b49\b(?=\{)", text)
+    assert EVALUATED not in text
     assert HOSTILE[1] in text
     assert HOSTILE[0] in text
+
+
+def test_the_attack_would_be_seen():
+    expression = HOSTILE[1].removesuffix("{% raw %}")
+    assert Environment(autoescape=True).from_string(expression).render() == EVALUATED
+
+
+def test_no_attack_steers_the_reading(page):
+    assert DISARMED in "".join(page.text)
+    said = [value for _, attributes in page.elements for value in attributes.values()]
+    assert not steering("".join([*page.text, *said]))
 
 
 def test_embedded_json_parses(page):
@@ -129,8 +142,8 @@ def test_write_is_atomic(plain, tmp_path, monkeypatch):
         msg = "disk full"
         raise OSError(msg)
 
-    monkeypatch.setattr("pathlib.Path.replace", fail)
-    with pytest.raises(OSError, match="disk full"):
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(InputError, match=r"report\.html' cannot be written: disk full"):
         write_html(plain, target, title="two")
     assert target.read_text(encoding="utf-8") == before
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
@@ -138,3 +151,17 @@ def test_write_is_atomic(plain, tmp_path, monkeypatch):
 
 def test_size_of_many_splits_and_scores(large):
     assert len(html_report(large)) < 6_000_000
+
+
+def test_a_page_has_a_place(plain, tmp_path):
+    with pytest.raises(InputError, match=r"the folder '.*nowhere' does not exist"):
+        write_html(plain, tmp_path / "nowhere" / "report.html")
+    with pytest.raises(InputError, match="it is a folder"):
+        write_html(plain, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_says_only_what_holds_of_ties(plain):
+    page = html_report(plain)
+    assert "averages over" not in page
+    assert "accepted or rejected together" in page

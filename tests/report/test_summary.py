@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import abstain as ab
+from abstain.confidence import SCORES
 from abstain.evaluation import Evaluation, Finding
+from abstain.predictions import LOSSES
 from abstain.report import html_report
 from abstain.report.parts import parts_of
 from abstain.report.pivot import pivot
@@ -64,9 +67,35 @@ def test_verdict_of_a_graded_loss_speaks_of_loss(graded):
     assert "wrong" not in " ".join(summary["verdict"])
 
 
-def test_a_right_or_wrong_loss_is_known_by_its_name(plain):
+def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
     only = tuple(r for r in plain if r.metric == "augrc")
     assert summarize(replace(plain, results=only), ORIGIN)["zero_one"]
+    # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
+    assert not summarize(replace(plain, binary=False), ORIGIN)["zero_one"]
+
+
+def test_an_own_column_is_not_the_score_of_its_name():
+    p = ab.Predictions(
+        prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence={"msr": [0.9, 0.8, 0.7, 0.6]}
+    )
+    assert summarize(ab.evaluate(p), ORIGIN)["score_glossary"] == [
+        {
+            "name": "msr",
+            "title": "msr",
+            "meaning": "A confidence given with the data; higher means more trusted.",
+            "source": [],
+        }
+    ]
+    logits = ab.Predictions(logits=np.eye(3), labels=[0, 1, 1])
+    built_in = summarize(ab.evaluate(logits, scores=["msr"]), ORIGIN)["score_glossary"]
+    assert built_in[0]["title"] == SCORES["msr"].title
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "own"])
+def test_a_loss_has_the_title_of_the_catalogue(name, plain):
+    facts = summarize(replace(plain, loss=name), ORIGIN)["facts"]
+    said = next(fact["value"] for fact in facts if fact["label"] == "Loss")
+    assert said == f"{LOSSES[name].title}: {LOSSES[name].meaning}"
 
 
 def test_verdict_without_failures(faultless):

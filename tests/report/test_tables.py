@@ -4,10 +4,10 @@ import re
 
 import pytest
 from rich.console import Console
-from tests.report.pages import HOSTILE
+from tests.report.pages import DISARMED, HOSTILE, steering
 
-from abstain.errors import UnknownNameError
-from abstain.report import latex_table, markdown_table, terminal_table
+from abstain.errors import InputError, UnknownNameError
+from abstain.report import html_report, latex_table, markdown_table, terminal_table
 from abstain.report.latex import escape as latex_escape
 from abstain.report.markdown import escape as markdown_escape
 from abstain.report.words import number
@@ -38,6 +38,24 @@ def test_terminal_table_cuts_no_number(large, plain):
 def test_terminal_table_reads_no_markup(hostile):
     text = printed(terminal_table(hostile), width=400)
     assert "[bold]rich[/bold]" in text
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_no_attack_steers_the_terminal(hostile, full):
+    text = printed(terminal_table(hostile, full=full), width=400)
+    assert DISARMED in text
+    assert not steering(text)
+
+
+def test_no_attack_steers_a_table(hostile):
+    assert not steering(markdown_table(hostile))
+    assert not steering(latex_table(hostile))
+
+
+def test_footnotes_say_only_what_holds_of_ties(plain):
+    for table in (markdown_table(plain), latex_table(plain)):
+        assert "averaged over all orders" not in table
+        assert "accepted or rejected together" in table
 
 
 def test_full_terminal_table_has_every_metric(plain):
@@ -75,6 +93,10 @@ def test_latex_escapes_commands():
     )
 
 
+def test_latex_quotes_need_no_font_encoding():
+    assert latex_escape('a "b"') == "a ''b''"
+
+
 def test_latex_environments_balance(hostile):
     text = latex_table(hostile)
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") == 3
@@ -91,3 +113,9 @@ def test_latex_thousand_says_so(plain):
 def test_unknown_metric_is_refused(plain):
     with pytest.raises(UnknownNameError, match="augrc"):
         markdown_table(plain, metrics=["augcr"])
+
+
+@pytest.mark.parametrize("write", [latex_table, markdown_table, terminal_table, html_report])
+def test_only_an_evaluation_is_written(write):
+    with pytest.raises(InputError, match="what `evaluate` returned; got dict"):
+        write({"augrc": 0.1})

@@ -113,6 +113,63 @@ def test_bad_jsonl(tmp_path, content, message):
         read_predictions(path)
 
 
+def test_json_lines_end_at_line_feeds_only(tmp_path):
+    path = tmp_path / "preds.jsonl"
+    # NaN is no strict JSON: these files take the slow way.
+    rows = [
+        '{"label": "a\u2028b", "prediction": "a\u2028b", "confidence": 0.5}',
+        '{"label": "c\x85", "prediction": "x", "confidence": NaN}',
+    ]
+    path.write_text("\r\n".join(rows), encoding="utf-8", newline="")
+    assert read_predictions(path, missing="drop").only().labels.tolist() == ["a\u2028b"]
+    path.write_bytes('{"label": "ä"'.encode("latin-1"))
+    with pytest.raises(FileFormatError, match="not text in UTF-8"):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (PermissionError(13, "Permission denied"), "cannot be opened: you may not read it"),
+        (IsADirectoryError(21, "Is a directory"), "cannot be opened: it is a folder, not a file"),
+        (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
+    ],
+)
+@pytest.mark.parametrize("call", ["pathlib.Path.open", "polars.read_csv"])
+def test_what_the_system_refuses_is_not_damage(tmp_path, monkeypatch, error, message, call):
+    path = tmp_path / "preds.csv"
+    frame().write_csv(path)
+
+    def refuse(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr(call, refuse)
+    with pytest.raises(InputError, match=rf"^preds\.csv {message}$") as caught:
+        read_predictions(path)
+    assert caught.value.__cause__ is error
+
+
+def test_a_mistake_of_ours_is_not_damage(tmp_path, monkeypatch):
+    path = tmp_path / "preds.csv"
+    frame().write_csv(path)
+
+    def mistake(*_args, **_options):
+        msg = "ours"
+        raise KeyError(msg)
+
+    monkeypatch.setattr("abstain.tables._files.from_polars", mistake)
+    with pytest.raises(KeyError, match="ours"):
+        read_predictions(path)
+
+
+def test_damage_keeps_its_cause(tmp_path):
+    path = tmp_path / "preds.parquet"
+    path.write_bytes(b"PAR1 and no more")
+    with pytest.raises(FileFormatError) as caught:
+        read_predictions(path)
+    assert isinstance(caught.value.__cause__, pl.exceptions.PolarsError)
+
+
 def test_pickles_are_never_loaded(tmp_path):
     class Bomb:
         def __reduce__(self):

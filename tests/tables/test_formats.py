@@ -142,11 +142,11 @@ def test_a_reading_is_a_mapping(frame):
     assert isinstance(reading, Reading)
     assert (("study", "iid"),) in reading
     assert () not in reading
-    with pytest.raises(UnknownNameError, match="study=iid; study=noise"):
+    with pytest.raises(UnknownNameError, match="study = iid; study = noise"):
         reading[()]
     with pytest.raises(InputError, match="2 splits"):
         reading.only()
-    assert split_name((("a", "1"), ("b", "2"))) == "a=1, b=2"
+    assert split_name((("a", "1"), ("b", "2"))) == "a = 1, b = 2"
 
 
 @pytest.mark.parametrize("names", [("y_true", "y_pred", "conf"), ("target", "predicted", "score")])

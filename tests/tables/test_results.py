@@ -40,6 +40,14 @@ def test_formulas_are_text_in_csv_and_untouched_in_parquet(tmp_path):
     assert set(cells["v"]) == {"-1.5"}
 
 
+def test_escaped_names_stay_apart(tmp_path):
+    files = write_results([{"=a": 1, "'=a": 2, "''=a": 3}], tmp_path)
+    assert pl.read_parquet(files.parquet).columns == ["=a", "'=a", "''=a"]
+    cells = pl.read_csv(files.csv)
+    assert cells.columns == ["'''=a", "'=a", "''=a"]
+    assert cells.row(0) == (1, 2, 3)
+
+
 @pytest.mark.parametrize(
     "make", [pl.DataFrame, lambda rows: pytest.importorskip("pandas").DataFrame(rows)]
 )
@@ -53,7 +61,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     write_results([{"a": 1}], tmp_path)
     before = sorted(p.name for p in tmp_path.iterdir())
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError(28, "No space left")))
-    with pytest.raises(InputError, match=r"cannot be written to .*: No space left"):
+    with pytest.raises(InputError, match=r"parquet' cannot be written: No space left"):
         write_results([{"a": 2}], tmp_path)
     assert (
         sorted(p.name for p in tmp_path.iterdir()) == before == ["results.csv", "results.parquet"]
@@ -63,8 +71,9 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_the_folder_is_a_file(tmp_path):
     (tmp_path / "x").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_results([{"a": 1}], tmp_path / "x")
+    for place in (tmp_path / "x", tmp_path / "x" / "y"):
+        with pytest.raises(InputError, match=r"cannot be written: '.*x' is a file, not a folder"):
+            write_results([{"a": 1}], place)
 
 
 @pytest.mark.parametrize(

@@ -73,11 +73,19 @@ def _widen_extension(x: Array) -> Array:
     return x
 
 
+def sealed(x: Array) -> Array:
+    """View an array read-only, so that no later step can write to the caller's data."""
+    out = x.view()
+    out.flags.writeable = False
+    return out
+
+
 def like(result: Array, reference: AnyArray) -> AnyArray:
     """Return `result` as an array of the library and device of `reference`."""
     if is_torch(reference):
         torch = sys.modules["torch"]
-        return torch.from_numpy(np.ascontiguousarray(result)).to(reference.device)
+        # A tensor of its own: torch cannot guard memory that is read-only here.
+        return torch.from_numpy(np.array(result)).to(reference.device)
     library = type(reference).__module__.split(".")[0]
     if library in {"cupy", "jax", "jaxlib"} or hasattr(reference, "__array_namespace__"):
         return _through_namespace(result, reference)
@@ -100,14 +108,14 @@ def namespace(x: AnyArray) -> Any:
     return array_namespace(x)
 
 
-def beside(x: AnyArray, reference: AnyArray) -> AnyArray:
+def beside(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
     """Return `x` as an array of the library and on the device of `reference`."""
     from array_api_compat import device, is_array_api_obj, to_device
 
     xp = namespace(reference)
     if is_array_api_obj(x) and namespace(x) is xp:
         return to_device(x, device(reference))
-    return xp.asarray(to_numpy(x, "loss"), device=device(reference))
+    return xp.asarray(to_numpy(x, name), device=device(reference))
 
 
 def brain_bits(x: AnyArray) -> Array | None:

@@ -121,7 +121,8 @@ def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> flo
     """Validate one number in [low, high]."""
     value = number(x, name)
     if not low <= value <= high:
-        msg = f"`{name}` must lie in [{low:g}, {high:g}]; got {value!r}"
+        rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be at least {low:g}"
+        msg = f"`{name}` must {rule}; got {value!r}"
         raise DomainError(msg)
     return value
 

@@ -1,6 +1,6 @@
 """The numba kernels behind `abstain._foundation.packed`: one pass each, cached on disk.
 
-Each does what the NumPy function of the same name in `packed` does. This module imports numba,
+Each does what the NumPy function of the same name in `blockwise` does. This module imports numba,
 so it is itself imported on the first use only; see `packed.kernels`.
 """
 

@@ -7,7 +7,7 @@ CPU and array_api_strict, all run the same lines.
 from typing import Any, NamedTuple
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import beside, namespace, to_numpy
+from abstain._foundation.arrays import beside, is_on_device, namespace, to_numpy
 from abstain._foundation.packed import Areas, area_sums
 from abstain._foundation.ranks import TieGroups
 from abstain.typing import AnyArray
@@ -87,8 +87,9 @@ def areas_on_device(confidence: AnyArray, loss: AnyArray, weight: AnyArray | Non
 
 def _validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> _Samples:
     xp = namespace(confidence)
-    loss = beside(loss, confidence)
-    weight = None if weight is None else beside(weight, confidence)
+    # Checked on the host where they are there: text would make the library of the device fail.
+    loss = beside(loss if is_on_device(loss) else checks.loss(loss), "loss", confidence)
+    weight = None if weight is None else beside(_numbers(weight), "weight", confidence)
     if not _sound(xp, confidence, loss, weight):
         # The host's checks find the first offending entry and say what is wrong with it.
         host = checks.confidence(to_numpy(confidence, "confidence"))
@@ -102,6 +103,10 @@ def _validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) ->
     return _Samples(
         xp, confidence, loss, weight if weight is None else xp.astype(weight, xp.float64)
     )
+
+
+def _numbers(weight: AnyArray) -> AnyArray:
+    return weight if is_on_device(weight) else checks.vector(weight, "weight")
 
 
 def _sound(xp: Any, confidence: Any, loss: Any, weight: Any) -> bool:
@@ -132,7 +137,7 @@ def _grouped(samples: _Samples) -> _Groups:
     weight = None if weight is None else xp.take(weight, order)
     n = confidence.shape[0]
     inner = xp.nonzero(confidence[1:] != confidence[:-1])[0]
-    last = xp.concat((inner, beside([n - 1], inner)))
+    last = xp.concat((inner, beside([n - 1], "confidence", inner)))
     count = _steps(xp, last + 1)
     if weight is None:
         total = xp.astype(count, xp.float64)

@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from abstain._foundation.arrays import sealed
 from abstain._foundation.packed import grouped
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
@@ -35,25 +36,30 @@ class TieGroups:
     loss: FloatArray
     count: IntArray
 
+    def __post_init__(self) -> None:
+        """Seal the arrays: curves and metrics share them."""
+        for name in ("confidence", "weight", "loss", "count"):
+            object.__setattr__(self, name, sealed(getattr(self, name)))
+
     @cached_property
     def through(self) -> FloatArray:
         """Weight accepted when the threshold is each confidence, shape (g,)."""
-        return np.cumsum(self.weight)
+        return sealed(np.cumsum(self.weight))
 
     @cached_property
     def above(self) -> FloatArray:
         """Weight strictly more confident than each group, shape (g,)."""
-        return self.through - self.weight
+        return sealed(self.through - self.weight)
 
     @cached_property
     def loss_through(self) -> FloatArray:
         """Loss mass accepted when the threshold is each confidence, shape (g,)."""
-        return np.cumsum(self.loss)
+        return sealed(np.cumsum(self.loss))
 
     @cached_property
     def count_through(self) -> IntArray:
         """Samples accepted when the threshold is each confidence, shape (g,)."""
-        return np.cumsum(self.count)
+        return sealed(np.cumsum(self.count))
 
     @property
     def total(self) -> float:

@@ -130,6 +130,17 @@ class Scored:
         return bool(self.loss.max() <= 1)
 
     @cached_property
+    def calibrated(self) -> bool:
+        """Whether confidence and loss both lie in [0, 1], as calibration and CWSA need."""
+        p = self.probability
+        return p is not None and bool(p.min() >= 0 and p.max() <= 1) and self.bounded
+
+    @property
+    def shown(self) -> Array:
+        """The confidence as people read it: a probability where it means one."""
+        return self.confidence if self.probability is None else self.probability
+
+    @cached_property
     def total(self) -> float:
         """Weight of all samples; their number when there are no weights."""
         return float(self.n) if self.weight is None else float(self.weight.sum())

@@ -1,26 +1,23 @@
-"""Sentences of the library in the words of the command line."""
+"""What the command line was given, and options of the library in its words."""
 
-import re
+import shlex
+from contextvars import ContextVar
 
-from abstain.cli.columns import Columns
-
-_OPTION = re.compile(
-    r"\b(?P<name>" + "|".join((*Columns.__dataclass_fields__, "loss")) + r")="
-    r"(?P<value>'[^']*'|[\w.*-]+)"
-)
+#: The arguments of the run in progress, for the report to repeat.
+ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
-def as_options(text: str) -> str:
-    """Write keyword arguments of `read_predictions` as options.
+def as_flag(name: str, value: object) -> str:
+    """Write an option of `read_predictions` as a flag, its value as a shell takes it.
 
     Examples
     --------
-    >>> as_options("pass unknown_label=-1 or logits='z_*'")
-    "pass --unknown-label -1 or --logits 'z_*'"
+    >>> as_flag("unknown_label", None), as_flag("logits", "z_*"), as_flag("label", "-x")
+    ('--unknown-label', "--logits 'z_*'", '--label=-x')
     """
-    return _OPTION.sub(lambda found: f"--{_option(found['name'])} {found['value']}", text)
-
-
-def _option(name: str) -> str:
     # On the command line --loss names a kind of loss, so the column has another option.
-    return "own-loss" if name == "loss" else name.replace("_", "-")
+    flag = "--own-loss" if name == "loss" else f"--{name.replace('_', '-')}"
+    if value is None:
+        return flag
+    given = shlex.quote(str(value))
+    return f"{flag}={given}" if given.startswith("-") else f"{flag} {given}"

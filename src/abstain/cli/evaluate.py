@@ -1,14 +1,13 @@
 """`abstain evaluate`: from files of predictions to numbers, tables and a report."""
 
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from abstain.cli._console import console
-from abstain.cli._words import as_options
+from abstain.cli._words import ARGUMENTS
 from abstain.cli.columns import Columns, several
 from abstain.errors import AbstainError
 from abstain.evaluation import Evaluation
@@ -49,11 +48,11 @@ def evaluate(
         scores=score or None,
         metrics=metric or None,
         loss=loss,
-        notes=[as_options(note) for note in reading.notes],
+        notes=reading.notes,
     )
-    _print(evaluation, full=full)
-    if out is not None:
-        _leave(evaluation, reading, out)
+    # Files first: whoever reads the table through `head` closes the pipe early.
+    left = [] if out is None else _leave(evaluation, reading.source, out)
+    _print(evaluation, left, full=full)
 
 
 def _read(files: tuple[Path, ...], columns: Columns) -> Reading:
@@ -67,20 +66,25 @@ def _read(files: tuple[Path, ...], columns: Columns) -> Reading:
     return read_predictions(files[0] if len(files) == 1 else list(files), **options)
 
 
-def _print(evaluation: Evaluation, *, full: bool) -> None:
-    from abstain.report.terminal import terminal_table
-
-    console().print(terminal_table(evaluation, full=full))
-
-
-def _leave(evaluation: Evaluation, reading: Reading, out: Path) -> None:
+def _leave(evaluation: Evaluation, source: str, out: Path) -> list[Path]:
     from abstain.report import write_html
     from abstain.tables import write_results
 
-    out.mkdir(parents=True, exist_ok=True)
-    command = shlex.join(["abstain", *sys.argv[1:]])
-    paths = [
+    command = shlex.join(["abstain", *ARGUMENTS.get()])
+    return [
         *write_results(evaluation.rows(), out),
-        write_html(evaluation, out / "report.html", source=reading.source, command=command),
+        write_html(evaluation, out / "report.html", source=source, command=command),
     ]
-    console().print("Left " + ", ".join(str(path) for path in paths), soft_wrap=True)
+
+
+def _print(evaluation: Evaluation, left: list[Path], *, full: bool) -> None:
+    from rich.text import Text
+
+    from abstain.plots.visible import visible
+    from abstain.report import terminal_table
+
+    console().print(terminal_table(evaluation, full=full))
+    if left:
+        # A Text, as rich reads markup in a plain string.
+        files = Text(visible("Left " + ", ".join(str(path) for path in left)))
+        console().print(files, soft_wrap=True)

@@ -1,5 +1,6 @@
 """The `abstain` program: its commands, and errors as one plain line."""
 
+import os
 import sys
 import warnings
 
@@ -13,15 +14,30 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command; 0 when it worked, 2 when what was asked cannot be done."""
-    from abstain.cli._words import as_options
+    from abstain.cli._words import ARGUMENTS, as_flag
+    from abstain.tables._options import options_written
+
+    with warnings.catch_warnings(), options_written(as_flag):
+        # Undefined metrics are named in the results with their reason.
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        told = ARGUMENTS.set(tuple(arguments))
+        try:
+            return _status(arguments)
+        finally:
+            ARGUMENTS.reset(told)
+
+
+def _status(arguments: list[str]) -> int:
     from abstain.cli.app import app
 
-    # Undefined metrics are named in the results with their reason.
-    warnings.simplefilter("ignore", UndefinedMetricWarning)
     try:
         app(arguments, result_action="return_value")
+        # Here, as a pipe closed by its reader would otherwise be noticed after the last handler.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        return _reader_gone()
     except (AbstainError, OSError) as error:
-        _say(f"abstain: {as_options(str(error))}")
+        _say(f"abstain: {error}")
         return 2
     except KeyboardInterrupt:
         _say("abstain: stopped")
@@ -31,5 +47,13 @@ def run(arguments: list[str]) -> int:
     return 0
 
 
+def _reader_gone() -> int:
+    """End as programs do whose reader (`head`) has seen enough; nothing more can be printed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1
+
+
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    from abstain.plots.visible import visible
+
+    sys.stderr.write(visible(text) + "\n")

@@ -97,8 +97,8 @@ class Score:
         value = positive_temperature(temperature)
         return replace(
             self,
-            name=f"{self.name}@T={value:g}",
-            title=f"{self.title} (T = {value:g})",
+            name=f"{self.name}@T={_short(value)}",
+            title=f"{self.title} (T = {_short(value)})",
             compute=partial(_at_temperature, self.tempered, value),
             tempered=None,
         )
@@ -108,6 +108,11 @@ def _at_temperature(
     tempered: Callable[[Predictions, float], FloatArray], value: float, predictions: Predictions
 ) -> FloatArray:
     return tempered(predictions, value)
+
+
+def _short(value: float) -> str:
+    """Write a temperature with all its digits, and a whole one without a point."""
+    return repr(value).removesuffix(".0")
 
 
 def positive_temperature(x: float) -> float:

@@ -3,10 +3,10 @@
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from abstain._foundation.arrays import like
+from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
-from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
+from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of, to_kind
 from abstain.typing import AnyArray, IntArray
 
 
@@ -82,9 +82,7 @@ def achievable_curve(
     >>> achievable_curve([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]).coverage.tolist()
     [0.75, 1.0]
     """
+    checks.one_of(kind, "kind", ("selective", "generalized"))
     groups = scored(confidence, loss, weight).groups
     curve = curve_of(take(groups, hull_vertices(groups)), kind)
-    arrays = {k: getattr(curve, k) for k in curve.__dataclass_fields__}
-    return RiskCoverageCurve(
-        **{k: like(v, confidence) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
-    )
+    return to_kind(curve, confidence)

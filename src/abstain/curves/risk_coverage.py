@@ -1,11 +1,11 @@
 """Selective and generalized risk-coverage curves with their thresholds, counts and vertices."""
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from abstain._foundation.arrays import like
+from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
@@ -90,15 +90,12 @@ def curve_of(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
     )
 
 
-def _public_curve(
-    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, kind: Kind
-) -> RiskCoverageCurve:
-    curve = curve_of(scored(confidence, loss, weight).groups, kind)
+def to_kind(curve: RiskCoverageCurve, reference: AnyArray) -> RiskCoverageCurve:
+    """Return the curve with arrays of the library and device of `reference`."""
     arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
-    for name, value in arrays.items():
-        if isinstance(value, np.ndarray):
-            arrays[name] = like(value, confidence)
-    return RiskCoverageCurve(**arrays)
+    return RiskCoverageCurve(
+        **{k: like(v, reference) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    )
 
 
 def risk_coverage_curve(
@@ -147,7 +144,7 @@ def risk_coverage_curve(
     >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
     ([0.25, 0.75, 1.0], [0.0, 0.333, 0.25])
     """
-    return _public_curve(confidence, loss, weight, "selective")
+    return to_kind(curve_of(scored(confidence, loss, weight).groups, "selective"), confidence)
 
 
 def generalized_risk_coverage_curve(
@@ -197,7 +194,7 @@ def generalized_risk_coverage_curve(
     >>> curve.risk.tolist(), curve.accepted.tolist()
     ([0.0, 0.25, 0.25], [1, 3, 4])
     """
-    return _public_curve(confidence, loss, weight, "generalized")
+    return to_kind(curve_of(scored(confidence, loss, weight).groups, "generalized"), confidence)
 
 
 def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
@@ -216,7 +213,7 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     Returns
     -------
     RiskCoverageCurve
-        The same curve with fewer vertices; the first and the last always stay.
+        The same curve with fewer vertices, as NumPy arrays; the first and the last always stay.
 
     Examples
     --------
@@ -226,6 +223,12 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     >>> len(curve), len(thin(curve, vertices=100)) <= 102
     (10000, True)
     """
+    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
+    host: dict[str, Any] = {
+        name: value if isinstance(value, str | float) else to_numpy(value, name)
+        for name, value in arrays.items()
+    }
+    curve = RiskCoverageCurve(**host)
     size = len(curve)
     if size <= vertices:
         return curve
@@ -234,6 +237,5 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     order = np.lexsort((curve.risk, step))
     ends = np.append(starts[1:], size) - 1
     keep = np.unique(np.concatenate(([0, size - 1], order[starts], order[ends])))
-    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
-    kept = {k: v[keep] if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+    kept = {k: v[keep] if isinstance(v, np.ndarray) else v for k, v in host.items()}
     return RiskCoverageCurve(**kept)

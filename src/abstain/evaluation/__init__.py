@@ -7,6 +7,6 @@ from abstain.evaluation.records import Finding as Finding
 from abstain.evaluation.records import Part as Part
 from abstain.evaluation.records import Result as Result
 from abstain.evaluation.records import Sample as Sample
-from abstain.evaluation.records import Split as Split
+from abstain.typing import Split as Split
 
 __all__ = ["Case", "Evaluation", "Finding", "Part", "Result", "Sample", "Split", "evaluate"]

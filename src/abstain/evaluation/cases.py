@@ -7,13 +7,13 @@ import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.curves.metric_coverage import MetricCoverageCurve
-from abstain.curves.reliability import ReliabilityCurve, reliability_curve
+from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of
-from abstain.evaluation.records import Case, Part, Sample, Split
-from abstain.metrics import cwsa_sweep
+from abstain.evaluation.records import Case, Part, Sample
+from abstain.metrics._cwsa_sweep import sweep_of
 from abstain.metrics.contributions import contributions_by
 from abstain.predictions import Predictions
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, FloatArray, IntArray, Split
 
 #: How many samples of each kind a case shows.
 _SHOWN = 10
@@ -23,8 +23,7 @@ _THRESHOLDS = np.arange(19, -1, -1) / 20
 
 def case_of(split: Split, name: str, predictions: Predictions, s: Scored) -> Case:
     """Gather the curves and the notable samples of one score."""
-    unit = s.probability is not None and s.probability.min() >= 0 and s.probability.max() <= 1
-    calibrated = _calibration_curves(s) if unit and s.bounded else (None, None, None)
+    calibrated = _calibration_curves(s) if s.calibrated else (None, None, None)
     return Case(
         split=split,
         score=name,
@@ -41,6 +40,7 @@ def case_of(split: Split, name: str, predictions: Predictions, s: Scored) -> Cas
         underconfident=_samples(predictions, s, _least_confident_successes(s)),
         by_class=_by_class(s),
         by_group=() if predictions.group is None else _parts(s, predictions.group, str),
+        own=name in (predictions.confidence or {}),
     )
 
 
@@ -70,16 +70,15 @@ def _calibration_curves(
     s: Scored,
 ) -> tuple[ReliabilityCurve, MetricCoverageCurve, MetricCoverageCurve]:
     """Reliability, and CWSA and CWSA+ against coverage."""
-    p = s.confidence if s.probability is None else s.probability
-    counted = p if s.weight is None else p[s.weight > 0]
     # A threshold that accepts nothing has no CWSA+.
-    reached = _THRESHOLDS[float(counted.max()) >= _THRESHOLDS]
-    swept = cwsa_sweep(p, s.loss, thresholds=reached, weight=s.weight)
+    reached = _THRESHOLDS[float(s.probability_groups.confidence[0]) >= _THRESHOLDS]
+    swept = sweep_of(s, reached)
     drawn = [
         MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
         for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))
     ]
-    return reliability_curve(p, s.loss, weight=s.weight), drawn[0], drawn[1]
+    reliability = reliability_of(s.probability_groups, bins=15, binning="equal_width")
+    return reliability, drawn[0], drawn[1]
 
 
 def _most_confident_failures(s: Scored) -> IntArray:
@@ -101,7 +100,7 @@ def _top(rows: IntArray, key: FloatArray) -> IntArray:
 
 
 def _samples(predictions: Predictions, s: Scored, rows: IntArray) -> tuple[Sample, ...]:
-    confidence = s.confidence if s.probability is None else s.probability
+    confidence = s.shown
     view = s.view
     return tuple(
         Sample(

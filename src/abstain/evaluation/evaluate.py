@@ -1,17 +1,17 @@
 """`evaluate`: every score that predictions allow, every metric that applies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, applicable, score
 from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of
-from abstain.evaluation.records import Case, Evaluation, Finding, Result, Split
+from abstain.evaluation.records import RESULT_COLUMNS, Case, Evaluation, Finding, Result
 from abstain.metrics import METRICS, Metric, metric_named
-from abstain.metrics.tie_bounds import bounds_of, has_bounds
+from abstain.metrics._tie_bounds import bounds_of, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Array, Split
 
 #: Families whose metrics are told with their range over all orders of tied samples.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
@@ -58,7 +58,8 @@ def evaluate(
     MissingInputError
         If a score asked for needs something that the predictions lack.
     InputError
-        If a metric asked for by name does not apply to any split.
+        If a metric asked for by name does not apply to any split, or if a column that splits the
+        data has the name of a column of the results.
 
     Notes
     -----
@@ -76,15 +77,18 @@ def evaluate(
     0.09375
     """
     splits = _splits(predictions)
-    chosen = None if metrics is None else [metric_named(name) for name in _names(metrics)]
+    chosen = _metrics_of(metrics)
     results: list[Result] = []
     cases: list[Case] = []
-    findings = [Finding("source", "note", (), "", note) for note in notes]
+    told = [notes] if isinstance(notes, str) else notes
+    findings = [Finding("source", "note", (), "", note) for note in told]
     skipped: dict[str, str] = {}
+    binary = True
     for split, part in splits.items():
-        for name in _scores_of(part, scores):
-            own = score(name, part)
-            s = scored_of(part, own, loss)
+        losses = per_sample_loss(part, loss)
+        for own in _scores_of(part, scores):
+            s = _join(part, own, losses)
+            binary = binary and s.binary
             measured = _measure(split, own.name, s, chosen, skipped)
             results += measured
             cases.append(case_of(split, own.name, part, s))
@@ -92,14 +96,11 @@ def evaluate(
     _refuse_inapplicable(chosen, results, skipped)
     _keep_skipped(skipped, results)
     label = loss if isinstance(loss, str) else _loss_name(loss, splits)
-    return Evaluation(tuple(results), tuple(cases), _unique(findings), label, skipped)
+    return Evaluation(tuple(results), tuple(cases), _unique(findings), label, skipped, binary)
 
 
-def scored_of(
-    predictions: Predictions, own: ConfidenceScore, loss: "str | CostMatrix | AnyArray | None"
-) -> Scored:
-    """Join predictions, a score and a loss into what metrics take."""
-    losses = per_sample_loss(predictions) if loss is None else per_sample_loss(predictions, loss)
+def _join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
+    """Join predictions, a score and the losses into what metrics take."""
     return Scored(
         own.values,
         losses,
@@ -115,34 +116,53 @@ def _splits(
     if isinstance(predictions, Predictions):
         return {(): predictions}
     parts: object = predictions
-    if isinstance(parts, Mapping) and parts:
-        return predictions
-    msg = (
-        "`predictions` must be a Predictions or a mapping from split to Predictions, not empty; "
-        f"got {type(predictions).__name__}"
-    )
-    raise InputError(msg)
+    if not isinstance(parts, Mapping) or not parts:
+        msg = (
+            "`predictions` must be a Predictions or a mapping from split to Predictions, not "
+            f"empty; got {type(predictions).__name__}"
+        )
+        raise InputError(msg)
+    for column in (column for split in predictions for column, _ in split):
+        if column in RESULT_COLUMNS:
+            msg = (
+                f"the data are split by a column named {column!r}, which is also a column of the "
+                "results; rename it"
+            )
+            raise InputError(msg)
+    return predictions
 
 
-def _names(names: Sequence[str]) -> list[str]:
+def _names(names: Sequence[str], argument: str) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
     if not listed:
-        msg = "name at least one, or pass None for all; got an empty list"
+        msg = f"`{argument}` must name at least one, or be None for all; got an empty list"
         raise InputError(msg)
-    return list(dict.fromkeys(listed))
+    return listed
 
 
-def _scores_of(predictions: Predictions, scores: Sequence[str] | None) -> list[str]:
-    if scores is not None:
-        return _names(scores)
-    names = list(applicable(predictions))
+def _metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
+    """Return the metrics asked for; one that is asked for in two spellings comes once."""
+    if names is None:
+        return None
+    found = [metric_named(name) for name in _names(names, "metrics")]
+    return list({metric.title: metric for metric in reversed(found)}.values())[::-1]
+
+
+def _scores_of(predictions: Predictions, scores: Sequence[str] | None) -> Iterator[ConfidenceScore]:
+    """Compute the scores asked for, each once, one at a time."""
+    names = list(applicable(predictions)) if scores is None else _names(scores, "scores")
     if not names:
         msg = (
             "these predictions allow no confidence score; give `confidence`, `logits`, "
             "`probabilities` or Monte-Carlo samples"
         )
         raise InputError(msg)
-    return names
+    met: set[str] = set()
+    for name in dict.fromkeys(names):
+        own = score(name, predictions)
+        if own.name not in met:
+            met.add(own.name)
+            yield own
 
 
 def _measure(
@@ -207,8 +227,8 @@ def _keep_skipped(skipped: dict[str, str], results: list[Result]) -> None:
 def _loss_name(loss: object, splits: Mapping[Split, Predictions]) -> str:
     if loss is None:
         own = any(part.loss is not None for part in splits.values())
-        return "own loss" if own else "zero_one"
-    return "cost_matrix" if isinstance(loss, CostMatrix) else "own loss"
+        return "own" if own else "zero_one"
+    return "cost_matrix" if isinstance(loss, CostMatrix) else "own"
 
 
 def _unique(findings: list[Finding]) -> tuple[Finding, ...]:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.scored import Scored
-from abstain.evaluation.records import Finding, Result, Split
+from abstain.evaluation.records import Finding, Result
 from abstain.predictions import Predictions
-from abstain.typing import Array
+from abstain.typing import Array, Split
 
 #: Below these counts an area metric is mostly noise: 95 % intervals of AUGRC need about 15
 #: failures to cover as they should, those of AURC about 50 (DESIGN, section 2).
@@ -38,7 +38,7 @@ def findings_of(
         _labels(predictions),
         _scale(s),
     )
-    shared = {"few_failures", "unknown_class", "all_right", "all_wrong"}
+    shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
     # A score has the same scale on every split; a split has the same samples under every score.
     return [
         Finding(
@@ -57,43 +57,29 @@ _Said = Iterator[tuple[str, str, str]]
 
 
 def _counts(s: Scored) -> _Said:
-    failures, successes = s.failures, s.n - s.failures
-    if failures == 0:
-        yield (
-            "all_right",
-            "warning",
-            (
-                f"None of the {s.n:,} samples is wrong, so no score can be told from another: "
-                "ranking metrics are undefined."
-            ),
-        )
-    elif failures < FEW_FAILURES:
-        yield (
-            "few_failures",
-            "warning",
-            (
-                f"Only {failures} of {s.n:,} samples are wrong. With fewer than {FEW_FAILURES} "
-                "failures every number here may change a lot on new data; do not rank by it."
-            ),
-        )
-    elif failures < SOME_FAILURES:
-        yield (
-            "few_failures",
-            "note",
-            (
-                f"{failures} of {s.n:,} samples are wrong. That is enough for AUGRC, but AURC is "
-                f"still noisy below about {SOME_FAILURES} failures."
-            ),
-        )
-    if s.binary and successes == 0:
-        yield (
-            "all_wrong",
-            "warning",
-            (
-                f"All {s.n:,} samples are wrong, so no score can be told from another: ranking "
-                "metrics are undefined. Check that labels and predictions name the classes alike."
-            ),
-        )
+    if s.loss.min() == s.loss.max():
+        yield _all_alike(s)
+    elif s.binary and s.failures < SOME_FAILURES:
+        yield _few_failures(s)
+
+
+def _all_alike(s: Scored) -> tuple[str, str, str]:
+    same = "so no score can be told from another: ranking metrics are undefined."
+    if not s.binary:
+        return "all_alike", "warning", f"All {s.n:,} samples have the same loss, {same}"
+    if s.failures == 0:
+        return "all_right", "warning", f"None of the {s.n:,} samples is wrong, {same}"
+    check = "Check that labels and predictions name the classes alike."
+    return "all_wrong", "warning", f"All {s.n:,} samples are wrong, {same} {check}"
+
+
+def _few_failures(s: Scored) -> tuple[str, str, str]:
+    share = f"{s.failures:,} of {s.n:,} samples are wrong."
+    if s.failures < FEW_FAILURES:
+        noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
+        return "few_failures", "warning", f"Only {share} {noise} on new data; do not rank by it."
+    enough = f"That is enough for AUGRC, but AURC is still noisy below about {SOME_FAILURES}"
+    return "few_failures", "note", f"{share} {enough} failures."
 
 
 def _saturation(s: Scored) -> _Said:
@@ -111,7 +97,8 @@ def _saturation(s: Scored) -> _Said:
     top, bottom = int(groups.count[0]), int(groups.count[-1])
     if top > 1 and top / s.n >= MASS_POINT:
         wrong = float(groups.loss[0])
-        of_them = f" {wrong:g} of them are wrong, accepted at every threshold." if wrong else ""
+        of_them = f" {wrong:g} of them are wrong, accepted at every threshold."
+        of_them = of_them if wrong and s.binary else ""
         level = "warning" if top / s.n >= SATURATED else "note"
         yield (
             "saturation",
@@ -195,4 +182,4 @@ def _scale(s: Scored) -> _Said:
 
 def _extreme(s: Scored, of: Callable[[Array], Any]) -> str:
     """Write the highest or the lowest confidence, as a probability where it means one."""
-    return f"{float(of(s.confidence if s.probability is None else s.probability)):.6g}"
+    return f"{float(of(s.shown)):.6g}"

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve
+from abstain.typing import Split
 
 if TYPE_CHECKING:
     import polars as pl
-
-#: The values of the `by` columns that select a part of the data: (("study", "iid"), ...).
-Split: TypeAlias = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,11 @@ class Result:
 
     def row(self) -> dict[str, Any]:
         """Return the result as a flat row: split columns first."""
-        own = {k: getattr(self, k) for k in self.__dataclass_fields__ if k != "split"}
-        return {**dict(self.split), **own}
+        return {**dict(self.split), **{name: getattr(self, name) for name in RESULT_COLUMNS}}
+
+
+#: The columns of a tidy table of results, behind those that split the data.
+RESULT_COLUMNS = tuple(name for name in Result.__dataclass_fields__ if name != "split")
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Part:
 class Case:
     """The curves and samples of one score on one split.
 
+    `own` is True when the score is a column of the data, False when it is one of the catalogue.
     `overconfident` are the most confident failures, `underconfident` the least confident
     successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
     empty without labels or groups. Curves are complete; `thin` makes them light enough to draw.
@@ -125,6 +127,7 @@ class Case:
     underconfident: tuple[Sample, ...]
     by_class: tuple[Part, ...] = ()
     by_group: tuple[Part, ...] = ()
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ class Evaluation:
         Name of the loss.
     skipped : mapping
         Metric name to the reason why it does not apply to these data.
+    binary : bool
+        Whether every loss is 0 or 1, so that a mean loss is a share of wrong samples.
     """
 
     results: tuple[Result, ...]
@@ -161,6 +166,7 @@ class Evaluation:
     findings: tuple[Finding, ...]
     loss: str
     skipped: Mapping[str, str] = field(default_factory=dict)
+    binary: bool = True
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""

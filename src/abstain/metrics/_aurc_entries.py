@@ -1,8 +1,8 @@
 """The catalogue entries of the AURC family."""
 
 from abstain._foundation.scored import Measured, Scored
+from abstain.metrics._aurc import ESTIMATORS, achievable
 from abstain.metrics._entry import Metric, Need
-from abstain.metrics.aurc import ESTIMATORS, achievable
 from abstain.metrics.excess_aurc import excess_aurc, normalized
 from abstain.metrics.rank_weights import rank_weighted_risk, trapezoid_weight
 

@@ -42,21 +42,17 @@ def selective_risk_of(groups: TieGroups, index: int) -> Measured:
 
 def generalized_risk_of(groups: TieGroups, index: int) -> Measured:
     """Loss mass accepted over the weight of all samples."""
-    if index < 0:
-        return Measured(0.0, 0)
-    risk = float(groups.loss_through[index]) / groups.total
-    return Measured(risk, int(groups.count_through[index]))
+    _, wrong, count = accepted(groups, index)
+    return Measured(wrong / groups.total, count)
 
 
 def coverage_of(groups: TieGroups, index: int) -> Measured:
     """Weighted share accepted."""
-    if index < 0:
-        return Measured(0.0, 0)
-    share = float(groups.through[index]) / groups.total
-    return Measured(share, int(groups.count_through[index]))
+    weight, _, count = accepted(groups, index)
+    return Measured(weight / groups.total, count)
 
 
-def _accepted(groups: TieGroups, index: int) -> tuple[float, float, int]:
+def accepted(groups: TieGroups, index: int) -> tuple[float, float, int]:
     """Weight, loss mass and number of the accepted."""
     if index < 0:
         return 0.0, 0.0, 0
@@ -69,14 +65,14 @@ def _accepted(groups: TieGroups, index: int) -> tuple[float, float, int]:
 
 def classification_quality_at(groups: TieGroups, index: int) -> Measured:
     """Share accepted and right or rejected and wrong (Condessa et al. 2017, eq. 7)."""
-    weight, wrong, count = _accepted(groups, index)
+    weight, wrong, count = accepted(groups, index)
     rejected_wrong = float(groups.loss_through[-1]) - wrong
     return Measured((weight - wrong + rejected_wrong) / groups.total, count)
 
 
 def rejection_quality_at(groups: TieGroups, index: int) -> Measured:
     """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
-    weight, wrong, count = _accepted(groups, index)
+    weight, wrong, count = accepted(groups, index)
     all_wrong = float(groups.loss_through[-1])
     all_right = groups.total - all_wrong
     rejected_wrong = all_wrong - wrong

@@ -1,16 +1,16 @@
 """Fills the catalogue of metrics, and makes parametrized ones by name."""
 
 from abstain.errors import UnknownNameError
+from abstain.metrics._augrc import ENTRIES as AUGRC
 from abstain.metrics._aurc_entries import ENTRIES as AURC
+from abstain.metrics._cwsa_at import ENTRIES as CWSA
+from abstain.metrics._cwsa_at import cwsa_named
 from abstain.metrics._entry import METRICS, Metric
 from abstain.metrics._points_entries import ENTRIES as WORKING_POINTS
 from abstain.metrics._points_entries import working_point_entry
-from abstain.metrics.augrc import ENTRIES as AUGRC
 from abstain.metrics.balanced import ENTRIES as BALANCED
 from abstain.metrics.calibration import ENTRIES as CALIBRATION
 from abstain.metrics.classifier import ENTRIES as CLASSIFIER
-from abstain.metrics.cwsa import ENTRIES as CWSA
-from abstain.metrics.cwsa import cwsa_named
 from abstain.metrics.failure_ranking import ENTRIES as FAILURE_RANKING
 from abstain.metrics.retention import ENTRIES as RETENTION
 from abstain.metrics.review import ENTRIES as REVIEW

@@ -5,36 +5,25 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.names import coded
 from abstain._foundation.ranks import TieGroups, group_index, group_ties
-from abstain._foundation.scored import ClassView, Measured, Scored, scored
+from abstain._foundation.scored import Measured, Scored, scored
 from abstain.curves.quadrature import linear_weights
 from abstain.errors import ShapeError
 from abstain.metrics._entry import Metric, Need, value_of
+from abstain.metrics._views import view_of
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk
 from abstain.typing import AnyArray, IntArray
 
 _SOURCE = "Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032"
 
 
-def _with_labels(
-    confidence: AnyArray, loss: AnyArray, labels: AnyArray, weight: AnyArray | None
-) -> Scored:
-    s = scored(confidence, loss, weight)
+def _codes(labels: AnyArray, n: int) -> IntArray:
     raw = to_numpy(labels, "labels")
-    if raw.shape != (s.n,):
-        msg = f"`labels` must have one entry for each of the {s.n} samples; got shape {raw.shape}"
+    if raw.shape != (n,):
+        msg = f"`labels` must have one entry for each of the {n} samples; got shape {raw.shape}"
         raise ShapeError(msg)
-    classes, codes = np.unique(raw, return_inverse=True)
-    view = ClassView(codes.astype(np.int64), codes.astype(np.int64), tuple(classes.tolist()))
-    return Scored(s.confidence, s.loss, s.weight, view=view)
-
-
-def _labels(s: Scored) -> IntArray:
-    if s.view is None:
-        # Need.CLASSES keeps the catalogue from coming here without labels.
-        msg = "balanced metrics need labels"
-        raise ShapeError(msg)
-    return s.view.labels
+    return coded(raw, "labels")[1]
 
 
 def balanced_aurc(
@@ -79,16 +68,17 @@ def balanced_aurc(
     >>> ab.balanced_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], ["a", "a", "b", "b"])
     0.1875
     """
-    return value_of(_balanced_aurc(_with_labels(confidence, loss, labels, weight)), "balanced_aurc")
+    s = scored(confidence, loss, weight)
+    return value_of(_balanced_aurc(s, _codes(labels, s.n)), "balanced_aurc")
 
 
-def _balanced_aurc(s: Scored) -> Measured:
-    groups, labels = s.groups, _labels(s)
+def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
+    groups = s.groups
     area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
     to_come = np.append(np.cumsum(area[::-1])[::-1], 0.0)
-    present = _present_classes(s)
+    present = _present_classes(s, labels)
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], present)
     ends = np.searchsorted(labels[order], present, side="right")
@@ -98,8 +88,7 @@ def _balanced_aurc(s: Scored) -> Measured:
     return Measured(total / present.size)
 
 
-def _present_classes(s: Scored) -> IntArray:
-    labels = _labels(s)
+def _present_classes(s: Scored, labels: IntArray) -> IntArray:
     return np.unique(labels if s.weight is None else labels[s.weight > 0])
 
 
@@ -153,14 +142,13 @@ def balanced_augrc(
     >>> round(ab.balanced_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], ["a", "a", "a", "b"]), 6)
     0.166667
     """
-    s = _with_labels(confidence, loss, labels, weight)
-    return value_of(_balanced_augrc(s), "balanced_augrc")
+    s = scored(confidence, loss, weight)
+    return value_of(_balanced_augrc(s, _codes(labels, s.n)), "balanced_augrc")
 
 
-def _balanced_augrc(s: Scored) -> Measured:
-    labels = _labels(s)
+def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
     weight = np.ones(s.n) if s.weight is None else s.weight
-    present = _present_classes(s)
+    present = _present_classes(s, labels)
     place = np.searchsorted(present, labels).clip(max=present.size - 1)
     mass = np.bincount(place, weights=weight * (present[place] == labels), minlength=present.size)
     balance = s.total / (present.size * mass)
@@ -177,7 +165,7 @@ ENTRIES = (
         name="aurc_ba",
         title="AURC, balanced accuracy",
         family="area",
-        compute=_balanced_aurc,
+        compute=lambda s: _balanced_aurc(s, view_of(s).labels),
         lower_is_better=True,
         low=0.0,
         high=1.0,
@@ -193,7 +181,7 @@ ENTRIES = (
         name="augrc_ba",
         title="AUGRC, balanced accuracy",
         family="area",
-        compute=_balanced_augrc,
+        compute=lambda s: _balanced_augrc(s, view_of(s).labels),
         lower_is_better=True,
         low=0.0,
         high=1.0,

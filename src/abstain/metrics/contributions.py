@@ -7,10 +7,11 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.names import coded
 from abstain._foundation.ranks import group_index
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import ShapeError
-from abstain.metrics.aurc import ESTIMATORS
+from abstain.metrics._aurc import ESTIMATORS
 from abstain.metrics.rank_weights import RankWeight, augrc_weight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
@@ -179,9 +180,11 @@ def group_contributions(
 
 def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupContributions:
     """Sum the contributions over the samples of each name."""
-    kinds, codes, counts = np.unique(names, return_inverse=True, return_counts=True)
-    share = contributions_of(s, metric)
-    parts: FloatArray = np.bincount(codes, weights=share, minlength=kinds.size).astype(np.float64)
+    kinds, codes = coded(names, "group")
+    counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
+    parts = np.bincount(codes, contributions_of(s, metric), len(kinds)).astype(np.float64)
     total = float(parts.sum())
-    part = parts / total if total > 0 else np.full(kinds.size, np.nan)
-    return GroupContributions(kinds, parts, part, counts, counts / share.size)
+    part = parts / total if total > 0 else np.full(len(kinds), np.nan)
+    shown = np.empty(len(kinds), names.dtype)
+    shown[:] = kinds
+    return GroupContributions(shown, parts, part, counts, counts / s.n)

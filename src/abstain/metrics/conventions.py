@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError
-from abstain.metrics.aurc import achievable
+from abstain.metrics._aurc import achievable
 from abstain.metrics.excess_aurc import analytic_optimum
 from abstain.metrics.rank_weights import (
     augrc_weight,

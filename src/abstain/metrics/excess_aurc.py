@@ -5,8 +5,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain.metrics._aurc import ESTIMATORS
 from abstain.metrics._entry import value_of
-from abstain.metrics.aurc import ESTIMATORS
 from abstain.metrics.rank_weights import plugin_weight, rank_weighted_risk, trapezoid_weight
 from abstain.typing import AnyArray, AurcEstimator, FloatArray
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from abstain._foundation.arrays import sealed
 from abstain._foundation.ranks import TieGroups
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
 from abstain.typing import FloatArray
@@ -30,15 +31,14 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> float:
 
 def remembered(phi: RankWeight) -> RankWeight:
     """Keep the weights on the groups they were computed for: several metrics share them."""
-    key = f"_{phi.__name__}"
 
     @wraps(phi)
     def recall(groups: TieGroups) -> FloatArray:
         # As cached_property does: the record stays frozen, its cache is filled.
-        known: FloatArray | None = groups.__dict__.get(key)
-        if known is None:
-            known = groups.__dict__[key] = phi(groups)
-        return known
+        cache: dict[RankWeight, FloatArray] = groups.__dict__.setdefault("_phi", {})
+        if phi not in cache:
+            cache[phi] = sealed(phi(groups))
+        return cache[phi]
 
     return recall
 

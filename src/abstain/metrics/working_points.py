@@ -13,6 +13,7 @@ from abstain.metrics._points import (
     at_coverage,
     at_risk,
     at_threshold,
+    coverage_of,
     generalized_risk_of,
     selective_risk_of,
 )
@@ -75,12 +76,12 @@ def selective_risk(
     >>> ab.selective_risk([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 0], coverage=0.5, rule="first")
     0.5
     """
+    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     groups = scored(confidence, loss, weight).groups
     if _one_of(coverage, threshold) == "threshold":
         index = at_threshold(groups, checks.number(threshold, "threshold"))
         return value_of(selective_risk_of(groups, index), "selective_risk")
     share = checks.fraction(coverage or 0.0, "coverage")
-    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
         return _expected_generalized(groups, share) / share
@@ -136,12 +137,12 @@ def generalized_risk(
     >>> ab.generalized_risk([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 0], threshold=0.75)
     0.25
     """
+    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     groups = scored(confidence, loss, weight).groups
     if _one_of(coverage, threshold) == "threshold":
         index = at_threshold(groups, checks.number(threshold, "threshold"))
         return generalized_risk_of(groups, index).value
     share = checks.fraction(coverage or 0.0, "coverage")
-    checks.one_of(rule, "rule", ("usable", "first", "expected"))
     if rule == "expected":
         return _expected_generalized(groups, share)
     return generalized_risk_of(groups, at_coverage(groups, share, first=rule == "first")).value
@@ -202,4 +203,4 @@ def coverage_at_risk(
     """
     groups = scored(confidence, loss, weight).groups
     index = at_risk(groups, checks.number(max_risk, "max_risk"))
-    return 0.0 if index < 0 else float(groups.through[index] / groups.total)
+    return coverage_of(groups, index).value

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from abstain.plots.palette import LIGHT, dash
+from abstain.plots.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,4 +56,4 @@ def _name_the_curves(ax: "Axes") -> None:
     legend = ax.legend(handles, ["name"] * len(handles), frameon=False, labelcolor=INK)
     for text, handle in zip(legend.get_texts(), handles, strict=True):
         text.set_parse_math(False)
-        text.set_text(str(handle.get_label()))
+        text.set_text(visible(str(handle.get_label())))

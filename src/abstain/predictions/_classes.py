@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.names import distinct
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import AnyArray, Array, IntArray
 
@@ -28,27 +29,6 @@ def names(x: AnyArray, name: str) -> Array:
         msg = f"`{name}` is empty; at least one sample is needed"
         raise ShapeError(msg)
     return out
-
-
-def distinct(values: Array, name: str) -> list[Hashable]:
-    """Return the distinct names as Python objects, sorted where they can be."""
-    if values.dtype.kind != "O":
-        found: list[Hashable] = np.unique(values).tolist()
-        return found
-    try:
-        return in_order(set(values.tolist()))
-    except TypeError:
-        msg = f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
-        raise InputError(msg) from None
-
-
-def in_order(found: Iterable[Hashable]) -> list[Hashable]:
-    """Sort names; those of types that do not compare are sorted by type, then by text."""
-    found = list(found)
-    try:
-        return sorted(found)  # type: ignore[type-var]
-    except TypeError:
-        return sorted(found, key=lambda value: (type(value).__name__, str(value)))
 
 
 def class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:

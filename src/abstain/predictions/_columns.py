@@ -63,13 +63,6 @@ def features(x: AnyArray, n: int, like: str) -> Array:
     return checks.finite(same_length(out, "features", n, like), "features")
 
 
-def sealed(x: Array) -> Array:
-    """View an array read-only, so that no later step can write to the caller's data."""
-    out = x.view()
-    out.flags.writeable = False
-    return out
-
-
 def rows_of(selection: AnyArray, n: int) -> Array:
     """Turn a mask, an index array or a slice into row numbers."""
     if isinstance(selection, slice):

@@ -3,10 +3,11 @@
 from collections.abc import Hashable
 from typing import Any
 
-from abstain._foundation.arrays import to_numpy
+from abstain._foundation.arrays import sealed, to_numpy
+from abstain._foundation.names import distinct, in_order
 from abstain.errors import InputError, MissingInputError, ShapeError
 from abstain.predictions import _columns
-from abstain.predictions._classes import class_names, distinct, in_order, names
+from abstain.predictions._classes import class_names, names
 from abstain.predictions.outputs import class_scores
 from abstain.typing import AnyArray, Array
 
@@ -43,16 +44,16 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
     _refuse_incomplete(given)
     out = dict(given)
     for name, values in _model_output(given).items():
-        out[name] = _columns.sealed(values)
+        out[name] = sealed(values)
     n, like = _samples(out)
     for name, check in _COLUMNS.items():
         if given[name] is not None:
             out[name] = check(given[name], n, like)
     for name in ARRAYS:
         if out[name] is not None:
-            out[name] = _columns.sealed(out[name])
+            out[name] = sealed(out[name])
     if out["confidence"] is not None:
-        out["confidence"] = {k: _columns.sealed(v) for k, v in out["confidence"].items()}
+        out["confidence"] = {k: sealed(v) for k, v in out["confidence"].items()}
     out["classes"] = _classes(out)
     return out
 

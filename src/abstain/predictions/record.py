@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from abstain._foundation.arrays import sealed
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
 from abstain.predictions import _columns, _complete
@@ -264,9 +265,9 @@ class Predictions:
         for field in fields(self):
             value = getattr(self, field.name)
             if field.name in _complete.ARRAYS and value is not None:
-                value = _columns.sealed(value[rows])
+                value = sealed(value[rows])
             elif field.name == "confidence" and value is not None:
-                value = {name: _columns.sealed(column[rows]) for name, column in value.items()}
+                value = {name: sealed(column[rows]) for name, column in value.items()}
             object.__setattr__(out, field.name, value)
         return out
 

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from abstain.report.words import metric_of, title_of
@@ -45,14 +45,14 @@ def _bound(value: float) -> str:
     return f"{value:g}".replace("-", "−")
 
 
-def score_entries(names: list[str]) -> list[dict[str, Any]]:
-    """Describe the scores; a confidence column of the caller describes itself."""
-    return [_score_entry(name) for name in names]
+def score_entries(names: list[str], own: Container[str]) -> list[dict[str, Any]]:
+    """Describe the scores; those in `own` are columns of the data, whatever their names."""
+    return [_score_entry(name, own=name in own) for name in names]
 
 
-def _score_entry(name: str) -> dict[str, Any]:
+def _score_entry(name: str, *, own: bool) -> dict[str, Any]:
     # A score at a temperature ("msr@T=1.5") is described by its base.
-    score = _catalogue().get(name.split("@", 1)[0])
+    score = None if own else _catalogue().get(name.split("@", 1)[0])
     if score is None:
         about = "A confidence given with the data; higher means more trusted."
         return {"name": name, "title": name, "meaning": about, "source": []}

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from abstain.errors import UnknownNameError, suggest
-from abstain.evaluation.records import Evaluation, Result, Split
+from abstain.evaluation.records import Evaluation, Result
 from abstain.report.pivot import Pivot, pivot
 from abstain.report.words import title_of, unique
+from abstain.typing import Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ def conventions(tables: list[Grid]) -> list[str]:
     named = {title_of(r.metric): r.convention for r in results if r.convention}
     sentences = [
         "Values are fractions; arrows point to where better is; bold marks the best score.",
-        "Ties are averaged over all orders.",
+        "Tied samples are accepted or rejected together; the order of rows never matters.",
     ]
     if named:
         listed = "; ".join(f"{title}: {convention}" for title, convention in named.items())

@@ -1,7 +1,6 @@
 """The report as one HTML file that needs nothing but a browser."""
 
 import os
-import secrets
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -9,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import abstain as ab
+from abstain._foundation.files import write_atomically
 from abstain.evaluation.records import Evaluation
 from abstain.plots.palette import DARK, LIGHT
+from abstain.plots.visible import visible
 from abstain.report import charts
 from abstain.report.chart_data import chart_data, script_json
 from abstain.report.pivot import pivot
@@ -50,9 +51,24 @@ def html_report(
     str
         HTML with style, script and data inside; it loads nothing from the network.
 
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+
     Notes
     -----
     Every string of the caller is escaped, also inside the embedded JSON.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> page = html_report(ab.evaluate(predictions), title="Four <samples>")
+    >>> "<h1>Four &lt;samples&gt;</h1>" in page
+    True
     """
     summary = summarize(evaluation, Origin(title, source, notes, command))
     template = _environment().get_template("report.html")
@@ -91,21 +107,27 @@ def write_html(
     -------
     pathlib.Path
         The file written.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_html(ab.evaluate(predictions), f"{folder}/report.html")
+    >>> written.name
+    'report.html'
     """
     page = html_report(evaluation, title=title, source=source, notes=notes, command=command)
-    return write_atomically(Path(path), page)
-
-
-def write_atomically(path: Path, text: str) -> Path:
-    """Write beside the target and rename, so that a reader never meets half a file."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    return path
+    write_atomically(Path(path), page.encode())
+    return Path(path)
 
 
 def _specs(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -134,10 +156,19 @@ def _environment() -> "Environment":
     return Environment(
         loader=PackageLoader(_PACKAGE, "templates"),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _shown(value: Any) -> Any:
+    """Write control characters of the caller's text out; what is marked as HTML is ours."""
+    from markupsafe import Markup
+
+    ours = not isinstance(value, str) or isinstance(value, Markup)
+    return value if ours else visible(value, keep="\n\t")
 
 
 def _trusted(text: str) -> Any:

@@ -4,8 +4,10 @@ import re
 from collections.abc import Sequence
 
 from abstain.evaluation.records import Evaluation, Result
+from abstain.plots.visible import visible
 from abstain.report.grid import Grid, conventions, grids, is_best
-from abstain.report.words import number, printed_x1000, split_label, thousandfold, title_of
+from abstain.report.words import number, printed_x1000, thousandfold, title_of
+from abstain.tables import split_name
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -21,7 +23,7 @@ _SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
+    '"': "''",  # \textquotedbl needs a font encoding that is not the default
     "\u2193": r"$\downarrow$",
     "\u2191": r"$\uparrow$",
     "\u202f": r"\,",
@@ -49,6 +51,30 @@ def latex_table(
     -------
     str
         A ``tabular`` (booktabs) with a footnote of conventions. Names are escaped.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+    UnknownNameError
+        If the evaluation has no such metric.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> table = latex_table(ab.evaluate(predictions), metrics=["augrc", "accuracy"])
+    >>> print(table.split("\n\n")[1])
+    \begin{tabular}{lr}
+    \toprule
+    Metric & confidence \\
+    \midrule
+    AUGRC $\downarrow$ & 0.09375 \\
+    Accuracy $\uparrow$ & 0.7500 \\
+    \bottomrule
+    \end{tabular}
     """
     tables = grids(evaluation, metrics)
     parts = [_table(grid, thousand=thousand, titled=len(tables) > 1) for grid in tables]
@@ -63,7 +89,7 @@ def _table(grid: Grid, *, thousand: bool, titled: bool) -> str:
     heads = " & ".join(["Metric", *(escape(score) for score in grid.scores)])
     lines = [rf"\begin{{tabular}}{{l{'r' * len(grid.scores)}}}", r"\toprule"]
     if titled:
-        label = escape(split_label(grid.split))
+        label = escape(split_name(grid.split))
         lines += [rf"\multicolumn{{{len(grid.scores) + 1}}}{{l}}{{{label}}} \\", r"\midrule"]
     lines += [rf"{heads} \\", r"\midrule"]
     lines += [_row(grid, metric, results, thousand) for metric, results in grid.rows]
@@ -95,4 +121,5 @@ def escape(words: str) -> str:
     50 \% of a\_b
     """
     # split() would take the thin space between thousands for a break.
-    return "".join(_SPECIAL.get(c, c) for c in re.sub(r"[ \t\r\n]+", " ", words))
+    flat = visible(re.sub(r"[ \t\r\n]+", " ", words))
+    return "".join(_SPECIAL.get(c, c) for c in flat)

@@ -2,16 +2,19 @@
 
 from collections.abc import Sequence
 
-from abstain.evaluation.records import Evaluation, Result, Split
+from abstain.evaluation.records import Evaluation, Result
+from abstain.plots.visible import visible
 from abstain.report.grid import Grid, conventions, grids, is_best
-from abstain.report.words import arrow, number, split_label, title_of
+from abstain.report.words import arrow, number, title_of
+from abstain.tables import split_name
+from abstain.typing import Split
 
 # Characters that start something in Markdown, also inside a table cell.
 _SPECIAL = "\\`*_{}[]<>()#+!|~$&"
 
 
 def markdown_table(evaluation: Evaluation, *, metrics: Sequence[str] | None = None) -> str:
-    """Write metrics x scores, one table a split, the best score of each metric in bold.
+    r"""Write metrics x scores, one table a split, the best score of each metric in bold.
 
     Parameters
     ----------
@@ -24,6 +27,26 @@ def markdown_table(evaluation: Evaluation, *, metrics: Sequence[str] | None = No
     -------
     str
         Markdown with a trailing line of conventions. Names are escaped.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+    UnknownNameError
+        If the evaluation has no such metric.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> table = markdown_table(ab.evaluate(predictions), metrics=["augrc", "accuracy"])
+    >>> print(table.split("\n\n")[0])
+    | Metric | confidence |
+    | --- | ---: |
+    | AUGRC ↓ | 0.09375 |
+    | Accuracy ↑ | 0.7500 |
     """
     tables = grids(evaluation, metrics)
     parts = [_table(grid, len(tables) > 1) for grid in tables]
@@ -43,7 +66,7 @@ def _table(grid: Grid, titled: bool) -> str:
 
 
 def _heading(split: Split) -> str:
-    return f"**{escape(split_label(split))}**"
+    return f"**{escape(split_name(split))}**"
 
 
 def _row(cells: list[str]) -> str:
@@ -65,5 +88,5 @@ def escape(words: str) -> str:
     >>> print(escape("a|b*c"))
     a\|b\*c
     """
-    flat = " ".join(words.split())
+    flat = visible(" ".join(words.split()))
     return "".join(f"\\{c}" if c in _SPECIAL else c for c in flat)

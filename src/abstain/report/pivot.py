@@ -3,8 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from abstain.evaluation.records import Case, Evaluation, Result, Split
+from abstain.errors import InputError
+from abstain.evaluation.records import Case, Evaluation, Result
 from abstain.report.words import HEADLINE, unique
+from abstain.typing import Split
 
 Key = tuple[Split, str, str]
 
@@ -55,7 +57,11 @@ class Pivot:
 
 
 def pivot(evaluation: Evaluation) -> Pivot:
-    """Order the results for lookup."""
+    """Order the results for lookup; every output format starts here."""
+    given: object = evaluation
+    if not isinstance(given, Evaluation):
+        msg = f"`evaluation` must be what `evaluate` returned; got {type(given).__name__}"
+        raise InputError(msg)
     results = {(r.split, r.score, r.metric): r for r in evaluation.results}
     splits = list(
         dict.fromkeys([r.split for r in evaluation] + [c.split for c in evaluation.cases])

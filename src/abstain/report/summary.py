@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from abstain.evaluation.records import Case, Evaluation, Finding, Result, Sample, Split
+from abstain.evaluation.records import Case, Evaluation, Finding, Result, Sample
 from abstain.plots.palette import dash, variable
 from abstain.report.findings import grouped
 from abstain.report.glossary import metric_entries, score_entries, skipped_entries
@@ -14,7 +14,6 @@ from abstain.report.verdict import leading_score, verdict
 from abstain.report.words import (
     arrow,
     count,
-    is_zero_one,
     loss_label,
     meaning,
     metric_of,
@@ -22,12 +21,13 @@ from abstain.report.words import (
     place,
     printed_x1000,
     short_title,
-    split_label,
     thousandfold,
     tie_range,
     title_of,
     unique,
 )
+from abstain.tables import split_name
+from abstain.typing import Split
 
 #: What a metric of no family in the catalogue is filed under.
 _OTHER = "other"
@@ -69,16 +69,15 @@ def summarize(evaluation: Evaluation, origin: Origin) -> dict[str, Any]:
         Strings, flags and lists of dicts; no number is computed here.
     """
     found = pivot(evaluation)
-    zero_one = is_zero_one(evaluation)
     return {
         "title": origin.title,
         "command": origin.command,
         "notes": list(origin.notes),
-        "zero_one": zero_one,
+        "zero_one": evaluation.binary,
         "facts": _facts(evaluation, found, origin.source),
-        "verdict": verdict(found, zero_one=zero_one),
+        "verdict": verdict(found, zero_one=evaluation.binary),
         "findings": _findings(evaluation),
-        "splits": [{"key": i, "label": split_label(s)} for i, s in enumerate(found.splits)],
+        "splits": [{"key": i, "label": split_name(s)} for i, s in enumerate(found.splits)],
         "scores": [_score(i, name) for i, name in enumerate(found.scores)],
         "glance": _glance(found),
         "families": unique(_family(r) for r in evaluation.results),
@@ -89,7 +88,7 @@ def summarize(evaluation: Evaluation, origin: Origin) -> dict[str, Any]:
         "has_cwsa": any(c.cwsa is not None for c in evaluation.cases),
         "skipped": skipped_entries(evaluation.skipped),
         "metrics": metric_entries(found.metrics),
-        "score_glossary": score_entries(found.scores),
+        "score_glossary": score_entries(found.scores, {c.score for c in evaluation.cases if c.own}),
     }
 
 
@@ -142,7 +141,7 @@ def _glance(found: Pivot) -> dict[str, Any]:
     rows = [
         {
             "split": found.splits.index(split),
-            "split_label": split_label(split),
+            "split_label": split_name(split),
             "score": found.scores.index(score),
             "name": score,
             "cells": [_cell(found, split, score, name) for name in found.headline],
@@ -187,7 +186,7 @@ def _number_group(index: int, split: Split, found: Pivot) -> dict[str, Any]:
         for score in found.scores
         if (split, score, metric) in found.results
     ]
-    return {"split": index, "label": split_label(split), "rows": rows}
+    return {"split": index, "label": split_name(split), "rows": rows}
 
 
 def _number_row(result: Result, found: Pivot) -> dict[str, Any]:
@@ -211,7 +210,7 @@ def _number_row(result: Result, found: Pivot) -> dict[str, Any]:
 def _samples(case: Case, found: Pivot) -> dict[str, Any]:
     return {
         "split": found.splits.index(case.split),
-        "split_label": split_label(case.split),
+        "split_label": split_name(case.split),
         "score": found.scores.index(case.score),
         "name": case.score,
         "over": [_sample(s) for s in case.overconfident],

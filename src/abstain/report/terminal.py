@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from abstain.evaluation.records import Evaluation, Finding, Split
+from abstain.evaluation.records import Evaluation, Finding
+from abstain.plots.visible import visible
 from abstain.report.findings import Said, grouped
 from abstain.report.pivot import Pivot, pivot
 from abstain.report.words import (
@@ -12,10 +13,11 @@ from abstain.report.words import (
     number,
     place,
     short_title,
-    split_label,
     title_of,
     unique,
 )
+from abstain.tables import split_name
+from abstain.typing import Split
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -39,7 +41,7 @@ _UNDEFINED = "undef."
 
 
 def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "RenderableType":
-    """Lay the results out for a terminal.
+    r"""Lay the results out for a terminal.
 
     Parameters
     ----------
@@ -53,9 +55,30 @@ def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "Renderable
     rich renderable
         Print it with a `rich.console.Console`; it is made for 100 columns and bends to fewer.
 
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+
     Notes
     -----
-    Names and messages are printed as they are: no markup is read from them.
+    Names and messages are printed as they are: no markup is read from them, and control
+    characters are written out.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> from rich.console import Console
+    >>> evaluation = ab.evaluate(predictions, metrics=["accuracy", "augrc"])
+    >>> with (console := Console(width=60)).capture() as printed:
+    ...     console.print(terminal_table(evaluation))
+    >>> print("\n".join(line.rstrip() for line in printed.get().splitlines()[:3]))
+    Score         Acc. ↑   AUGRC ↓
+    ──────────────────────────────
+    confidence    0.7500   0.09375
     """
     from rich.console import Group
 
@@ -88,7 +111,7 @@ def _headline(found: Pivot) -> "Table":
 
 def _width(names: Iterable[str], columns: int) -> int:
     """Leave a name its width up to a limit; longer ones fold."""
-    return min(max(map(len, names), default=1), _NAME_WIDTH // columns)
+    return min(max((len(visible(name)) for name in names), default=1), _NAME_WIDTH // columns)
 
 
 def _split_columns(found: Pivot) -> list[str]:
@@ -101,7 +124,7 @@ def _head(found: Pivot, name: str) -> "Text":
 
 
 def _every(found: Pivot, split: Split) -> "Table":
-    title = split_label(split) if split or len(found.splits) > 1 else ""
+    title = split_name(split) if split or len(found.splits) > 1 else ""
     table = _empty_table(title)
     table.add_column("Metric", overflow="fold", ratio=4)
     table.add_column("Score", overflow="fold", ratio=3)
@@ -170,7 +193,7 @@ def _finding(finding: Finding, more: tuple[Finding, ...]) -> "Text":
     line = _text("")
     line.append("Warning: " if warning else "Note: ", style="bold yellow" if warning else "bold")
     where = place(finding)
-    line.append(f"{where}: {finding.message}" if where else finding.message, style="")
+    line.append(_text(f"{where}: {finding.message}" if where else finding.message))
     if more:
         line.append(f" ({len(more)} more like this.)", style="dim")
     return line
@@ -182,7 +205,7 @@ def _footer(*, full: bool) -> "Text":
 
 
 def _text(words: str, style: str = "") -> "Text":
-    """Wrap a string so that rich reads no markup in it."""
+    """Wrap a string so that rich reads no markup in it, nor the terminal a command."""
     from rich.text import Text
 
-    return Text(words, style=style)
+    return Text(visible(words), style=style)

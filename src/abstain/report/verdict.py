@@ -2,9 +2,11 @@
 
 import math
 
-from abstain.evaluation.records import Case, Split
+from abstain.evaluation.records import Case
 from abstain.report.pivot import Pivot
-from abstain.report.words import number, of_thousand, split_label
+from abstain.report.words import number, of_thousand
+from abstain.tables import split_name
+from abstain.typing import Split
 
 _RISK_AT_80 = "selective_risk@80cov"
 _AUGRC = "augrc"
@@ -34,7 +36,7 @@ def leading_score(pivot: Pivot, split: Split) -> str:
 
 
 def _where(pivot: Pivot, split: Split) -> str:
-    return f"On {split_label(split)}: " if len(pivot.splits) > 1 else ""
+    return f"On {split_name(split)}: " if len(pivot.splits) > 1 else ""
 
 
 def _without_abstention(pivot: Pivot, case: Case | None, *, zero_one: bool) -> str:
@@ -94,12 +96,12 @@ def _elsewhere(pivot: Pivot, *, zero_one: bool) -> str:
         easy, hard = of_thousand(risks[low]), of_thousand(risks[high])
         return (
             f"Across the {len(risks)} splits, answers wrong without abstention go from {easy} "
-            f"of 1000 ({split_label(low)}) to {hard} of 1000 ({split_label(high)})."
+            f"of 1000 ({split_name(low)}) to {hard} of 1000 ({split_name(high)})."
         )
     easy, hard = number(risks[low]), number(risks[high])
     return (
         f"Across the {len(risks)} splits, the mean loss without abstention goes from {easy} "
-        f"({split_label(low)}) to {hard} ({split_label(high)})."
+        f"({split_name(low)}) to {hard} ({split_name(high)})."
     )
 
 

@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable
 
 from abstain.errors import UnknownNameError
-from abstain.evaluation.records import Evaluation, Finding, Result, Split
-from abstain.metrics import metric_named
-from abstain.metrics._entry import Metric, Need
+from abstain.evaluation.records import Finding, Result
+from abstain.metrics import Metric, metric_named
+from abstain.predictions import LOSSES
+from abstain.tables import split_name
 
 #: What is printed for a metric that has no value on these data.
 UNDEFINED = "undefined"
@@ -34,8 +35,6 @@ _SHORT = {
     "selective_risk@80cov": "Risk at 80 % coverage",
     "ece": "ECE",
 }
-
-_WHOLE = "all samples"
 
 
 def number(value: float) -> str:
@@ -95,30 +94,16 @@ def count(value: float) -> str:
     return f"{value:,.0f}".replace(",", "\u202f")
 
 
-_LOSSES = {
-    "zero_one": "0/1: an answer is right or wrong",
-    "cross_entropy": "cross-entropy of the predicted probabilities",
-    "brier": "Brier score of the predicted probabilities",
-    "balanced_error": "error weighted so that every class counts the same",
-    "cost_matrix": "a cost matrix",
-    "own loss": "given with the data",
-}
-
-
 def loss_label(name: str) -> str:
-    """Say what counts as wrong."""
-    return _LOSSES.get(name, name)
-
-
-def split_label(split: Split) -> str:
-    """Name a part of the data: ``study = iid, year = 2024``.
+    """Say what counts as wrong.
 
     Examples
     --------
-    >>> split_label((("study", "iid"), ("year", "2024"))), split_label(())
-    ('study = iid, year = 2024', 'all samples')
+    >>> loss_label("zero_one")
+    '0/1 error: 1 when the predicted class is wrong'
     """
-    return ", ".join(f"{column} = {value}" for column, value in split) or _WHOLE
+    loss = LOSSES.get(name)
+    return f"{loss.title}: {loss.meaning}" if loss else name
 
 
 def metric_of(name: str) -> Metric | None:
@@ -163,23 +148,8 @@ def tie_range(result: Result) -> str:
 
 def place(finding: Finding) -> str:
     """Say which score and which part of the data a finding is about."""
-    return ", ".join(part for part in (finding.score, _split_or_empty(finding.split)) if part)
-
-
-def _split_or_empty(split: Split) -> str:
-    return split_label(split) if split else ""
-
-
-def is_zero_one(evaluation: Evaluation) -> bool:
-    """Tell whether the loss is 0/1: by its name, or since a metric that needs one was computed."""
-    return evaluation.loss == "zero_one" or any(
-        _needs_binary(name) for name in unique(r.metric for r in evaluation.results)
-    )
-
-
-def _needs_binary(name: str) -> bool:
-    metric = metric_of(name)
-    return metric is not None and Need.BINARY_LOSS in metric.needs
+    where = split_name(finding.split) if finding.split else ""
+    return ", ".join(part for part in (finding.score, where) if part)
 
 
 def unique(values: Iterable[str]) -> list[str]:

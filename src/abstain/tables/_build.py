@@ -11,11 +11,10 @@ from abstain.tables._choose import Chosen
 from abstain.tables._classes import answers
 from abstain.tables._missing import Missing, count
 from abstain.tables._observe import observed
-from abstain.tables._options import Options
-from abstain.tables._reading import Split
+from abstain.tables._options import Options, option
 from abstain.tables._roles import correctness
 from abstain.tables._table import Table
-from abstain.typing import Array
+from abstain.typing import Array, Split
 
 #: More splits than this are a mistake in `by` (a column of ids), not a question.
 _MOST_SPLITS = 10_000
@@ -104,7 +103,8 @@ def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
         return []
     note = (
         f"column {verdict.name!r} disagrees with {b.chosen.label!r} == {b.chosen.prediction!r} in "
-        f"{count(differ)}; pass correct={verdict.name!r} to go by the column"
+        f"{count(differ)}; pass {option('correct', verdict.name)} to "
+        "go by the column"
     )
     return [note]
 
@@ -124,7 +124,7 @@ def _split(b: Builder, whole: Predictions, kept: Array | None) -> dict[Split, Pr
     found, first, place = np.unique(codes, return_index=True, return_inverse=True)
     if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n):
         msg = (
-            f"{b.table.source}: `by` = {', '.join(by)} makes {found.size:,} splits of "
+            f"{b.table.source}: {option('by')} = {', '.join(by)} makes {found.size:,} splits of "
             f"{whole.n:,} rows; name columns with few values"
         )
         raise InputError(msg)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from abstain.errors import MissingInputError, UnknownNameError, suggest
-from abstain.tables._options import Options
+from abstain.tables._options import Options, option
 from abstain.tables._table import Table
 
 #: The names looked for when an option is not given, in this order. Documented in
@@ -77,23 +77,23 @@ def choose(table: Table, asked: Options) -> Chosen:
 
 
 # ------------------------------------------------------------------------------------ look-up
-def _exact(table: Table, names: Iterable[str], option: str) -> tuple[str, ...]:
+def _exact(table: Table, names: Iterable[str], role: str) -> tuple[str, ...]:
     for name in names:
         if name not in table.kinds:
-            raise UnknownNameError(_unknown(table, name, option))
+            raise UnknownNameError(_unknown(table, name, role))
     return tuple(names)
 
 
-def _unknown(table: Table, name: str, option: str) -> str:
+def _unknown(table: Table, name: str, role: str) -> str:
     what = "key" if table.keyed else "column"
     shown = ", ".join(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
     return (
-        f"{table.source} has no {what} {name!r} (asked for by `{option}`)."
+        f"{table.source} has no {what} {name!r} (asked for by {option(role)})."
         f"{suggest(name, table.names)} Its {what}s: {shown}"
     )
 
 
-def _expand(table: Table, names: tuple[str, ...], option: str) -> tuple[str, ...]:
+def _expand(table: Table, names: tuple[str, ...], role: str) -> tuple[str, ...]:
     """Resolve names and patterns such as "p_*", in the order of the file."""
     out: list[str] = []
     for name in names:
@@ -102,7 +102,7 @@ def _expand(table: Table, names: tuple[str, ...], option: str) -> tuple[str, ...
             continue
         found = [n for n in table.names if fnmatchcase(n, name)] if is_pattern(name) else []
         if not found:
-            raise UnknownNameError(_unknown(table, name, option))
+            raise UnknownNameError(_unknown(table, name, role))
         out += found
     return tuple(dict.fromkeys(out))
 
@@ -180,7 +180,7 @@ def _choose_truth(table: Table, asked: Options, out: Chosen) -> None:
 
 def _no_truth(table: Table, out: Chosen, *, scored: bool) -> str:
     lacking = [
-        f"{what} (`{role}=`; usual names: {', '.join(USUAL[role])})"
+        f"{what} ({option(role)}; usual names: {', '.join(USUAL[role])})"
         for role, what, there in (
             ("label", "the true class", out.label),
             ("prediction", "the predicted class", out.prediction or scored),
@@ -206,7 +206,7 @@ def _choose_confidence(table: Table, asked: Options, out: Chosen) -> None:
     if not (out.confidence or out.scores or _has_samples(out)):
         msg = (
             f"{table.source} has no column for the confidence (usual names: "
-            f"{', '.join(USUAL['confidence'])}); name it with `confidence=`. "
+            f"{', '.join(USUAL['confidence'])}); name it with {option('confidence')}. "
             f"Its columns: {', '.join(table.names[:30])}.{_score_hint(table, out)}"
         )
         raise MissingInputError(msg)
@@ -239,7 +239,7 @@ def _note_unused(table: Table, asked: Options, out: Chosen) -> None:
         name = _usual(table, "prediction")
         out.notes.append(
             f"column {name!r} is not used: the prediction is the class with the largest score; "
-            f"pass prediction={name!r} to use the column"
+            f"pass {option('prediction', name)} to use the column"
         )
     hint = "" if out.scores else _score_hint(table, out)
     if hint:
@@ -252,10 +252,11 @@ def _score_hint(table: Table, out: Chosen) -> str:
     if not families:
         return ""
     ways = " and ".join(f"{names[0]!r} to {names[-1]!r}" for _, names in families[:3])
-    prefix = families[0][0]
+    pattern = f"{families[0][0]}*"
+    either = f"{option('probabilities', pattern)} or {option('logits', pattern)}"
     return (
         f" Columns {ways} look like class scores and were not used; pass "
-        f"probabilities='{prefix}*' or logits='{prefix}*', whichever they are."
+        f"{either}, whichever they are."
     )
 
 

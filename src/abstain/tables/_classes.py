@@ -9,6 +9,7 @@ from abstain.tables import _roles
 from abstain.tables._builder import Builder
 from abstain.tables._column import Column
 from abstain.tables._missing import count
+from abstain.tables._options import option
 from abstain.typing import Array, BoolArray
 
 #: As `unknown_label`: every label that no column of the class scores stands for.
@@ -61,7 +62,7 @@ def _like(mark: Hashable, label: Column) -> Hashable:
         return int(str(mark))
     except ValueError:
         msg = (
-            f"`unknown_label` must be a number, as column {label.name!r} holds numbers; "
+            f"{option('unknown_label')} must be a number, as column {label.name!r} holds numbers; "
             f"got {mark!r}"
         )
         raise InputError(msg) from None
@@ -171,7 +172,7 @@ def _foreign_refusal(
     return (
         f"{b.table.source}: {what} of {label.name!r} {verb} for no column of the class scores: "
         f"{shown}. The classes are {some}. If the model lacks these classes, pass "
-        f"unknown_label={every!r}: their samples count as always wrong"
+        f"{option('unknown_label', every)}: their samples count as always wrong"
     )
 
 

@@ -2,9 +2,7 @@
 
 import csv
 import json
-import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +11,7 @@ import numpy as np
 
 from abstain.errors import FileFormatError, InputError, suggest
 from abstain.tables._column import Column, from_series
+from abstain.tables._damage import plain_words, readable
 from abstain.tables._table import (
     Table,
     from_arrays,
@@ -34,9 +33,6 @@ SUFFIXES = (
     ".npz",
 )
 
-#: Longest part of a library's own message that ours repeats.
-_REASON = 100
-
 #: What an archive of pickles would need, and why it is refused.
 _PICKLED = (
     "{source} holds Python objects (pickles) under {key!r}, which are never loaded because "
@@ -54,7 +50,7 @@ def open_table(path: Path) -> Table:
     if path.stat().st_size == 0:
         msg = f"{source} is empty (0 bytes)"
         raise FileFormatError(msg)
-    with plain_words(source, path.suffix.lower().lstrip(".")):
+    with readable(source):
         return opener(path)
 
 
@@ -87,51 +83,19 @@ def _suffix_refusal(path: Path) -> str:
     )
 
 
-@contextmanager
-def plain_words(source: str, format_name: str) -> Iterator[None]:
-    """Turn what libraries raise on a damaged file into a FileFormatError of one sentence."""
-    import polars as pl
-
-    damaged = (
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-        EOFError,
-        OSError,
-        KeyError,
-        ValueError,
-        NotImplementedError,
-    )
-    try:
-        yield
-    except (InputError, FileFormatError):
-        raise
-    except PermissionError:
-        msg = f"{source} cannot be opened: you may not read it"
-        raise InputError(msg) from None
-    except damaged as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        reason = reason if len(reason) <= _REASON else reason[:_REASON] + "..."
-        msg = (
-            f"{source} cannot be read as {format_name}: it is damaged, cut short or of another "
-            f"format ({reason})"
-        )
-        raise FileFormatError(msg) from None
-
-
 # ------------------------------------------------------------------------------------ text
 def _open_csv(path: Path) -> Table:
     import polars as pl
 
     separator, note = _header(path)
-    frame = pl.read_csv(path, separator=separator, infer_schema_length=None, glob=False)
+    with plain_words(path.name, _format(path)):
+        frame = pl.read_csv(path, separator=separator, infer_schema_length=None, glob=False)
     # A blank last line is not a sample.
     filled = ~pl.all_horizontal(pl.all().is_null())
     blank = not frame.select(filled.all()).item()
 
     def as_written(name: str) -> Column:
-        with plain_words(path.name, "csv"):
+        with plain_words(path.name, _format(path)):
             raw = pl.read_csv(path, separator=separator, infer_schema=False, glob=False)
         return from_series((raw.filter(filled) if blank else raw)[name])
 
@@ -146,11 +110,7 @@ def _header(path: Path) -> tuple[str, str]:
         try:
             first = next((line for line in file if line.strip()), "")
         except UnicodeDecodeError as error:
-            msg = (
-                f"{path.name} is not text in UTF-8 (byte {error.start}); "
-                "save it as CSV with the encoding UTF-8"
-            )
-            raise FileFormatError(msg) from None
+            raise FileFormatError(_not_utf8(path, error)) from error
     if "\x00" in first:
         msg = f"{path.name} is not a text file, though it ends in {path.suffix!r}"
         raise FileFormatError(msg)
@@ -164,6 +124,14 @@ def _header(path: Path) -> tuple[str, str]:
     return separator, note
 
 
+def _format(path: Path) -> str:
+    return path.suffix.lower().lstrip(".")
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
+    return f"{path.name} is not text in UTF-8 (byte {error.start}); save it with the encoding UTF-8"
+
+
 def _open_jsonl(path: Path) -> Table:
     import polars as pl
 
@@ -171,20 +139,27 @@ def _open_jsonl(path: Path) -> Table:
         frame = pl.read_ndjson(path, infer_schema_length=None)
     except pl.exceptions.PolarsError:
         # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line.
-        frame = pl.DataFrame(_json_rows(path), infer_schema_length=None, strict=False)
+        rows = _json_rows(path)
+        with plain_words(path.name, _format(path)):
+            frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
     return from_polars(frame, path.name)
 
 
 def _json_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(_not_utf8(path, error)) from error
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    # JSON may hold U+2028 and its like inside a text, where splitlines() would cut.
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
             msg = f"{path.name}: line {number} is not JSON ({error.msg})"
-            raise FileFormatError(msg) from None
+            raise FileFormatError(msg) from error
         if not isinstance(row, dict):
             msg = f"{path.name}: line {number} is not a JSON object such as {{'label': 1}}"
             raise FileFormatError(msg)
@@ -196,16 +171,17 @@ def _json_rows(path: Path) -> list[dict[str, Any]]:
 def _open_parquet(path: Path) -> Table:
     import polars as pl
 
-    scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-    schema = scan.collect_schema()
+    with plain_words(path.name, "parquet"):
+        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        schema = scan.collect_schema()
+        height = scan.select(pl.len()).collect().item()
     refuse_columnless(len(schema), path.name)
-    height = int(scan.select(pl.len()).collect().item())
 
     def read(names: tuple[str, ...]) -> pl.DataFrame:
         with plain_words(path.name, "parquet"):
             return scan.select(names).collect()
 
-    return from_scan(schema, height, read, path.name)
+    return from_scan(schema, int(height), read, path.name)
 
 
 def refuse_columnless(count: int, source: str) -> None:
@@ -222,7 +198,7 @@ def _open_ipc(path: Path) -> Table:
     # is opened anew, as polars reads on from where the descriptor is.
     with path.open("rb") as file:
         magic = file.read(6)
-    with path.open("rb") as file:
+    with path.open("rb") as file, plain_words(path.name, _format(path)):
         frame = pl.read_ipc(file) if magic == b"ARROW1" else pl.read_ipc_stream(file)
     refuse_columnless(frame.width, path.name)
     return from_polars(frame, path.name)
@@ -231,9 +207,10 @@ def _open_ipc(path: Path) -> Table:
 def load_archive(path: Path) -> dict[str, Any]:
     """Read all arrays of an .npz file, refusing pickles."""
     arrays: dict[str, Any] = {}
-    with path.open("rb") as file:
+    with readable(path.name), path.open("rb") as file:
         _refuse_no_archive(file, path.name)
-        archive = np.load(file, allow_pickle=False)
+        with plain_words(path.name, "npz"):
+            archive = np.load(file, allow_pickle=False)
         with archive:
             for key in archive.files:
                 arrays[key] = _entry(archive, key, path.name)
@@ -242,10 +219,11 @@ def load_archive(path: Path) -> dict[str, Any]:
 
 def _entry(archive: Any, key: str, source: str) -> Any:
     try:
-        value = archive[key]
-    except ValueError as error:
-        if "pickle" in str(error):
-            raise FileFormatError(_PICKLED.format(source=source, key=key)) from None
+        with plain_words(source, "npz"):
+            value = archive[key]
+    except FileFormatError as error:
+        if "pickle" in str(error.__cause__):
+            raise FileFormatError(_PICKLED.format(source=source, key=key)) from error
         raise
     if not isinstance(value, np.ndarray):
         msg = f"{source} holds under {key!r} something that is no array"

@@ -6,6 +6,7 @@ import numpy as np
 
 from abstain.errors import DomainError
 from abstain.tables._column import Column
+from abstain.tables._options import option
 from abstain.typing import Array, BoolArray
 
 
@@ -93,9 +94,10 @@ class Missing:
 
     def _refusal(self, name: str, missing: BoolArray, what: str, *, reject: bool = True) -> str:
         first = int(np.flatnonzero(missing)[0])
-        ways = "missing='drop' leaves these rows out"
+        ways = f"{option('missing', 'drop')} leaves these rows out"
         if reject:
-            ways += "; missing='reject' counts them as abstentions with the lowest confidence"
+            reject_them = option("missing", "reject")
+            ways += f"; {reject_them} counts them as abstentions with the lowest confidence"
         return (
             f"{self.source}: {count(missing)} have no {what} in {name!r}, the first in row "
             f"{first}, counted from 0. {ways}"

@@ -4,6 +4,7 @@ import numpy as np
 
 from abstain.predictions import Predictions
 from abstain.tables._missing import count
+from abstain.tables._options import option
 from abstain.typing import BoolArray
 
 #: Labels that nothing ever predicts are worth a note when this share of the rows has one.
@@ -36,7 +37,7 @@ def _never_predicted(p: Predictions) -> list[str]:
     first = names[never[0]]
     note = (
         f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if one marks "
-        f"samples of no known class, pass unknown_label={first!r}"
+        f"samples of no known class, pass {option('unknown_label', first)}"
     )
     return [note]
 

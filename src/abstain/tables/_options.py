@@ -1,6 +1,8 @@
-"""What the caller asked for, normalized once."""
+"""What the caller asked for, normalized once, and how messages write an option."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
@@ -21,6 +23,40 @@ class MoreColumns(TypedDict, total=False):
 
 
 _MORE = ("correct", "loss", "group", "weight", "id")
+
+#: Writes an option for messages, with a value to give it or without.
+Writer = Callable[[str, object], str]
+
+
+def _as_keyword(name: str, value: object) -> str:
+    return f"`{name}`" if value is None else f"{name}={value!r}"
+
+
+_WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
+
+
+def option(name: str, value: object = None) -> str:
+    """Write an option of `read_predictions` the way the caller gives it.
+
+    Examples
+    --------
+    >>> option("label", "y"), option("label")
+    ("label='y'", '`label`')
+    """
+    return _WRITER.get()(name, value)
+
+
+@contextmanager
+def options_written(writer: Writer) -> Iterator[None]:
+    """Let `option` write otherwise inside the block: a command line has flags, not keywords.
+
+    The writer decides while a message is made, so no text of the data is ever taken for one.
+    """
+    token = _WRITER.set(writer)
+    try:
+        yield
+    finally:
+        _WRITER.reset(token)
 
 
 @dataclass(frozen=True)
@@ -60,16 +96,18 @@ def options(**given: Any) -> Options:
         given[name] = _several(given[name], name)
     for name in ("label", "prediction", "correct", "loss", "group", "weight", "id"):
         if given[name] is not None and not isinstance(given[name], str):
-            msg = f"`{name}` must be the name of a column; got {given[name]!r}"
+            msg = f"{option(name)} must be the name of a column; got {given[name]!r}"
             raise InputError(msg)
     unknown = given["unknown_label"]
     several = isinstance(unknown, list | tuple | set | frozenset)
     given["unknown_label"] = () if unknown is None else tuple(unknown) if several else (unknown,)
     if given["logits"] and given["probabilities"]:
-        msg = "give either `logits` or `probabilities`, not both; the other follows from the one"
+        either = f"{option('logits')} or {option('probabilities')}"
+        msg = f"give either {either}, not both; the other follows from the one"
         raise InputError(msg)
     if given["correct"] and given["loss"]:
-        msg = "give either `correct` or `loss`, not both: the loss is 1 - correct"
+        either = f"{option('correct')} or {option('loss')}"
+        msg = f"give either {either}, not both: the loss is 1 - correct"
         raise InputError(msg)
     return Options(**given)
 
@@ -80,6 +118,6 @@ def _several(x: ColumnNames | None, name: str) -> tuple[str, ...]:
     entries: tuple[Any, ...] = (x,) if isinstance(x, str) else tuple(x)
     for entry in entries:
         if not isinstance(entry, str):
-            msg = f"`{name}` must hold names of columns; got {entry!r}"
+            msg = f"{option(name)} must hold names of columns; got {entry!r}"
             raise InputError(msg)
     return tuple(dict.fromkeys(entries))

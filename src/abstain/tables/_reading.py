@@ -2,13 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from abstain.errors import InputError, UnknownNameError
 from abstain.predictions import Predictions
-
-#: The (column, value) pairs that set a part of the rows apart; empty for all rows.
-Split: TypeAlias = tuple[tuple[str, str], ...]
+from abstain.typing import Split
 
 
 def split_name(split: Split) -> str:
@@ -22,14 +19,14 @@ def split_name(split: Split) -> str:
     Returns
     -------
     str
-        "study=iid, model=a", or "all rows" for the empty split.
+        "study = iid, model = a", or "all samples" for the empty split.
 
     Examples
     --------
     >>> split_name((("study", "iid"),)), split_name(())
-    ('study=iid', 'all rows')
+    ('study = iid', 'all samples')
     """
-    return ", ".join(f"{column}={value}" for column, value in split) or "all rows"
+    return ", ".join(f"{column} = {value}" for column, value in split) or "all samples"
 
 
 @dataclass(frozen=True, eq=False)

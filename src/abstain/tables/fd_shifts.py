@@ -9,12 +9,12 @@ import numpy as np
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
 from abstain.tables._column import from_array
-from abstain.tables._files import load_archive, plain_words
+from abstain.tables._files import load_archive
 from abstain.tables._missing import Missing, count
 from abstain.tables._observe import observed
-from abstain.tables._options import Options
-from abstain.tables._reading import Reading, Split
-from abstain.typing import Array, IntArray
+from abstain.tables._options import Options, option
+from abstain.tables._reading import Reading
+from abstain.typing import Array, IntArray, Split
 
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}
 _SAMPLES = {"logits": "logit_samples", "probabilities": "probability_samples"}
@@ -85,10 +85,13 @@ def _results_in(path: Path) -> Path:
 def _refuse_inapplicable(asked: Options, path: Path) -> None:
     surplus = [name for name in asked.given if name not in _APPLICABLE]
     if surplus:
-        msg = f"`{surplus[0]}` does not apply to {path.name}: FD-Shifts files have no named columns"
+        what = option(surplus[0])
+        msg = f"{what} does not apply to {path.name}: FD-Shifts files have no named columns"
         raise InputError(msg)
     if asked.by not in {(), ("dataset",)}:
-        msg = f"`by` can only be 'dataset' for FD-Shifts results; got {', '.join(asked.by)}"
+        msg = (
+            f"{option('by')} can only be 'dataset' for FD-Shifts results; got {', '.join(asked.by)}"
+        )
         raise InputError(msg)
 
 
@@ -98,8 +101,7 @@ def _array(folder: Path, name: str, axes: int) -> Array | None:
     path = folder / f"{name}.npz"
     if not path.is_file():
         return None
-    with plain_words(path.name, "npz"):
-        arrays: dict[str, Any] = load_archive(path)
+    arrays = load_archive(path)
     values: Array | None = arrays.get("arr_0")
     if values is None or values.ndim != axes or values.dtype.kind not in "fiu":
         got = "no such key" if values is None else f"{values.dtype} of shape {values.shape}"

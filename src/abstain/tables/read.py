@@ -10,9 +10,10 @@ from abstain.tables._build import build
 from abstain.tables._choose import choose
 from abstain.tables._files import open_table, refuse_absent
 from abstain.tables._options import ColumnNames, MoreColumns, Options, options
-from abstain.tables._reading import Reading, Split
+from abstain.tables._reading import Reading
 from abstain.tables._table import Table, from_arrays, from_frame
 from abstain.tables.fd_shifts import read_folder
+from abstain.typing import Split
 
 
 def read_predictions(  # noqa: PLR0913  one keyword-only option for each purpose of a column

@@ -1,14 +1,13 @@
 """`write_results`: rows of results to Parquet and CSV, whole or not at all."""
 
 import io
-import os
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from abstain._foundation.files import make_folder, write_atomically
 from abstain.errors import InputError
 from abstain.tables._column import Column
 from abstain.tables._table import from_frame
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 #: A text cell that starts so is run as a formula by spreadsheets.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = "=+-@\t\r"
 
 
 class ResultFiles(NamedTuple):
@@ -42,7 +41,7 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     Numbers keep full double precision in both. NaN is a NaN in Parquet and "NaN" in CSV; None
     is a null and an empty cell. In the CSV, a text that a spreadsheet would run as a formula
     (it starts with =, +, -, @, a tab or a carriage return, and is no number) gets a leading
-    apostrophe; the Parquet file keeps it as it is.
+    apostrophe (more where two columns would get one name); the Parquet file keeps it as it is.
 
     Parameters
     ----------
@@ -81,28 +80,10 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     table, text = io.BytesIO(), io.BytesIO()
     frame.write_parquet(table)
     _escaped(frame).write_csv(text, null_value="")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _replace(files.parquet, table.getvalue())
-        _replace(files.csv, text.getvalue())
-    except OSError as error:
-        msg = f"results cannot be written to {str(folder)!r}: {error.strerror or error}"
-        raise InputError(msg) from error
+    make_folder(folder)
+    write_atomically(files.parquet, table.getvalue())
+    write_atomically(files.csv, text.getvalue())
     return files
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the place and move there, so that a killed run leaves no half file."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 # ------------------------------------------------------------------------------------ rows
@@ -185,7 +166,7 @@ def _escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
     texts = [n for n, dtype in frame.schema.items() if dtype == pl.String]
     cells = frame.with_columns(
         pl.when(
-            pl.col(n).str.contains(r"^[=+\-@\t\r]")
+            pl.col(n).str.head(1).is_in(list(_FORMULA))
             & pl.col(n).cast(pl.Float64, strict=False).is_null()
         )
         .then(pl.concat_str(pl.lit("'"), pl.col(n)))
@@ -193,5 +174,18 @@ def _escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
         .alias(n)
         for n in texts
     )
-    # Column names are cells too; two that differ only so would clash, which polars refuses.
-    return cells.rename({n: f"'{n}" for n in frame.columns if n.startswith(_FORMULA)})
+    return cells.rename(_escaped_names(frame.columns))
+
+
+def _escaped_names(names: list[str]) -> dict[str, str]:
+    """Escape the names of columns, which are cells too, and keep them apart."""
+    taken = set(names)
+    escaped: dict[str, str] = {}
+    for name in names:
+        if not name.startswith(tuple(_FORMULA)):
+            continue
+        escaped[name] = f"'{name}"
+        while escaped[name] in taken:
+            escaped[name] = f"'{escaped[name]}"
+        taken.add(escaped[name])
+    return escaped

@@ -1,12 +1,15 @@
 """One working point and everything that happens there."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import Scored, scored, undefined
 from abstain.errors import InputError
 from abstain.metrics._points import (
+    accepted,
     at_coverage,
     at_risk,
     at_threshold,
@@ -36,11 +39,14 @@ class WorkingPoint:
         Share of samples accepted and right or rejected and wrong (Condessa et al., eq. 7).
     rejection_quality : float
         Odds of wrong among the rejected over odds of wrong among all (eq. 9); NaN when nothing
-        is rejected or nothing is wrong, infinity when only wrong samples are rejected.
+        is rejected or nothing is wrong, infinity when only wrong samples are rejected. Both
+        qualities are NaN for losses above 1.
     accepted, n : int
         Samples accepted, samples in all.
     failures_accepted, failures_rejected : float
         Loss mass (number of failures for 0/1 loss) on either side of the threshold.
+    reasons : mapping
+        For each field that is NaN, why.
     """
 
     threshold: float
@@ -53,6 +59,7 @@ class WorkingPoint:
     n: int
     failures_accepted: float
     failures_rejected: float
+    reasons: Mapping[str, str]
 
 
 def working_point(
@@ -79,7 +86,7 @@ def working_point(
         Keep at least this share, at the lowest selective risk.
     max_risk : float, optional
         Keep the selective risk at or below this, at the largest coverage. This describes these
-        data; it is no guarantee for new ones (see `abstain.thresholds`).
+        data; it is no guarantee for new ones.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -113,37 +120,49 @@ def working_point(
     >>> point.threshold, point.coverage, point.selective_risk, point.accepted
     (0.8, 0.5, 0.0, 2)
     """
-    given = [x for x in (threshold, coverage, max_risk) if x is not None]
-    if len(given) != 1:
-        msg = f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(given)}"
+    given = {"threshold": threshold, "coverage": coverage, "max_risk": max_risk}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        msg = f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
         raise InputError(msg)
-    groups = scored(confidence, loss, weight).groups
-    if threshold is not None:
-        return _describe(groups, at_threshold(groups, checks.number(threshold, "threshold")))
-    if coverage is not None:
-        return _describe(groups, at_coverage(groups, checks.fraction(coverage, "coverage")))
+    s = scored(confidence, loss, weight)
+    return _describe(s, _VERTEX[named[0]](s.groups, given[named[0]]))
+
+
+def _within_risk(groups: TieGroups, max_risk: Any) -> int:
     risk = checks.number(max_risk, "max_risk")
     index = at_risk(groups, risk)
     if index < 0:
         least = float((groups.loss_through / groups.through).min())
         msg = f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
         raise InputError(msg)
-    return _describe(groups, index)
+    return index
 
 
-def _describe(groups: TieGroups, index: int) -> WorkingPoint:
-    none = index < 0
-    weight = 0.0 if none else float(groups.through[index])
-    wrong = 0.0 if none else float(groups.loss_through[index])
+_VERTEX: dict[str, Callable[[TieGroups, Any], int]] = {
+    "threshold": lambda groups, x: at_threshold(groups, checks.number(x, "threshold")),
+    "coverage": lambda groups, x: at_coverage(groups, checks.fraction(x, "coverage")),
+    "max_risk": _within_risk,
+}
+
+
+def _describe(s: Scored, index: int) -> WorkingPoint:
+    groups = s.groups
+    weight, wrong, count = accepted(groups, index)
+    graded = undefined("it needs a loss in [0, 1]")
+    measured = {
+        "selective_risk": selective_risk_of(groups, index),
+        "generalized_risk": generalized_risk_of(groups, index),
+        "classification_quality": classification_quality_at(groups, index) if s.bounded else graded,
+        "rejection_quality": rejection_quality_at(groups, index) if s.bounded else graded,
+    }
     return WorkingPoint(
-        threshold=float("inf") if none else float(groups.confidence[index]),
+        threshold=float("inf") if index < 0 else float(groups.confidence[index]),
         coverage=weight / groups.total,
-        selective_risk=selective_risk_of(groups, index).value,
-        generalized_risk=generalized_risk_of(groups, index).value,
-        classification_quality=classification_quality_at(groups, index).value,
-        rejection_quality=rejection_quality_at(groups, index).value,
-        accepted=0 if none else int(groups.count_through[index]),
+        **{name: found.value for name, found in measured.items()},
+        accepted=count,
         n=groups.n,
         failures_accepted=wrong,
         failures_rejected=float(groups.loss_through[-1]) - wrong,
+        reasons={k: m.reason for k, m in measured.items() if m.reason},
     )

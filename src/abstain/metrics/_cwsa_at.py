@@ -15,8 +15,8 @@ from abstain.metrics._cwsa import (
     sums_at,
     threshold_of,
 )
+from abstain.metrics._cwsa_sweep import AREAS, CwsaSweep, cwsa_area, cwsa_plus_area, cwsa_sweep
 from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics.cwsa_sweep import AREAS, CwsaSweep, cwsa_area, cwsa_plus_area, cwsa_sweep
 from abstain.typing import AnyArray
 
 __all__ = [

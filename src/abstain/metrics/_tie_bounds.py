@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
-from abstain.metrics._entry import Metric, Need
+from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics._registry import metric_named
 from abstain.typing import AnyArray
 
@@ -80,7 +80,8 @@ def tie_bounds(
         msg = f"`metric` must be a rank metric of confidence and loss; got {metric!r}"
         raise InputError(msg)
     low, high = bounds_of(entry, s)
-    return TieBounds(low, entry.compute(s).value, high, s.groups.tied / s.n)
+    value = value_of(entry.compute(s), metric)
+    return TieBounds(low, value, high, s.groups.tied / s.n)
 
 
 def has_bounds(metric: Metric) -> bool:

@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import like
 from abstain._foundation.scored import Measured, Scored
 from abstain.errors import UndefinedMetricWarning
-from abstain.metrics._cwsa import Ramp, RampName, Sums, area_of, checked, ramp_of, sums_at
+from abstain.metrics._cwsa import RAMPS, Ramp, RampName, area_of, checked, ramp_of, sums_at
 from abstain.metrics._entry import Metric, Need, value_of
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -110,32 +110,34 @@ def cwsa_sweep(
     """
     s = checked(confidence, loss, weight)
     swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _thresholds(thresholds)
-    shape = ramp_of(ramp)
-    arrays = _columns(swept, [sums_at(s, float(t), shape) for t in swept])
-    if not arrays["accepted"].all():
+    sweep = sweep_of(s, swept, ramp_of(ramp))
+    if not sweep.accepted.all():
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
-    return CwsaSweep(**{name: like(value, confidence) for name, value in arrays.items()})
+    arrays = {f.name: like(getattr(sweep, f.name), confidence) for f in fields(sweep)}
+    return CwsaSweep(**arrays)
+
+
+def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
+    """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
+    at = [sums_at(s, float(t), ramp) for t in swept]
+    weight = np.array([sums.weight for sums in at])
+    right = np.array([sums.right for sums in at])
+    nothing = np.full(swept.size, np.nan)
+    return CwsaSweep(
+        threshold=swept,
+        coverage=weight / s.total,
+        accepted=np.array([sums.count for sums in at], dtype=np.int64),
+        selective_accuracy=np.divide(right, weight, out=nothing, where=weight > 0),
+        cwsa=np.array([sums.cwsa("all").value for sums in at]),
+        cwsa_plus=np.array([sums.cwsa_plus("accepted").value for sums in at]),
+    )
 
 
 def _thresholds(x: AnyArray) -> FloatArray:
     given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
     checks.refuse("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
     return given.astype(np.float64)
-
-
-def _columns(swept: FloatArray, at: list[Sums]) -> dict[str, FloatArray | IntArray]:
-    weight = np.array([sums.weight for sums in at])
-    right = np.array([sums.right for sums in at])
-    nothing = np.full(swept.size, np.nan)
-    return {
-        "threshold": swept,
-        "coverage": weight / np.array([sums.total for sums in at]),
-        "accepted": np.array([sums.count for sums in at], dtype=np.int64),
-        "selective_accuracy": np.divide(right, weight, out=nothing, where=weight > 0),
-        "cwsa": np.array([sums.cwsa("all").value for sums in at]),
-        "cwsa_plus": np.array([sums.cwsa_plus("accepted").value for sums in at]),
-    }
 
 
 def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:

@@ -1,0 +1,39 @@
+"""Names of classes and groups, of any type: the distinct ones in order, and a code for each."""
+
+from collections.abc import Hashable, Iterable
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.typing import Array, IntArray
+
+
+def distinct(values: Array, name: str) -> list[Hashable]:
+    """Return the distinct names as Python objects, sorted where they can be."""
+    if values.dtype.kind != "O":
+        found: list[Hashable] = np.unique(values).tolist()
+        return found
+    try:
+        return in_order(set(values.tolist()))
+    except TypeError:
+        msg = f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
+        raise InputError(msg) from None
+
+
+def in_order(found: Iterable[Hashable]) -> list[Hashable]:
+    """Sort names; those of types that do not compare are sorted by type, then by text."""
+    found = list(found)
+    try:
+        return sorted(found)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(found, key=lambda value: (type(value).__name__, str(value)))
+
+
+def coded(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
+    """Return the distinct names and the place among them of each value, shape (n,)."""
+    if values.dtype.kind != "O":
+        found, codes = np.unique(values, return_inverse=True)
+        return found.tolist(), codes.astype(np.int64)
+    kinds = distinct(values, name)
+    place = {kind: code for code, kind in enumerate(kinds)}
+    return kinds, np.fromiter((place[v] for v in values.tolist()), np.int64, values.size)
