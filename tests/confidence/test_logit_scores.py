@@ -54,3 +54,10 @@ def test_torch_tensors():
     torch = pytest.importorskip("torch")
     values = confidence.negative_energy(torch.tensor(Z))
     np.testing.assert_allclose(values, logsumexp(Z, axis=1), rtol=1e-14)
+
+
+def test_equal_logits_have_no_confidence():
+    assert confidence.normalized_max_logit([[0.1, 0.1, 0.1], [0.7, 0.7, 0.7]]).tolist() == [
+        0.0,
+        0.0,
+    ]

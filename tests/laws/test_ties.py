@@ -16,7 +16,7 @@ from abstain.metrics._tie_bounds import bounds_of, has_bounds
 
 ORDERED = [m for m in METRICS.values() if has_bounds(m)]
 #: Metrics whose value with ties is the mean over all tie orders.
-AVERAGED = ("augrc", "excess_augrc", "aurc_plugin", "aurc_log", "sele", "failure_auroc", "prr")
+AVERAGED = [name for name, metric in METRICS.items() if metric.averages_ties]
 
 
 def all_orders(s: Scored) -> list[Scored]:

@@ -146,3 +146,50 @@ def test_one_sample() -> None:
     assert ab.aurc([0.3], [1]) == 1
     assert ab.augrc([0.3], [1]) == 0.5
     assert ab.aurc([0.3], [1], estimator="plugin") == 1
+
+
+@pytest.mark.parametrize("scale", [1e-8, 0.1, 0.37, 3.5, 1e6])
+def test_areas_do_not_depend_on_the_scale_of_the_weights(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    c, loss, weight = rng.random(60), rng.random(60) < 0.3, rng.random(60)
+    for metric in (ab.augrc, ab.aurc, ab.excess_augrc, ab.e_aurc, ab.normalized_aurc):
+        scaled = metric(c, loss, weight=scale * weight)
+        assert scaled == pytest.approx(metric(c, loss, weight=weight), rel=1e-9)
+    oracle = np.argsort(np.argsort(-loss.astype(float), kind="stable"))
+    assert ab.e_aurc(oracle, loss, weight=np.full(60, scale)) == pytest.approx(0, abs=0.002)
+
+
+def test_a_weight_too_light_to_count_breaks_nothing() -> None:
+    c, loss, weight = [0.9, 0.8, 0.1], [0, 1, 1], [1, 1, 1e-17]
+    assert ab.aurc(c, loss, weight=weight) == pytest.approx(ab.aurc(c[:2], loss[:2]))
+    assert ab.e_aurc(c, [1, 0, 0], weight=weight) > 0.1
+    assert np.isfinite(ab.achievable_aurc(c, loss, weight=weight))
+    assert np.isfinite(ab.partial_aurc(c, loss, low=0.3, weight=weight, interpolation="hyperbolic"))
+
+
+def test_sums_that_overflow_are_refused() -> None:
+    with pytest.raises(ab.errors.DomainError, match="`loss` must have a finite sum"):
+        ab.e_aurc([0.9, 0.8, 0.7], [1e308, 1e308, 0])
+    with pytest.raises(ab.errors.DomainError, match="`weight` must have a finite sum"):
+        ab.excess_augrc([0.9, 0.8], [1, 0], weight=[1e308] * 2)
+    with pytest.raises(ab.errors.DomainError, match=r"`weight \* loss` must have a finite sum"):
+        ab.augrc([0.9, 0.8], [1e200, 0], weight=[1e200, 1])
+
+
+def test_extended_precision_is_narrowed() -> None:
+    loss = np.array([0, 1, 0], dtype=np.longdouble)
+    assert ab.balanced_augrc([0.9, 0.8, 0.7], loss, [0, 0, 1]) >= 0
+    assert ab.ece([0.9, 0.8, 0.7], loss) >= 0
+
+
+def test_tie_bounds_refuse_unequal_weights_where_they_would_be_no_bounds() -> None:
+    data = ([0.9, 0.5, 0.5], [1, 0, 0])
+    with pytest.raises(ab.errors.InputError, match="`weight` must be equal for all samples"):
+        ab.tie_bounds(*data, metric="aurc", weight=[2, 3, 1])
+    assert ab.tie_bounds(*data, metric="augrc", weight=[2, 3, 1]).low > 0
+    assert ab.tie_bounds(*data, metric="aurc", weight=[2, 2, 2]).low > 0
+
+
+def test_shares_of_groups_are_weighted() -> None:
+    parts = ab.group_contributions([0.9, 0.9], [0.5, 0.5], ["a", "b"], weight=[9, 1])
+    assert parts.share == pytest.approx(parts.sample_share)

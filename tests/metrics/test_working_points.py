@@ -58,7 +58,7 @@ def test_rejection_quality_is_the_ratio_of_odds(s: Scored, threshold: float) -> 
     rejected, wrong = s.confidence < threshold, s.loss == 1
     got = ab.working_point(s.confidence, s.loss, threshold=threshold).rejection_quality
     bad, good = (rejected & wrong).sum(), (rejected & ~wrong).sum()
-    if not wrong.any() or not rejected.any():
+    if not wrong.any() or wrong.all() or not rejected.any():
         assert np.isnan(got)
     elif good == 0:
         assert got == np.inf
@@ -125,3 +125,37 @@ def test_bad_rules_and_kinds_are_refused() -> None:
         ab.achievable_curve([0.9], [0], kind="nonsense")
     with pytest.warns(ab.errors.UndefinedMetricWarning, match="failure_auroc is undefined"):
         assert np.isnan(ab.tie_bounds([0.9, 0.8], [0, 0], metric="failure_auroc").value)
+
+
+@pytest.mark.parametrize(("wrong", "n"), [(29, 100), (57, 100), (58, 100), (7, 41)])
+def test_a_risk_that_is_just_attained_counts(wrong: int, n: int) -> None:
+    loss = np.arange(n) < wrong
+    assert ab.coverage_at_risk(np.ones(n), loss, max_risk=wrong / n) == 1
+    assert ab.coverage_at_risk([6, 5, 4, 3, 2, 1], [0.3] * 6, max_risk=0.3) == 1
+
+
+def test_equal_graded_risks_are_equal() -> None:
+    assert ab.working_point([4, 3, 2, 1], [0.7] * 4, coverage=0.25).coverage == 1
+    assert ab.risk_coverage_curve([4, 3, 2, 1], [0.7] * 4).usable.tolist() == [False] * 3 + [True]
+
+
+def test_weighted_coverages_find_their_vertex() -> None:
+    n = 1000
+    weight, loss = np.full(n, 1 / 3), np.arange(n)
+    for k in range(1, n + 1, 7):
+        point = ab.working_point(-np.arange(n), loss, coverage=k / n, weight=weight)
+        assert point.accepted == k
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_thresholds_are_compared_as_numpy_does(kind: type) -> None:
+    c = np.array([0.9, 0.8], dtype=kind)
+    assert ab.working_point(c, [0, 0], threshold=0.9).accepted == np.sum(c >= 0.9) == 1
+    assert ab.cwsa(c, [0, 0], threshold=0.9, normalize="accepted") == 0
+
+
+def test_only_failures_rejected_is_infinite_with_weights() -> None:
+    point = ab.working_point(
+        [0.9, 0.8, 0.7, 0.6], [0, 1, 1, 1], weight=[0.1, 0.1, 0.1, 0.3], threshold=0.8
+    )
+    assert point.rejection_quality == np.inf

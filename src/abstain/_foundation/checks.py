@@ -73,30 +73,44 @@ def finite(x: Array, name: str, *, hint: str = "") -> Array:
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
     """Validate a confidence vector: one finite number a sample, higher is more trusted."""
     out = finite(
-        vector(x, name, length=length, like="labels"),
+        _double(vector(x, name, length=length, like="labels")),
         name,
         hint="Drop these samples, or give an abstention the lowest confidence instead.",
     )
-    if out.dtype.kind == "f" and out.dtype.itemsize <= np.dtype(np.float64).itemsize:
-        return out
-    return out.astype(np.float64)
+    return out if out.dtype.kind == "f" else out.astype(np.float64)
 
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:
     """Validate a loss vector: one finite, non-negative number a sample."""
-    out = finite(vector(x, "loss", length=length, like="confidence"), "loss")
+    out = finite(_double(vector(x, "loss", length=length, like="confidence")), "loss")
     if out.dtype.kind in "if" and out.min() < 0:
         refuse("loss", "must not be negative", out, out < 0, hint="Pass a loss, not an accuracy.")
-    return out
+    return summable(out, "loss")
+
+
+def summable(x: Array, name: str) -> Array:
+    """Refuse numbers so large that their sum overflows; nothing but NaN could come of them."""
+    with np.errstate(over="ignore"):
+        total = x.sum(dtype=np.float64) if x.dtype.kind == "f" else 0.0
+    if not np.isfinite(total):
+        msg = f"`{name}` must have a finite sum; got numbers up to {x.max():g}. Rescale them."
+        raise DomainError(msg)
+    return x
+
+
+def _double(x: Array) -> Array:
+    """Narrow extended precision, which NumPy's counting and sorting do not all know."""
+    wide = x.dtype.kind == "f" and x.dtype.itemsize > np.dtype(np.float64).itemsize
+    return x.astype(np.float64) if wide else x
 
 
 def weight(x: AnyArray | None, *, length: int) -> FloatArray | None:
     """Validate sample weights: finite, non-negative, not all zero."""
     if x is None:
         return None
-    out = finite(vector(x, "weight", length=length, like="confidence"), "weight")
+    out = finite(_double(vector(x, "weight", length=length, like="confidence")), "weight")
     refuse("weight", "must not be negative", out, out < 0)
-    out = out.astype(np.float64)
+    out = summable(out.astype(np.float64), "weight")
     if not out.any():
         msg = "`weight` must not be zero everywhere; got only zeros"
         raise DomainError(msg)

@@ -82,6 +82,17 @@ class TieGroups:
         return int(self.count[self.count > 1].sum())
 
 
+def reached(groups: TieGroups, threshold: float | FloatArray) -> IntArray:
+    """Return how many groups have confidence >= threshold, for one threshold or many.
+
+    Compared in the precision of the confidences, as NumPy and PyTorch compare an array with a
+    number: a float32 0.9 reaches the threshold 0.9.
+    """
+    with np.errstate(over="ignore"):
+        at = np.asarray(threshold).astype(groups.confidence.dtype)
+    return np.searchsorted(-groups.confidence, -at, side="right")
+
+
 def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None) -> TieGroups:
     """Group validated samples by confidence; samples of weight 0 are left out."""
     if weight is not None and not weight.all():

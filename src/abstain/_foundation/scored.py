@@ -153,10 +153,14 @@ def scored(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None)
     """
     known = group_ties_on_device(confidence, loss, weight) if is_on_device(confidence) else None
     c = checks.confidence(confidence)
+    x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
+    if w is not None:
+        with np.errstate(over="ignore"):
+            checks.summable(w * x, "weight * loss")
     return Scored(
         c,
-        checks.loss(loss, length=c.size),
-        checks.weight(weight, length=c.size),
+        x,
+        w,
         probability=c,
         known_groups=known,
     )

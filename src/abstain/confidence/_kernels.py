@@ -109,6 +109,8 @@ def largest(z: FloatArray) -> FloatArray:
 
 def normalized_largest(z: FloatArray, *, p: float) -> FloatArray:
     """Largest centered logit over the p-norm of the centered logits; 0 for equal logits."""
+    # Shifted first, so that equal logits are exactly zero and not the rounding of their mean.
+    z -= z.max(axis=1, keepdims=True)
     z -= z.mean(axis=1, keepdims=True)
     size = np.abs(z).max(axis=1)
     # Dividing by the largest entry first keeps high powers from overflowing.

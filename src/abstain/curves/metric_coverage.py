@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, reached
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
@@ -125,7 +125,9 @@ def metric_coverage_curve(
     """
     s = scored(confidence, loss, weight)
     swept = _default_thresholds(s.groups) if thresholds is None else _given(thresholds)
-    place = np.searchsorted(-s.groups.confidence.astype(np.float64), -swept, side="right")
+    if thresholds is None and callable(metric):
+        swept = _below_one(swept)
+    place = reached(s.groups, swept)
     if metric == "selective_accuracy":
         value = _selective_accuracy(s, place)
     elif callable(metric):
@@ -154,9 +156,19 @@ def _default_thresholds(groups: TieGroups) -> FloatArray:
         steps = np.linspace(0.0, groups.total, DEFAULT_THRESHOLDS + 1)[1:]
         place = np.searchsorted(groups.through, steps).clip(max=distinct.size - 1)
         distinct = distinct[np.unique(np.append(place, 0))]
-    if distinct[0] == 1.0 and distinct[-1] >= 0.0:
-        distinct = np.unique(np.minimum(distinct, np.nextafter(1.0, 0.0)))[::-1]
     return distinct
+
+
+def _below_one(swept: FloatArray) -> FloatArray:
+    """Move a threshold of 1 to the number just below, for metrics that divide by 1 - threshold.
+
+    Where that number is a threshold itself, the one at 1 would accept other samples: it is left
+    out.
+    """
+    if swept[0] != 1.0 or swept[-1] < 0.0:
+        return swept
+    below = np.nextafter(1.0, 0.0)
+    return swept[1:] if swept[1:2] == below else np.append(below, swept[1:])
 
 
 def _at(through: Array, place: IntArray) -> Array:

@@ -18,8 +18,9 @@ def linear_weights(coverage: FloatArray, low: float, high: float, *, flat: bool)
     right = coverage
     left = np.concatenate(([0.0], coverage[:-1]))
     width = right - left
-    start = np.clip((low - left) / width, 0.0, 1.0)
-    end = np.clip((high - left) / width, 0.0, 1.0)
+    divisor = _nonzero(width)
+    start = np.clip((low - left) / divisor, 0.0, 1.0)
+    end = np.clip((high - left) / divisor, 0.0, 1.0)
     whole = width * (end - start)
     # Inside a segment the right vertex counts with t and the left one with 1 - t.
     upper = width * (end - start) * (end + start) / 2
@@ -46,8 +47,13 @@ def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> FloatAr
     log_ratio[inside] = np.log1p(span[inside] / start[inside])
     # The line through (left, G0), (right, G1): A = (G0 right - G1 left)/width, B = (G1 - G0)/width.
     # In the first segment G0 = left = 0, so A vanishes and the logarithm never counts.
-    on_right: FloatArray = (span - left * log_ratio) / width
-    on_left = (right * log_ratio - span) / width
+    on_right: FloatArray = (span - left * log_ratio) / _nonzero(width)
+    on_left = (right * log_ratio - span) / _nonzero(width)
     weights = on_right
     weights[:-1] += on_left[1:]
     return weights
+
+
+def _nonzero(width: FloatArray) -> FloatArray:
+    """Replace the width of a segment too light to move the coverage; its area is 0 anyway."""
+    return np.where(width > 0, width, 1.0)

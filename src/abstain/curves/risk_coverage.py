@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["selective", "generalized"]
 
+#: Risks and coverages are ratios of sums; closer than this, two of them are equal.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class RiskCoverageCurve:
@@ -71,7 +74,7 @@ def usable_vertices(groups: TieGroups) -> BoolArray:
     risk = groups.loss_through / groups.through
     later = np.minimum.accumulate(risk[::-1])[::-1]
     usable = np.ones(risk.size, dtype=np.bool_)
-    usable[:-1] = risk[:-1] < later[1:]
+    usable[:-1] = risk[:-1] < later[1:] * (1 - ROUNDING)
     return usable
 
 

@@ -185,7 +185,7 @@ def _measure(
 def _result(split: Split, name: str, metric: Metric, s: Scored) -> Result:
     measured = metric.compute(s)
     tied = s.groups.tied
-    bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric)
+    bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric, s)
     low, high = (float("nan"), float("nan"))
     if bounded:
         value = measured.value
@@ -233,7 +233,4 @@ def _loss_name(loss: object, splits: Mapping[Split, Predictions]) -> str:
 
 def _unique(findings: list[Finding]) -> tuple[Finding, ...]:
     """Warnings first; the same sentence on the same split is said once."""
-    seen: dict[tuple[str, Split, str], Finding] = {}
-    for finding in findings:
-        seen.setdefault((finding.kind, finding.split, finding.message), finding)
-    return tuple(sorted(seen.values(), key=lambda finding: finding.level != "warning"))
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding.level != "warning"))

@@ -1,5 +1,6 @@
 """What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -31,20 +32,20 @@ def findings_of(
     """Return what is worth knowing about one score on one split."""
     values = {result.metric: result for result in results}
     sources = (
-        _counts(s),
+        _counts(s, predictions),
         _saturation(s),
         _ties(s, values.get("augrc")),
-        _direction(values.get("failure_auroc")),
+        _direction(s, values.get("failure_auroc"), own=score in (predictions.confidence or {})),
         _labels(predictions),
         _scale(s),
     )
     shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
-    # A score has the same scale on every split; a split has the same samples under every score.
+    # A split has the same samples under every score.
     return [
         Finding(
             kind,
             level,
-            () if kind == "scale" else split,
+            split,
             "" if kind in shared else score,
             message,
         )
@@ -56,21 +57,21 @@ def findings_of(
 _Said = Iterator[tuple[str, str, str]]
 
 
-def _counts(s: Scored) -> _Said:
+def _counts(s: Scored, predictions: Predictions) -> _Said:
     if s.loss.min() == s.loss.max():
-        yield _all_alike(s)
+        yield _all_alike(s, known=not predictions.has_labels or _unknown(predictions) < s.n)
     elif s.binary and s.failures < SOME_FAILURES:
         yield _few_failures(s)
 
 
-def _all_alike(s: Scored) -> tuple[str, str, str]:
+def _all_alike(s: Scored, *, known: bool) -> tuple[str, str, str]:
     same = "so no score can be told from another: ranking metrics are undefined."
     if not s.binary:
         return "all_alike", "warning", f"All {s.n:,} samples have the same loss, {same}"
     if s.failures == 0:
-        return "all_right", "warning", f"None of the {s.n:,} samples is wrong, {same}"
-    check = "Check that labels and predictions name the classes alike."
-    return "all_wrong", "warning", f"All {s.n:,} samples are wrong, {same} {check}"
+        return "all_right", "warning", f"No sample of {s.n:,} is wrong, {same}"
+    check = " Check that labels and predictions name the classes alike." if known else ""
+    return "all_wrong", "warning", f"All {s.n:,} samples are wrong, {same}{check}"
 
 
 def _few_failures(s: Scored) -> tuple[str, str, str]:
@@ -144,22 +145,34 @@ def _ties(s: Scored, augrc: Result | None) -> _Said:
     )
 
 
-def _direction(auroc: Result | None) -> _Said:
-    if auroc is not None and auroc.value < 0.5:
-        yield (
-            "direction",
-            "warning",
-            (
-                f"Failures have higher confidence than successes more often than not (failure "
-                f"AUROC {auroc.value:.3f}). If this column is an uncertainty, negate it."
-            ),
-        )
+def _direction(s: Scored, auroc: Result | None, *, own: bool) -> _Said:
+    if auroc is None or auroc.reason or auroc.value >= 0.5 - 2 * _auroc_noise(s):
+        return
+    advice = " If this column is an uncertainty, negate it." if own else ""
+    yield (
+        "direction",
+        "warning",
+        (
+            "Failures have higher confidence than successes more often than not (failure AUROC "
+            f"{auroc.value:.3f}).{advice}"
+        ),
+    )
+
+
+def _auroc_noise(s: Scored) -> float:
+    """Return the standard deviation of the AUROC of a score that knows nothing (Mann-Whitney)."""
+    wrong, right = s.failures, s.n - s.failures
+    return math.sqrt((s.n + 1) / (12 * wrong * right))
+
+
+def _unknown(predictions: Predictions) -> int:
+    return int(np.count_nonzero(predictions.label_codes < 0))
 
 
 def _labels(predictions: Predictions) -> _Said:
     if not predictions.has_labels:
         return
-    unknown = int(np.count_nonzero(predictions.label_codes < 0))
+    unknown = _unknown(predictions)
     if unknown:
         yield (
             "unknown_class",

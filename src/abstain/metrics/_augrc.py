@@ -4,7 +4,7 @@ import numpy as np
 
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk
+from abstain.metrics.rank_weights import at_least_zero, augrc_weight, rank_weighted_risk
 from abstain.typing import AnyArray
 
 _SOURCE = "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032"
@@ -108,7 +108,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
 def _excess(s: Scored) -> Measured:
     # Rounding may leave the best order a hair below its own optimum.
-    return Measured(max(0.0, _augrc(s).value - augrc_optimum(s)))
+    return Measured(at_least_zero(_augrc(s).value - augrc_optimum(s)))
 
 
 def augrc_terms(
@@ -217,6 +217,7 @@ ENTRIES = (
             "Averaged over all coverages, {value} of all samples are accepted and wrong "
             "(silent failures)."
         ),
+        averages_ties=True,
         source=_SOURCE,
     ),
     Metric(
@@ -229,6 +230,7 @@ ENTRIES = (
         high=0.25,
         meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
         source=_SOURCE,
+        averages_ties=True,
     ),
     Metric(
         name="augrc_ranking",
@@ -241,6 +243,7 @@ ENTRIES = (
         meaning="{value} of the AUGRC comes from failures ranked above successes.",
         source="Traub et al. (2024), eq. 7",
         needs=frozenset({Need.BINARY_LOSS}),
+        averages_ties=True,
     ),
     Metric(
         name="augrc_classifier",
@@ -253,6 +256,7 @@ ENTRIES = (
         meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
         source="Traub et al. (2024), eq. 7",
         needs=frozenset({Need.BINARY_LOSS}),
+        averages_ties=True,
     ),
     Metric(
         name="prr",
@@ -264,5 +268,6 @@ ENTRIES = (
         high=1.0,
         meaning="The score goes {value} of the way from random rejection (0) to perfect (1).",
         source="Malinin et al. (2020), https://arxiv.org/abs/2002.07650",
+        averages_ties=True,
     ),
 )

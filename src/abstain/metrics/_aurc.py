@@ -53,7 +53,8 @@ def aurc(
     -------
     float
         In [0, 1] for losses in [0, 1]; **lower is better**; a fraction (the literature prints
-        it x1000). A random order gives the error rate R.
+        it x1000). A random order gives about the error rate R (half of it
+        for "sele").
 
     Raises
     ------

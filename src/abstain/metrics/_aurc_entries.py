@@ -27,6 +27,7 @@ def _estimator(name: str, title: str, estimator: str, source: str, meaning: str)
         meaning=meaning,
         source=source,
         convention=estimator,
+        averages_ties=estimator != "trapezoid",
         duplication="limit",
     )
 

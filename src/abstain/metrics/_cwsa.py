@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.curves.quadrature import linear_weights
 from abstain.errors import DomainError, InputError
@@ -102,10 +103,10 @@ class Sums:
 def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
     """Sum over the samples whose confidence reaches the threshold."""
     groups = s.probability_groups
-    # Compared in double precision: a float32 0.9 lies below the threshold 0.9, as it prints.
-    p = groups.confidence.astype(np.float64)
-    k = int(np.searchsorted(-p, -threshold, side="right"))
-    worth = ramped(ramp, (p[:k] - threshold) / (1.0 - threshold))
+    k = int(reached(groups, threshold))
+    above = groups.confidence[:k].astype(np.float64) - threshold
+    # A float32 0.9 reaches the threshold 0.9, from a hair below it.
+    worth = ramped(ramp, np.maximum(above, 0.0) / (1.0 - threshold))
     weight, loss = groups.weight[:k], groups.loss[:k]
     return Sums(
         signed=float(np.sum(worth * (weight - 2.0 * loss))),

@@ -54,6 +54,8 @@ class Metric:
     ordered : bool
         Whether, without ties, moving a failure below a success never makes it worse. Then the
         losses sorted are its extremes.
+    averages_ties : bool
+        Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
         "exact" when repeating all samples leaves the value, else "limit".
     """
@@ -71,6 +73,7 @@ class Metric:
     convention: str = ""
     rank_based: bool = True
     ordered: bool = True
+    averages_ties: bool = False
     duplication: str = "exact"
 
     def missing(self, scored: Scored) -> str:

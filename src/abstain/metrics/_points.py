@@ -5,30 +5,33 @@ A vertex is the index of a tie group; -1 means that nothing is accepted.
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, reached
 from abstain._foundation.scored import Measured, undefined
+from abstain.curves.risk_coverage import ROUNDING
 
 
 def at_threshold(groups: TieGroups, threshold: float) -> int:
     """Return the last vertex with confidence >= threshold."""
-    return int(np.searchsorted(-groups.confidence.astype(np.float64), -threshold, "right")) - 1
+    return int(reached(groups, threshold)) - 1
 
 
 def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
     """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
-    # Coverage is a ratio of counts; a hair of rounding must not cost a whole vertex.
-    needed = coverage * groups.total * (1 - 4 * np.finfo(np.float64).eps)
+    # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
+    needed = coverage * groups.total * (1 - ROUNDING)
     start = min(int(np.searchsorted(groups.through, needed)), groups.through.size - 1)
     if first:
         return start
     risk = groups.loss_through[start:] / groups.through[start:]
     # Of equal risks the largest coverage is the one worth using.
-    return start + risk.size - 1 - int(np.argmin(risk[::-1]))
+    return start + int(np.flatnonzero(risk <= risk.min() * (1 + ROUNDING))[-1])
 
 
 def at_risk(groups: TieGroups, max_risk: float) -> int:
     """Return the vertex of largest coverage with selective risk <= max_risk."""
-    fine = np.flatnonzero(groups.loss_through <= max_risk * groups.through)
+    # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
+    risk = groups.loss_through / groups.through
+    fine = np.flatnonzero(risk <= max_risk * (1 + ROUNDING))
     return int(fine[-1]) if fine.size else -1
 
 
@@ -72,13 +75,16 @@ def classification_quality_at(groups: TieGroups, index: int) -> Measured:
 
 def rejection_quality_at(groups: TieGroups, index: int) -> Measured:
     """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
-    weight, wrong, count = accepted(groups, index)
-    all_wrong = float(groups.loss_through[-1])
-    all_right = groups.total - all_wrong
-    rejected_wrong = all_wrong - wrong
-    rejected_right = groups.total - weight - rejected_wrong
+    count = accepted(groups, index)[2]
+    right = groups.weight - groups.loss
+    # Summed over the rejected: a difference of sums would leave rounding where nothing is.
+    rejected_wrong = float(groups.loss[index + 1 :].sum())
+    rejected_right = float(right[index + 1 :].sum())
+    all_wrong, all_right = float(groups.loss.sum()), float(right.sum())
     if all_wrong <= 0:
         return undefined("no sample is wrong")
+    if all_right <= 0:
+        return undefined("every sample is wrong")
     if groups.n == count:
         return undefined("nothing is rejected at this working point")
     if rejected_right <= 0:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
 from abstain.metrics._entry import Metric, Need, value_of
@@ -56,7 +58,7 @@ def tie_bounds(
     ShapeError, DomainError
         As in `augrc`.
     InputError
-        If the metric does not depend on ranks only.
+        If the metric does not depend on ranks only, or has vertices and unequal weights.
 
     Notes
     -----
@@ -79,15 +81,26 @@ def tie_bounds(
     if not has_bounds(entry) or entry.missing(s):
         msg = f"`metric` must be a rank metric of confidence and loss; got {metric!r}"
         raise InputError(msg)
+    if not has_bounds(entry, s):
+        msg = (
+            f"`weight` must be equal for all samples, since {metric!r} has a vertex at each "
+            "confidence; use a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
+        )
+        raise InputError(msg)
     low, high = bounds_of(entry, s)
     value = value_of(entry.compute(s), metric)
     return TieBounds(low, value, high, s.groups.tied / s.n)
 
 
-def has_bounds(metric: Metric) -> bool:
-    """Tell whether the losses sorted within ties give the extremes of a metric."""
+def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
+    """Tell whether the losses sorted within ties give the extremes of a metric.
+
+    With unequal weights the order among equal losses moves the vertices too.
+    """
     only_losses = metric.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
-    return metric.rank_based and metric.ordered and only_losses
+    alike = s is None or s.weight is None or bool(np.ptp(s.weight) == 0)
+    ordered = metric.rank_based and metric.ordered and only_losses
+    return ordered and (alike or metric.averages_ties)
 
 
 def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:

@@ -105,7 +105,7 @@ class GroupContributions:
     samples : array of shape (k,)
         Number of samples of the group.
     sample_share : array of shape (k,)
-        Share of all samples: a group whose `share` exceeds it does worse than average.
+        Weighted share of all samples: a group whose `share` exceeds it does worse than average.
     """
 
     group: Array
@@ -187,4 +187,5 @@ def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupCon
     part = parts / total if total > 0 else np.full(len(kinds), np.nan)
     shown = np.empty(len(kinds), names.dtype)
     shown[:] = kinds
-    return GroupContributions(shown, parts, part, counts, counts / s.n)
+    mass = np.bincount(codes, s.weight, len(kinds)).astype(np.float64)
+    return GroupContributions(shown, parts, part, counts, mass / s.total)

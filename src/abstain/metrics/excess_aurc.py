@@ -3,11 +3,16 @@
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.metrics._aurc import ESTIMATORS
 from abstain.metrics._entry import value_of
-from abstain.metrics.rank_weights import plugin_weight, rank_weighted_risk, trapezoid_weight
+from abstain.metrics.rank_weights import (
+    at_least_zero,
+    plugin_weight,
+    rank_weighted_risk,
+    trapezoid_weight,
+)
 from abstain.typing import AnyArray, AurcEstimator, FloatArray
 
 
@@ -20,13 +25,23 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> float:
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
-    # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here since
-    # it needs no vertex for each sample, so that weights equal repetition.
-    least = s.oracle.loss[0] / s.oracle.weight[0]
-    boundary = (least - s.oracle.risk) / (2 * s.groups.total)
-    distinct = rank_weighted_risk(s.oracle, plugin_weight) + float(boundary)
+    distinct = _untied_optimum(s)
     tied = np.sum(trapezoid_weight(s.groups) * _best_losses(s.groups, s.oracle)) / s.groups.total
     return min(distinct, float(tied))
+
+
+def _untied_optimum(s: Scored) -> float:
+    if s.weight is None or not np.any(s.weight % 1):
+        # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
+        # since it needs no vertex for each sample, so that integer weights equal repetition.
+        least = s.oracle.loss[0] / s.oracle.weight[0]
+        boundary = (least - s.oracle.risk) / (2 * s.groups.total)
+        return rank_weighted_risk(s.oracle, plugin_weight) + float(boundary)
+    # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
+    order = np.lexsort((-s.weight, s.loss))
+    order = order[s.weight[order] > 0]
+    ranks = np.arange(order.size, 0, -1.0)
+    return rank_weighted_risk(group_ties(ranks, s.loss[order], s.weight[order]), trapezoid_weight)
 
 
 def _best_losses(groups: TieGroups, oracle: TieGroups) -> FloatArray:
@@ -72,7 +87,8 @@ def e_aurc(
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0 for a perfect order.
+        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0, up
+        to rounding, for a perfect order.
 
     Raises
     ------
@@ -106,7 +122,7 @@ def e_aurc(
 def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
     value = rank_weighted_risk(s.groups, ESTIMATORS[estimator])
-    return Measured(max(0.0, value - aurc_optimum(s, estimator)))
+    return Measured(at_least_zero(value - aurc_optimum(s, estimator)))
 
 
 def normalized_aurc(

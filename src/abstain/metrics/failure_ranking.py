@@ -255,6 +255,7 @@ ENTRIES: tuple[Metric, ...] = (
         meaning=(
             "A random success is more confident than a random failure with probability {value}."
         ),
+        averages_ties=True,
         source=_FD_SHIFTS,
         needs=_NEEDS,
     ),

@@ -29,6 +29,11 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> float:
     return float(np.sum(phi(groups) * groups.loss) / groups.total)
 
 
+def at_least_zero(excess: float) -> float:
+    """Undo the rounding that takes a best order a hair below its own optimum; NaN stays NaN."""
+    return float(np.maximum(0.0, excess))
+
+
 def remembered(phi: RankWeight) -> RankWeight:
     """Keep the weights on the groups they were computed for: several metrics share them."""
 

@@ -180,7 +180,9 @@ def _findings(findings: tuple[Finding, ...], *, everything: bool) -> list["Text"
     lines = [_finding(said.first, said.more) for said in groups[:_FINDINGS]]
     if len(groups) > _FINDINGS:
         rest = len(groups) - _FINDINGS
-        lines.append(_text(f"... and {rest} other kinds; the report lists them all.", "dim"))
+        lines.append(
+            _text(f"... and {rest} other kind{'s' * (rest > 1)}; the report lists them all.", "dim")
+        )
     return lines
 
 

@@ -79,6 +79,8 @@ def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None, *, zero_on
     lead = f"Keeping at least the most confident 80 % by “{score}”"
     if not zero_one:
         return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
+    if risk >= case.risk:
+        return f"No threshold that keeps 80 % by “{score}” makes the accepted answers better."
     return (
         f"{lead}, {of_thousand(risk)} of 1000 accepted answers are wrong "
         f"instead of {of_thousand(case.risk)}."

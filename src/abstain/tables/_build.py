@@ -85,6 +85,9 @@ def _others(b: Builder) -> None:
     if b.chosen.id is not None:
         column = b.columns[b.chosen.id]
         b.fields["ids"] = column.strings() if column.is_text else column.values
+    elif b.asked.by or b.missing.dropped is not None:
+        # So that a sample can be found again: the row of the file, counted from 0.
+        b.fields["ids"] = np.arange(b.table.height)
 
 
 def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:

@@ -28,14 +28,28 @@ def answers(b: Builder) -> None:
     if b.chosen.prediction is not None:
         prediction = _roles.plain(b.columns[b.chosen.prediction])
     if label is not None and prediction is not None:
-        if label.is_text != prediction.is_text and b.table.as_written is not None:
-            label, prediction = (b.table.as_written(c.name) for c in (label, prediction))
+        label, prediction = _as_written(b, label, prediction)
         label, prediction, note = _roles.alike(label, prediction)
         b.notes += [note] if note else []
     if label is not None:
         b.fields["labels"] = _labels(b, label, _marks(b, label))
     if prediction is not None:
         b.fields["prediction"] = _prediction(b, prediction)
+
+
+def _as_written(b: Builder, label: Column, prediction: Column) -> tuple[Column, Column]:
+    """Read both anew as text where a format without types would make 007 and 7 one class."""
+    if b.table.as_written is None or (label.is_text and prediction.is_text):
+        return label, prediction
+    written = b.table.as_written(label.name), b.table.as_written(prediction.name)
+    if not (label.is_text or prediction.is_text):
+        if all(_roles.canonical(column) for column in written):
+            return label, prediction
+        b.notes.append(
+            f"{label.name!r} and {prediction.name!r} write the same number in several ways (such "
+            "as 07 and 7): compared as text"
+        )
+    return written
 
 
 def _prediction(b: Builder, prediction: Column) -> Array:
@@ -100,7 +114,9 @@ def _is_in(label: Column, marks: list[Hashable]) -> BoolArray:
 def _scores(b: Builder, label: Column | None) -> None:
     kind, names = b.chosen.scores_kind, b.chosen.scores
     columns = [b.columns[n] if b.columns[n].values.ndim > 1 else b.number(n, kind) for n in names]
-    block = _roles.scores_block(columns, b.table.source)
+    block = _roles.scores_block(columns, kind, b.table.source)
+    if len(columns) == 1 and columns[0].values.ndim == 1:
+        b.notes.append(f"{names[0]!r} is taken for the {kind} of the second of two classes")
     nothing = _roles.empty_answers(block)
     if kind == "probabilities":
         nothing |= _roles.zero_rows(block)
@@ -110,6 +126,10 @@ def _scores(b: Builder, label: Column | None) -> None:
         block = block.copy()
         # Equal scores are the lowest confidence that class scores can express.
         block[nothing] = 1 / block.shape[1] if kind == "probabilities" else 0
+    rounded = _roles.rounded_rows(block) if kind == "probabilities" else None
+    if rounded is not None:
+        b.notes.append("rows of probabilities sum to 1 but for rounding: divided by their sum")
+        block = rounded
     b.fields[kind] = block
     classes: tuple[Hashable, ...] = tuple(range(block.shape[-1]))
     if len(columns) > 1:

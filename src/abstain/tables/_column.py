@@ -154,7 +154,10 @@ def _from_numbers(series: "pl.Series") -> Column:
     import polars as pl
 
     origin = str(series.dtype)
-    if series.dtype.is_decimal() or origin in {"Int128", "UInt128"}:
+    if origin in {"Int128", "UInt128"}:
+        # NumPy has no such integers; as floats, different labels would become one.
+        return _from_text(series)
+    if series.dtype.is_decimal():
         series = series.cast(pl.Float64)
     null = series.is_null().to_numpy() if series.null_count() else None
     if null is not None:

@@ -96,7 +96,9 @@ def _open_csv(path: Path) -> Table:
 
     def as_written(name: str) -> Column:
         with plain_words(path.name, _format(path)):
-            raw = pl.read_csv(path, separator=separator, infer_schema=False, glob=False)
+            raw = pl.read_csv(
+                path, columns=[name], separator=separator, infer_schema=False, glob=False
+            )
         return from_series((raw.filter(filled) if blank else raw)[name])
 
     table = from_polars(frame.filter(filled) if blank else frame, path.name, typeless=True)

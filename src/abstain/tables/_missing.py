@@ -45,8 +45,10 @@ class Missing:
 
     def confidence(self, column: Column) -> Column:
         """Treat a confidence: an abstention gets the lowest confidence of the column."""
-        missing = column.missing
-        if missing is None:
+        # A log-probability of -inf is an answer that the model gave no chance at all.
+        lowest = column.values == -np.inf
+        missing = lowest if column.missing is None else lowest | column.missing
+        if not missing.any():
             return column
         if self.policy == "error":
             raise DomainError(self._refusal(column.name, missing, "confidence"))

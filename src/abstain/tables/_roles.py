@@ -1,5 +1,6 @@
 """Columns to the arrays that a purpose needs: numbers, labels, class names; each fault named."""
 
+import re
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -7,6 +8,16 @@ import numpy as np
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables._column import Column, to_number
 from abstain.typing import Array, BoolArray
+
+#: How far rows of probabilities that were written with two or three decimals may miss 1, and
+#: from where on that is worth a note.
+_WRITTEN, _ROUNDED = 1e-4, 0.02
+
+#: From here on, neighboring whole numbers are one float64.
+_EXACT = 2.0**53
+
+_INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)
+_DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 
 def as_numbers(column: Column, what: str, source: str, *, typeless: bool) -> Column:
@@ -86,8 +97,21 @@ def plain(column: Column) -> Column:
             f"got {column.shown(row)} in row {row}, counted from 0"
         )
         raise DomainError(msg)
-    values = np.where(np.isnan(column.values), 0, column.values).astype(np.int64)
-    return Column(column.name, values, None, column.missing, column.origin)
+    values = np.where(np.isnan(column.values), 0, column.values)
+    if np.abs(values).max(initial=0) >= _EXACT:
+        row = int(np.argmax(np.abs(values)))
+        msg = (
+            f"column {column.name!r} holds classes as decimals too large to be exact; got "
+            f"{column.shown(row)} in row {row}, counted from 0. Save them as text or as integers"
+        )
+        raise DomainError(msg)
+    return Column(column.name, values.astype(np.int64), None, column.missing, column.origin)
+
+
+def canonical(written: Column) -> bool:
+    """Tell whether a text column writes each whole number in one way: 7 or 7.0, not 07."""
+    texts = [str(text) for text in (() if written.texts is None else written.texts)]
+    return all(map(_INTEGER.fullmatch, texts)) or all(map(_DECIMAL.fullmatch, texts))
 
 
 def alike(first: Column, second: Column) -> tuple[Column, Column, str]:
@@ -105,15 +129,33 @@ def class_values(column: Column) -> Array:
     return column.strings() if column.is_text else column.values
 
 
-def scores_block(columns: Sequence[Column], source: str) -> Array:
+def scores_block(columns: Sequence[Column], kind: str, source: str) -> Array:
     """Stack class scores into one array (n, K) of the widest type among them."""
     if len(columns) == 1:
-        return columns[0].values
+        values = columns[0].values
+        return values if values.ndim > 1 else _both_classes(values, kind)
     for column in columns:
         if column.values.ndim != 1:
             msg = f"{source}: {column.name!r} holds several numbers a row; give it alone"
             raise InputError(msg)
     return np.column_stack([c.values for c in columns])
+
+
+def _both_classes(values: Array, kind: str) -> Array:
+    """Return the scores of two classes from those of the second, as a binary model gives them."""
+    other = 1 - values if kind == "probabilities" else np.zeros_like(values)
+    return np.column_stack([other, values])
+
+
+def rounded_rows(block: Array) -> Array | None:
+    """Return rows divided by their sum where they miss 1 as rounded decimals do; else None."""
+    if block.dtype != np.float64:
+        # Binary storage: `Predictions` knows how far its types may miss 1.
+        return None
+    sums = block.sum(axis=1)
+    off = float(np.nanmax(np.abs(sums - 1.0)))
+    rounded = _WRITTEN < off <= _ROUNDED and bool(block.min() >= 0)
+    return block / sums[:, None] if rounded else None
 
 
 def class_names(columns: Sequence[str], pattern: str, label: Column | None) -> list[str]:

@@ -19,6 +19,9 @@ from abstain.typing import Array, IntArray, Split
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}
 _SAMPLES = {"logits": "logit_samples", "probabilities": "probability_samples"}
 _LEFT_OUT = ("train_features.npz", "last_layer.npz", "attributions.csv")
+#: Stands in the rows of a data set that has no such confidence; never reaches anyone.
+_ABSENT = np.finfo(np.float64).min
+
 _APPLICABLE = {"confidence", "missing", "by", "unknown_label"}
 
 #: Corrupted images are stored as 15 corruptions x 5 levels x n, as the third test set.
@@ -244,7 +247,7 @@ def _confidences(raw: _Raw, folder: Path, asked: Options) -> None:
         place = _match(raw, values.shape[0], "external_confids_dist")
         mean = values.mean(axis=1, dtype=np.float64)
         # Rows without a match are taken out again where the splits are made.
-        raw.confidence["ext_mcd"] = np.where(place >= 0, mean[place], -np.inf)
+        raw.confidence["ext_mcd"] = np.where(place >= 0, mean[place], _ABSENT)
     for name in asked.confidence:
         if name not in raw.confidence:
             known = ", ".join(raw.confidence) or "none"
@@ -264,7 +267,7 @@ def _predictions(raw: _Raw, rows: IntArray, source: str) -> Predictions:
     if (fields["labels"] == -1).any():
         fields["unknown_label"] = -1
     confidence = {name: values[rows] for name, values in raw.confidence.items()}
-    confidence = {n: v for n, v in confidence.items() if not np.isneginf(v).all()}
+    confidence = {n: v for n, v in confidence.items() if not (v == _ABSENT).all()}
     if confidence:
         fields["confidence"] = confidence
     if raw.features is not None:
