@@ -119,3 +119,12 @@ def test_unknown_metric_is_refused(plain):
 def test_only_an_evaluation_is_written(write):
     with pytest.raises(InputError, match="what `evaluate` returned; got dict"):
         write({"augrc": 0.1})
+
+
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_terminal_leaves_metrics_out_and_says_so(plain, width):
+    text = printed(terminal_table(plain), width)
+    assert "Too narrow to show" in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= width
+    assert "Too narrow" not in printed(terminal_table(plain))

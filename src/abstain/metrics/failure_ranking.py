@@ -252,9 +252,7 @@ ENTRIES: tuple[Metric, ...] = (
         lower_is_better=False,
         low=0.0,
         high=1.0,
-        meaning=(
-            "A random success is more confident than a random failure with probability {value}."
-        ),
+        meaning="A success is more confident than a failure with probability {value}.",
         averages_ties=True,
         source=_FD_SHIFTS,
         needs=_NEEDS,

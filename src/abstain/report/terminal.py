@@ -1,6 +1,6 @@
 """The results as a table for a terminal of 100 columns."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from abstain.evaluation.records import Evaluation, Finding
@@ -20,7 +20,7 @@ from abstain.tables import split_name
 from abstain.typing import Split
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -39,6 +39,9 @@ _NAME_WIDTH, _NUMBER_WIDTH = 13, 8
 
 _UNDEFINED = "undef."
 
+#: A width at which a table is measured as it wants to be.
+_ANY = 1000
+
 
 def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "RenderableType":
     r"""Lay the results out for a terminal.
@@ -53,7 +56,8 @@ def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "Renderable
     Returns
     -------
     rich renderable
-        Print it with a `rich.console.Console`; it is made for 100 columns and bends to fewer.
+        Print it with a `rich.console.Console`; it is made for 100 columns;
+        on fewer it leaves out the last metrics, and says which.
 
     Raises
     ------
@@ -84,18 +88,50 @@ def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "Renderable
 
     found = pivot(evaluation)
     short = not full and bool(found.headline)
-    body = [_headline(found)] if short else [_every(found, split) for split in found.splits]
+    body: list[RenderableType] = [_Headline(found)]
+    if not short:
+        body = [_every(found, split) for split in found.splits]
     return Group(*body, *_findings(evaluation.findings, everything=full), _footer(full=full))
 
 
-def _headline(found: Pivot) -> "Table":
+class _Headline:
+    """The headline table with as many metrics as the terminal has room for.
+
+    A number is never cut and a name never emptied: metrics that do not fit are left out from
+    the right, and named.
+    """
+
+    def __init__(self, found: Pivot) -> None:
+        self._found = found
+
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> Iterator["RenderableType"]:
+        from rich.measure import Measurement
+
+        names = list(self._found.headline)
+        table = _headline(self._found, names)
+        while (
+            len(names) > 1
+            and Measurement.get(console, options.update(width=_ANY), table).minimum
+            > options.max_width
+        ):
+            names.pop()
+            table = _headline(self._found, names)
+        yield table
+        left_out = [title_of(name) for name in self._found.headline if name not in names]
+        if left_out:
+            yield _text(f"Too narrow to show: {', '.join(left_out)}.", "dim")
+
+
+def _headline(found: Pivot, names: Sequence[str]) -> "Table":
     columns = _split_columns(found)
     table = _empty_table(padding=0 if columns else 1)
     for column in columns:
         values = (dict(split).get(column, "") for split in found.splits)
         table.add_column(_text(column), overflow="fold", min_width=_width(values, len(columns)))
     table.add_column("Score", overflow="fold", min_width=_width(found.scores, 1))
-    for name in found.headline:
+    for name in names:
         table.add_column(_head(found, name), justify="right", width=_NUMBER_WIDTH)
     last: Split | None = None
     for split, score in found.pairs():
@@ -103,7 +139,7 @@ def _headline(found: Pivot) -> "Table":
             table.add_section()
         known = dict(split) if split != last else {}
         lead = [_text(known.get(column, "")) for column in columns]
-        cells = [_cell(found, split, score, name) for name in found.headline]
+        cells = [_cell(found, split, score, name) for name in names]
         table.add_row(*lead, _text(score), *cells)
         last = split
     return table
@@ -180,9 +216,7 @@ def _findings(findings: tuple[Finding, ...], *, everything: bool) -> list["Text"
     lines = [_finding(said.first, said.more) for said in groups[:_FINDINGS]]
     if len(groups) > _FINDINGS:
         rest = len(groups) - _FINDINGS
-        lines.append(
-            _text(f"... and {rest} other kind{'s' * (rest > 1)}; the report lists them all.", "dim")
-        )
+        lines.append(_text(f"... and {rest} more; the report lists them all.", "dim"))
     return lines
 
 
