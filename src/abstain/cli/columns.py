@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 def several(words: str) -> Parameter:
     """Describe an option that may be given again and again; by default it is not given."""
-    return Parameter(help=words, negative=(), show_default=False)
+    return Parameter(help=f"{words} (repeatable)", negative=(), show_default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +17,7 @@ class Columns:
 
     label: Annotated[str | None, Parameter(help="true class")] = None
     prediction: Annotated[str | None, Parameter(help="predicted class")] = None
-    confidence: Annotated[
-        tuple[str, ...], several("a confidence, higher is more trusted; may be given repeatedly")
-    ] = ()
+    confidence: Annotated[tuple[str, ...], several("a confidence, higher is more trusted")] = ()
     correct: Annotated[str | None, Parameter(help="right (1) or wrong (0), or graded")] = None
     own_loss: Annotated[str | None, Parameter(help="a loss of your own, not negative")] = None
     logits: Annotated[

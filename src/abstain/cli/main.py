@@ -28,9 +28,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _status(arguments: list[str]) -> int:
-    from abstain.cli.app import app
-
     try:
+        # Inside, since Ctrl-C may come while the libraries load.
+        from abstain.cli.app import app
+
         app(arguments, result_action="return_value")
         # Here, as a pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
