@@ -165,3 +165,9 @@ def test_a_page_says_only_what_holds_of_ties(plain):
     page = html_report(plain)
     assert "averages over" not in page
     assert "accepted or rejected together" in page
+
+
+def test_a_long_table_says_how_many_rows_it_has(large, plain):
+    rows = len({(result.split, result.score) for result in large})
+    assert f"{rows} rows, scroll for the rest" in html_report(large)
+    assert "scroll for the rest" not in html_report(plain)
