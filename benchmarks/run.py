@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import endtoend
+import resampling
 from cases import KINDS, SIZES, case
 from contenders import CONTENDERS
 from memory import peak_extra
@@ -83,8 +84,13 @@ def end_to_end(options: argparse.Namespace) -> Iterator[str]:
     yield from endtoend.section(10**5 if options.quick else endtoend.ROWS)
 
 
+def bootstrap(options: argparse.Namespace) -> Iterator[str]:
+    """The bootstrap of many scores."""
+    yield from resampling.section(quick=options.quick)
+
+
 # The end first: memory() leaves the largest children behind, whose peak would count as its own.
-SECTIONS = (end_to_end, areas, memory)
+SECTIONS = (end_to_end, areas, bootstrap, memory)
 
 
 if __name__ == "__main__":

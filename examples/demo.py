@@ -131,10 +131,18 @@ def parts(seed: int, limit: int | None = None) -> Iterator[pl.DataFrame]:
 
 def evaluate(predictions: Path, out: Path) -> None:
     """Run the command that a user would run on a file of predictions."""
-    arguments = ["evaluate", str(predictions), "--probabilities", "p_*"]
+    _run("evaluate", predictions, "--by data --by model --by split", out)
+
+
+def compare(predictions: Path, out: Path) -> None:
+    """Run the command that says which of the classifiers and scores is really better."""
+    _run("compare", predictions, "--by data --by split --methods-from model", out)
+
+
+def _run(command: str, predictions: Path, parts: str, out: Path) -> None:
+    arguments = [command, str(predictions), "--probabilities", "p_*"]
     arguments += ["--score", "msr", "--score", "margin", "--score", "pe"]
-    arguments += ["--by", "data", "--by", "model", "--by", "split"]
-    arguments += ["--id", "id", "--out", str(out)]
+    arguments += [*parts.split(), "--id", "id", "--out", str(out)]
     print("\n$ " + shlex.join(["abstain", *arguments]), flush=True)
     subprocess.run([sys.executable, "-m", "abstain", *arguments], check=True)
 
@@ -154,11 +162,13 @@ def main(arguments: list[str] | None = None) -> None:
     table.write_parquet(predictions)
     print(f"Wrote {table.height:,} predictions to {predictions}.")
     evaluate(predictions, asked.out)
+    comparison = asked.out / "comparison"
+    compare(predictions, comparison)
     if asked.picture is not None:
         from examples.picture import draw
 
         print(f"Drew {draw(predictions, asked.picture)}.")
-    print(f"\nOpen {asked.out / 'report.html'} in a browser.")
+    print(f"\nOpen {asked.out / 'report.html'} and {comparison / 'report.html'} in a browser.")
 
 
 if __name__ == "__main__":

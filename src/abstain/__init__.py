@@ -10,11 +10,13 @@ Everything after the confidence score needs only ``confidence (n,)`` and ``loss 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from abstain import confidence, curves, metrics
+from abstain import confidence, curves, inference, metrics
 from abstain.curves import achievable_curve as achievable_curve
 from abstain.curves import generalized_risk_coverage_curve as generalized_risk_coverage_curve
 from abstain.curves import risk_coverage_curve as risk_coverage_curve
+from abstain.evaluation import Comparison as Comparison
 from abstain.evaluation import Evaluation as Evaluation
+from abstain.evaluation import compare as compare
 from abstain.evaluation import evaluate as evaluate
 from abstain.metrics import *  # noqa: F403  the public names of metrics are public here
 from abstain.predictions import CostMatrix as CostMatrix
@@ -49,14 +51,17 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [  # noqa: PLE0604
+    "Comparison",
     "CostMatrix",
     "Evaluation",
     "Predictions",
     "achievable_curve",
+    "compare",
     "confidence",
     "curves",
     "evaluate",
     "generalized_risk_coverage_curve",
+    "inference",
     "metrics",
     "per_sample_loss",
     "read_predictions",

@@ -16,6 +16,9 @@ Array: TypeAlias = NDArray[Any]
 #: The (column, value) pairs that set a part of the rows apart; empty for all of them.
 Split: TypeAlias = tuple[tuple[str, str], ...]
 
+#: A seed, a generator, or None for fresh entropy.
+Rng: TypeAlias = int | np.random.Generator | None
+
 AurcEstimator: TypeAlias = Literal["trapezoid", "plugin", "log", "sele"]
 
 __all__ = [
@@ -26,5 +29,6 @@ __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
+    "Rng",
     "Split",
 ]

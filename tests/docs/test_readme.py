@@ -33,12 +33,12 @@ def workplace(tmp_path, monkeypatch):
 
 
 def test_there_are_three_snippets():
-    assert len(PYTHON) == 2
+    assert len(PYTHON) == 3
     assert [line for line, _ in COMMANDS if line.startswith("abstain")]
     assert all(block.output for block in PYTHON)
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=["arrays", "logits"])
+@pytest.mark.parametrize("block", PYTHON, ids=["arrays", "logits", "comparison"])
 def test_python(block, workplace):
     assert printed(run_python(block.code)) == printed(block.output)
 

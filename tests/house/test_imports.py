@@ -18,7 +18,10 @@ EXTRAS = {
     "pooch", "pyarrow", "torch", "torchmetrics",
 }  # fmt: skip
 OF_EXTRAS = {"benchmark", "integrations", "streaming", "studies", "training"}
-COMPILED = {"_foundation/compiled.py"}  # imports numba, and is imported when numba is there
+# These import numba, and are imported when numba is there.
+COMPILED = {
+    "_foundation/compiled.py", "inference/_compiled_resampling.py", "inference/_compiled_weighted.py",
+}  # fmt: skip
 
 
 def modules_after(statement: str) -> set[str]:

@@ -1,11 +1,13 @@
 """The chart specifications are valid Vega-Lite, and their data are those of the curves."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.report.pages import HOSTILE
 
+import abstain as ab
 from abstain.plots.palette import DARK, LIGHT, dash, variable
 from abstain.report import charts
 from abstain.report.chart_data import chart_data, script_json
@@ -14,6 +16,9 @@ from abstain.report.pivot import pivot
 SPECS = {
     "selective": lambda names: charts.risk_coverage(names, kind="selective", zero_one=True),
     "generalized": lambda names: charts.risk_coverage(names, kind="generalized", zero_one=False),
+    "banded": lambda names: charts.risk_coverage(
+        names, kind="selective", zero_one=True, level="95 %"
+    ),
     "reliability": charts.reliability,
     "cwsa": lambda names: charts.metric_coverage(names, title="CWSA"),
 }
@@ -24,7 +29,7 @@ def test_specs_compile(kind):
     import vl_convert
 
     spec = SPECS[kind](list(HOSTILE))
-    empty = {"curves": [], "reference": [], "reliability": []}
+    empty = {"curves": [], "reference": [], "reliability": [], "bands": [], "edges": []}
     vega = vl_convert.vegalite_to_vega(
         {**spec, "datasets": empty}, vl_version=charts_version(), show_warnings=False
     )
@@ -47,6 +52,49 @@ def test_drawn_vertices_are_vertices_of_the_curves(plain):
             assert np.allclose(drawn["curve"][name], frame[field].to_numpy()[at], rtol=1e-5)
         generalized = case.generalized.risk[at]
         assert np.allclose(drawn["curve"]["generalized"], generalized, rtol=1e-5)
+
+
+def test_bands_are_those_of_the_cases(plain):
+    data = chart_data(pivot(plain))
+    assert data["level"] == "95 %"
+    for drawn, case in zip(data["cases"], plain.cases, strict=True):
+        band = case.band
+        for name in ("coverage", "risk", "low", "high"):
+            assert np.allclose(drawn["band"][name], getattr(band, name), rtol=1e-3)
+        outer = np.array(drawn["band"]["high_all"], dtype=float)
+        speaks = band.coverage >= band.simultaneous_from
+        assert np.array_equal(np.isnan(outer), ~speaks)
+        assert np.allclose(outer[speaks], band.high_all[speaks], rtol=1e-3)
+        # The line and the band are of the same curve, wherever a vertex meets the grid.
+        curve = dict(zip(drawn["curve"]["coverage"], drawn["curve"]["selective"], strict=True))
+        shared = [i for i, c in enumerate(drawn["band"]["coverage"]) if c in curve]
+        assert len(shared) > 10
+        for i in shared:
+            risk = curve[drawn["band"]["coverage"][i]]
+            assert risk == pytest.approx(drawn["band"]["risk"][i], rel=1e-3)
+
+
+def test_bands_of_many_cases_are_thinned(plain, large):
+    many = chart_data(pivot(large))
+    sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
+    assert sizes == {57}
+    crowd = [replace(plain.cases[0], split=(("part", f"{i}"),)) for i in range(600)]
+    thin = chart_data(pivot(replace(plain, cases=tuple(crowd), results=())))["cases"][0]["band"]
+    assert len(thin["coverage"]) == 20
+    assert thin["coverage"][-1] == 1
+    assert set(thin["coverage"]) <= set(np.round(plain.cases[0].band.coverage, 3))
+
+
+def test_no_intervals_no_bands(plain):
+    bare = replace(plain, cases=tuple(replace(case, band=None) for case in plain.cases))
+    data = chart_data(pivot(bare))
+    assert data["level"] == ""
+    assert not [case for case in data["cases"] if "band" in case]
+
+
+def test_one_sample_has_no_band():
+    one = ab.evaluate(ab.Predictions(confidence=[0.5], loss=[1.0]))
+    assert "band" not in chart_data(pivot(one))["cases"][0]
 
 
 def test_script_json_cannot_leave_its_element():

@@ -2,7 +2,9 @@
 
 import itertools
 import json
+import math
 import re
+from dataclasses import replace
 
 import pytest
 from jinja2 import Environment
@@ -171,3 +173,58 @@ def test_a_long_table_says_how_many_rows_it_has(large, plain):
     rows = len({(result.split, result.score) for result in large})
     assert f"{rows} rows, scroll for the rest" in html_report(large)
     assert "scroll for the rest" not in html_report(plain)
+
+
+def without_bands(evaluation):
+    return replace(evaluation, cases=tuple(replace(c, band=None) for c in evaluation.cases))
+
+
+def test_bands_are_offered_where_there_are_some(plain, parse):
+    page = parse(html_report(plain))
+    box = next(a for a in page.of("input") if a.get("id") == "bands")
+    assert "checked" in box
+    assert "Show 95 % bands" in "".join(page.text)
+    specs = json.loads(page.scripts["abstain-specs"])
+    for kind in ("selective", "generalized"):
+        names = [layer["data"]["name"] for layer in specs[kind]["spec"]["layer"]]
+        assert names[:2] == ["bands", "edges"]  # below the lines
+    bare = parse(html_report(without_bands(plain)))
+    assert not {"bands", "points", "bands-option"} & set(bare.ids)
+    assert "bands" not in bare.scripts["abstain-specs"]
+
+
+def test_many_scores_start_without_bands(large, parse):
+    page = parse(html_report(large))
+    assert "checked" not in next(a for a in page.of("input") if a.get("id") == "bands")
+
+
+def test_what_needs_javascript_is_hidden_without_it(plain, parse):
+    page = parse(html_report(plain))
+    for name in ("bands-option", "points-shown"):
+        assert next("hidden" in a for _, a in page.elements if a.get("id") == name)
+
+
+def test_bands_cost_little_room(large):
+    more = len(html_report(large)) - len(html_report(without_bands(large)))
+    assert more < 4000 * len(large.cases)
+
+
+def test_notes_on_intervals_need_no_mouse(plain, parse):
+    text = " ".join("".join(parse(html_report(plain)).text).split())
+    noted = [r for r in plain if r.interval_note and not r.reason]
+    assert {bool(r.interval) for r in noted} == {True, False}
+    for result in noted:
+        lead = "Interval" if result.interval else "No interval"
+        assert f"{lead}: {result.interval_note}." in text
+    for form in {r.interval.partition(", t with ")[0] for r in plain if r.interval}:
+        assert form[1:] in text
+    assert "it holds the true value in 95 % of studies" in text
+
+
+def test_without_intervals_nothing_is_said_of_them(plain):
+    kept = {"low": math.nan, "high": math.nan, "level": math.nan, "interval": ""}
+    bare = tuple(replace(r, **kept, interval_note="") for r in plain)
+    page = html_report(replace(without_bands(plain), results=bare))
+    assert 'interval">' not in page
+    assert "Intervals in this report" not in page
+    assert "nan" not in page.split("abstain-data")[0].replace("nance", "")

@@ -61,6 +61,28 @@ def test_verdict_takes_its_numbers_from_the_results(plain):
     assert "80 %" in sentences
 
 
+def test_verdict_gives_the_interval_of_the_leader(plain):
+    sentences = " ".join(verdict(pivot(plain), zero_one=True))
+    leader = pivot(plain).leaders((), "augrc")[0]
+    found = next(r for r in plain if r.metric == "augrc" and r.score == leader)
+    said = f"95 % interval {number(found.low)} to {number(found.high)})"
+    assert said in sentences
+    assert "more than chance, abstain compare tells" in sentences
+
+
+def test_verdict_of_one_score_compares_nothing(graded):
+    sentences = " ".join(verdict(pivot(graded), zero_one=False))
+    assert "95 % interval" in sentences
+    assert "compare" not in sentences
+
+
+def test_verdict_without_an_interval(plain):
+    bare = tuple(replace(r, low=float("nan"), high=float("nan")) for r in plain)
+    sentences = " ".join(verdict(pivot(replace(plain, results=bare)), zero_one=True))
+    assert "interval" not in sentences
+    assert "nan" not in sentences
+
+
 def test_verdict_of_a_graded_loss_speaks_of_loss(graded):
     summary = summarize(graded, ORIGIN)
     assert not summary["zero_one"]

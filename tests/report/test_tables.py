@@ -1,6 +1,7 @@
 """Terminal, Markdown and LaTeX tables."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -108,6 +109,47 @@ def test_latex_thousand_says_so(plain):
     assert number(1000 * value) in text
     assert r"AUGRC $\times 10^3$" in text
     assert r"Accuracy $\uparrow$" in text
+
+
+def test_markdown_intervals(plain):
+    text = markdown_table(plain, metrics=["augrc", "ece"], intervals=True)
+    best = min((r for r in plain if r.metric == "augrc"), key=lambda r: r.value)
+    assert f"**{number(best.value)}** [{number(best.low)}, {number(best.high)}] |" in text
+    worse = max(r.value for r in plain if r.metric == "ece")
+    assert f" {number(worse)} |" in text  # it has none, and nothing stands for it
+    assert "In brackets: 95 % intervals. Forms: influence function, logit scale" in text
+    assert "No interval: ECE has no analytic interval" in text
+    assert "In brackets" not in markdown_table(plain)
+
+
+def test_latex_intervals(plain):
+    text = latex_table(plain, metrics=["augrc", "accuracy"], thousand=True, intervals=True)
+    found = next(r for r in plain if r.metric == "augrc" and r.score == "first")
+    low, high = number(1000 * found.low), number(1000 * found.high)
+    assert rf"{{\scriptsize [{low}, {high}]}}" in text
+    assert r"95 \% intervals" in text
+    assert "Wilson (Accuracy)" in text
+    assert "scriptsize" not in latex_table(plain)
+
+
+def test_tables_of_results_without_intervals_say_so(plain):
+    bare = tuple(replace(r, low=float("nan"), high=float("nan"), interval="") for r in plain)
+    for write in (markdown_table, latex_table):
+        text = write(replace(plain, results=bare), metrics=["augrc"], intervals=True)
+        assert "No number has an interval." in text
+        assert "nan" not in text
+
+
+def test_cautions_of_intervals_are_printed(plain):
+    few = tuple(replace(r, interval_note="only 3 failures") for r in plain)
+    text = markdown_table(replace(plain, results=few), metrics=["augrc"], intervals=True)
+    assert "With care: only 3 failures." in text
+
+
+def test_interval_cells_line_up(hostile):
+    for line in markdown_table(hostile, intervals=True).splitlines():
+        if line.startswith("|"):
+            assert len(re.findall(r"(?<!\\)\|", line)) == len(HOSTILE) + 2
 
 
 def test_unknown_metric_is_refused(plain):

@@ -4,8 +4,9 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
-from abstain.errors import InputError
-from abstain.typing import Array, IntArray
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import DomainError, InputError, ShapeError
+from abstain.typing import AnyArray, Array, IntArray
 
 
 def distinct(values: Array, name: str) -> list[Hashable]:
@@ -37,3 +38,15 @@ def coded(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
     kinds = distinct(values, name)
     place = {kind: code for code, kind in enumerate(kinds)}
     return kinds, np.fromiter((place[v] for v in values.tolist()), np.int64, values.size)
+
+
+def codes_of(values: AnyArray, name: str, n: int) -> IntArray:
+    """Validate the name of each of n samples (its class, its cluster); return codes from 0."""
+    names = to_numpy(values, name)
+    if names.shape != (n,):
+        msg = f"`{name}` must have one entry for each of the {n} samples; got shape {names.shape}"
+        raise ShapeError(msg)
+    if names.dtype.kind == "f" and np.isnan(names).any():
+        msg = f"`{name}` must name something for every sample; got NaN. Drop these samples."
+        raise DomainError(msg)
+    return coded(names, name)[1]

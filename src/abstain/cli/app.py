@@ -3,6 +3,7 @@
 from cyclopts import App
 
 import abstain as ab
+from abstain.cli.compare import compare
 from abstain.cli.evaluate import evaluate
 from abstain.cli.listing import listing
 
@@ -14,4 +15,5 @@ app = App(
     help_format="plaintext",
 )
 app.command(evaluate, name="evaluate")
+app.command(compare, name="compare")
 app.command(listing, name="list")

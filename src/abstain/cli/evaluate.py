@@ -1,21 +1,22 @@
 """`abstain evaluate`: from files of predictions to numbers, tables and a report."""
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console
+from abstain.cli._console import console, leave_word
+from abstain.cli._read import read
 from abstain.cli._words import ARGUMENTS
+from abstain.cli.chance import Intervals
 from abstain.cli.columns import Columns, several
-from abstain.errors import AbstainError
 from abstain.evaluation import Evaluation
 from abstain.evaluation import evaluate as evaluate_predictions
-from abstain.tables import Reading, read_predictions
 
 #: No option given: every column is looked for under its usual names.
-_USUAL = Columns()
+_USUAL, _INTERVALS = Columns(), Intervals()
 
 
 def evaluate(
@@ -32,6 +33,7 @@ def evaluate(
     loss: Annotated[
         str | None, Parameter(help="what counts as wrong (`abstain list losses`)")
     ] = None,
+    intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
     out: Annotated[
         Path | None, Parameter(help="folder for results.parquet, results.csv and report.html")
     ] = None,
@@ -42,28 +44,20 @@ def evaluate(
     Prints a table. With --out it also leaves tables of all numbers and a report to open.
     Values are fractions.
     """
-    reading = _read(files, columns)
+    reading = read(files, columns)
+    options = asdict(intervals)
     evaluation = evaluate_predictions(
         reading,
         scores=score or None,
         metrics=metric or None,
         loss=loss,
+        rng=options.pop("seed"),
         notes=reading.notes,
+        **options,
     )
     # Files first: whoever reads the table through `head` closes the pipe early.
     left = [] if out is None else _leave(evaluation, reading.source, out)
     _print(evaluation, left, full=full)
-
-
-def _read(files: tuple[Path, ...], columns: Columns) -> Reading:
-    if not files:
-        msg = "name at least one file of predictions"
-        raise AbstainError(msg)
-    options = {k: getattr(columns, k) for k in columns.__dataclass_fields__}
-    options["loss"] = options.pop("own_loss")
-    for name in ("logits", "probabilities", "unknown_label"):
-        options[name] = options[name] or None
-    return read_predictions(files[0] if len(files) == 1 else list(files), **options)
 
 
 def _leave(evaluation: Evaluation, source: str, out: Path) -> list[Path]:
@@ -78,13 +72,7 @@ def _leave(evaluation: Evaluation, source: str, out: Path) -> list[Path]:
 
 
 def _print(evaluation: Evaluation, left: list[Path], *, full: bool) -> None:
-    from rich.text import Text
-
-    from abstain.plots.visible import visible
     from abstain.report import terminal_table
 
     console().print(terminal_table(evaluation, full=full))
-    if left:
-        # A Text, as rich reads markup in a plain string.
-        files = Text(visible("Left " + ", ".join(str(path) for path in left)))
-        console().print(files, soft_wrap=True)
+    leave_word(left)

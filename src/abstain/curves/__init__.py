@@ -1,5 +1,7 @@
 """Curves: frozen arrays from (confidence, loss), which metrics integrate and plots draw."""
 
+from abstain.curves.bands import RiskCoverageBand as RiskCoverageBand
+from abstain.curves.bands import risk_coverage_band as risk_coverage_band
 from abstain.curves.failure_roc import FailureRocCurve as FailureRocCurve
 from abstain.curves.failure_roc import failure_roc_curve as failure_roc_curve
 from abstain.curves.hull import achievable_curve as achievable_curve
@@ -24,6 +26,7 @@ __all__ = [
     "FailureRocCurve",
     "MetricCoverageCurve",
     "ReliabilityCurve",
+    "RiskCoverageBand",
     "RiskCoverageCurve",
     "accuracy_rejection_curve",
     "achievable_curve",
@@ -32,6 +35,7 @@ __all__ = [
     "generalized_risk_coverage_curve",
     "metric_coverage_curve",
     "reliability_curve",
+    "risk_coverage_band",
     "risk_coverage_curve",
     "thin",
 ]

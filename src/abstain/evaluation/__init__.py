@@ -1,5 +1,7 @@
 """Joins predictions, scores and metrics; the only place that knows all three."""
 
+from abstain.evaluation.compare import compare as compare
+from abstain.evaluation.comparison import Comparison as Comparison
 from abstain.evaluation.evaluate import evaluate as evaluate
 from abstain.evaluation.records import Case as Case
 from abstain.evaluation.records import Evaluation as Evaluation
@@ -9,4 +11,15 @@ from abstain.evaluation.records import Result as Result
 from abstain.evaluation.records import Sample as Sample
 from abstain.typing import Split as Split
 
-__all__ = ["Case", "Evaluation", "Finding", "Part", "Result", "Sample", "Split", "evaluate"]
+__all__ = [
+    "Case",
+    "Comparison",
+    "Evaluation",
+    "Finding",
+    "Part",
+    "Result",
+    "Sample",
+    "Split",
+    "compare",
+    "evaluate",
+]

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.scored import Scored
+from abstain.curves.bands import RiskCoverageBand, band_of
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of
 from abstain.evaluation.records import Case, Part, Sample
+from abstain.evaluation.uncertainty import Uncertainty, clusters_of
 from abstain.metrics._cwsa_sweep import sweep_of
 from abstain.metrics.contributions import contributions_by
 from abstain.predictions import Predictions
@@ -19,10 +21,21 @@ from abstain.typing import Array, FloatArray, IntArray, Split
 _SHOWN = 10
 #: Thresholds of the CWSA curves, decreasing so that coverage rises.
 _THRESHOLDS = np.arange(19, -1, -1) / 20
+#: Coverages of the bands: denser where few samples are accepted and the band bends.
+_COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.arange(5, 51) / 50))
+#: Clusters cost a pass over the samples for each coverage: above this many steps it takes fewer.
+_STEPS = 10_000_000
 
 
-def case_of(split: Split, name: str, predictions: Predictions, s: Scored) -> Case:
-    """Gather the curves and the notable samples of one score."""
+def case_of(
+    split: Split,
+    name: str,
+    predictions: Predictions,
+    s: Scored,
+    *,
+    how: Uncertainty | None = None,
+) -> Case:
+    """Gather the curves and the notable samples of one score; `how` intervals are made, if any."""
     calibrated = _calibration_curves(s) if s.calibrated else (None, None, None)
     return Case(
         split=split,
@@ -41,7 +54,18 @@ def case_of(split: Split, name: str, predictions: Predictions, s: Scored) -> Cas
         by_class=_by_class(s),
         by_group=() if predictions.group is None else _parts(s, predictions.group, str),
         own=name in (predictions.confidence or {}),
+        band=None if how is None or how.kind == "none" else _band(predictions, s, how),
     )
+
+
+def _band(predictions: Predictions, s: Scored, how: Uncertainty) -> RiskCoverageBand:
+    """Return the band of the selective risk; that of the generalized risk follows from it."""
+    cluster = clusters_of(predictions) if how.clustered else None
+    coarse = cluster is not None and s.n * _COVERAGES.size > _STEPS
+    coverage = _COVERAGES[2::3] if coarse else _COVERAGES
+    # Below the first whole sample there is nothing to say.
+    kept = coverage[coverage >= min(1.0, 1 / s.groups.n)]
+    return band_of(s, "selective", level=how.level, coverage=kept, cluster=cluster, rng=how.seed)
 
 
 def _by_class(s: Scored) -> tuple[Part, ...]:

@@ -1,6 +1,7 @@
 """`evaluate`: every score that predictions allow, every metric that applies."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypedDict, Unpack
 
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, applicable, score
@@ -8,13 +9,23 @@ from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of
 from abstain.evaluation.records import RESULT_COLUMNS, Case, Evaluation, Finding, Result
+from abstain.evaluation.uncertainty import uncertainty, with_intervals
 from abstain.metrics import METRICS, Metric, metric_named
 from abstain.metrics._tie_bounds import bounds_of, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.typing import AnyArray, Array, Split
+from abstain.typing import AnyArray, Array, Rng, Split
 
 #: Families whose metrics are told with their range over all orders of tied samples.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
+
+
+class IntervalOptions(TypedDict, total=False):
+    """Options of `evaluate` about intervals."""
+
+    level: float
+    bootstrap: int
+    clustered: bool
+    rng: Rng
 
 
 def evaluate(
@@ -23,7 +34,9 @@ def evaluate(
     scores: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
+    interval: str = "analytic",
     notes: Sequence[str] = (),
+    **more: Unpack[IntervalOptions],
 ) -> Evaluation:
     """Evaluate confidence scores on predictions.
 
@@ -43,8 +56,14 @@ def evaluate(
     loss : str, CostMatrix or array of shape (n,), optional
         What counts as wrong: "zero_one" (the default), "cross_entropy", "brier",
         "balanced_error", a cost matrix, or an array of your own (for one set of predictions).
+    interval : {"analytic", "bootstrap", "none"}, default="analytic"
+        How to say where each number may lie on new data: by influence functions, which some
+        metrics have not, by resampling, which every metric has, or not at all.
     notes : sequence of str, optional
         Sentences to carry into the findings, such as those of the reader of a file.
+    **more : optional
+        `level`: of the intervals, 0.95 by default. `clustered`: whether samples of one group
+        are not independent. `bootstrap` and `rng`: resamples (1000) and their seed (0).
 
     Returns
     -------
@@ -57,6 +76,8 @@ def evaluate(
         If a score or metric does not exist.
     MissingInputError
         If a score asked for needs something that the predictions lack.
+    DomainError
+        If `level` is not in [0.5, 0.9999].
     InputError
         If a metric asked for by name does not apply to any split, or if a column that splits the
         data has the name of a column of the results.
@@ -76,8 +97,9 @@ def evaluate(
     >>> ab.evaluate(predictions, metrics=["augrc"]).value("augrc")
     0.09375
     """
-    splits = _splits(predictions)
-    chosen = _metrics_of(metrics)
+    splits = splits_of(predictions)
+    chosen = metrics_of(metrics)
+    how = uncertainty(interval, **more)
     results: list[Result] = []
     cases: list[Case] = []
     told = [notes] if isinstance(notes, str) else notes
@@ -86,12 +108,12 @@ def evaluate(
     binary = True
     for split, part in splits.items():
         losses = per_sample_loss(part, loss)
-        for own in _scores_of(part, scores):
-            s = _join(part, own, losses)
+        for own in scores_of(part, scores):
+            s = join(part, own, losses)
             binary = binary and s.binary
-            measured = _measure(split, own.name, s, chosen, skipped)
+            measured = with_intervals(_measure(split, own.name, s, chosen, skipped), s, part, how)
             results += measured
-            cases.append(case_of(split, own.name, part, s))
+            cases.append(case_of(split, own.name, part, s, how=how))
             findings += findings_of(split, own.name, part, s, measured)
     _refuse_inapplicable(chosen, results, skipped)
     _keep_skipped(skipped, results)
@@ -99,7 +121,7 @@ def evaluate(
     return Evaluation(tuple(results), tuple(cases), _unique(findings), label, skipped, binary)
 
 
-def _join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
+def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
     """Join predictions, a score and the losses into what metrics take."""
     return Scored(
         own.values,
@@ -110,9 +132,10 @@ def _join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scor
     )
 
 
-def _splits(
+def splits_of(
     predictions: Predictions | Mapping[Split, Predictions],
 ) -> Mapping[Split, Predictions]:
+    """Return the parts of the data by split; one set of predictions is one part."""
     if isinstance(predictions, Predictions):
         return {(): predictions}
     parts: object = predictions
@@ -140,7 +163,7 @@ def _names(names: Sequence[str], argument: str) -> list[str]:
     return listed
 
 
-def _metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
+def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
     """Return the metrics asked for; one that is asked for in two spellings comes once."""
     if names is None:
         return None
@@ -148,7 +171,7 @@ def _metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
     return list({metric.title: metric for metric in reversed(found)}.values())[::-1]
 
 
-def _scores_of(predictions: Predictions, scores: Sequence[str] | None) -> Iterator[ConfidenceScore]:
+def scores_of(predictions: Predictions, scores: Sequence[str] | None) -> Iterator[ConfidenceScore]:
     """Compute the scores asked for, each once, one at a time."""
     names = list(applicable(predictions)) if scores is None else _names(scores, "scores")
     if not names:

@@ -8,12 +8,10 @@ import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.evaluation.records import Finding, Result
+from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.predictions import Predictions
 from abstain.typing import Array, Split
 
-#: Below these counts an area metric is mostly noise: 95 % intervals of AUGRC need about 15
-#: failures to cover as they should, those of AURC about 50 (DESIGN, section 2).
-FEW_FAILURES, SOME_FAILURES = 15, 50
 #: Share of tied samples from which they are worth a sentence, and how far AUGRC may move over
 #: all orders of them, relative to itself, before that is a warning.
 TIED_NOTE, TIE_WARNING = 0.01, 0.05
@@ -60,7 +58,7 @@ _Said = Iterator[tuple[str, str, str]]
 def _counts(s: Scored, predictions: Predictions) -> _Said:
     if s.loss.min() == s.loss.max():
         yield _all_alike(s, known=not predictions.has_labels or _unknown(predictions) < s.n)
-    elif s.binary and s.failures < SOME_FAILURES:
+    elif s.binary and s.failures < FEW_FAILURES_HEAVY:
         yield _few_failures(s)
 
 
@@ -79,8 +77,8 @@ def _few_failures(s: Scored) -> tuple[str, str, str]:
     if s.failures < FEW_FAILURES:
         noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
         return "few_failures", "warning", f"Only {share} {noise} on new data; do not rank by it."
-    enough = f"That is enough for AUGRC, but AURC is still noisy below about {SOME_FAILURES}"
-    return "few_failures", "note", f"{share} {enough} failures."
+    enough = "That is enough for the interval of AUGRC, but not for that of AURC below about"
+    return "few_failures", "note", f"{share} {enough} {FEW_FAILURES_HEAVY} failures."
 
 
 def _saturation(s: Scored) -> _Said:

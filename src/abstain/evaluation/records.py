@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve
@@ -40,6 +41,14 @@ class Result:
         The direction.
     reason : str
         Why the value is NaN, or empty.
+    low, high, standard_error : float
+        Where the value may lie on new data, at `level`; NaN when there is no interval.
+    level : float
+        Of the interval; NaN when none was asked for.
+    interval : str
+        The form of the interval, in words; empty when there is none.
+    interval_note : str
+        Why there is no interval, or what to be careful about, or empty.
     """
 
     split: Split
@@ -55,6 +64,12 @@ class Result:
     convention: str
     lower_is_better: bool
     reason: str
+    low: float = float("nan")
+    high: float = float("nan")
+    standard_error: float = float("nan")
+    level: float = float("nan")
+    interval: str = ""
+    interval_note: str = ""
 
     def row(self) -> dict[str, Any]:
         """Return the result as a flat row: split columns first."""
@@ -110,6 +125,9 @@ class Case:
     `overconfident` are the most confident failures, `underconfident` the least confident
     successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
     empty without labels or groups. Curves are complete; `thin` makes them light enough to draw.
+    `band` is where the selective risk may lie on new data, at some sixty coverages; None when no
+    intervals were asked for. `abstain.curves.bands.as_generalized` turns it into that of the
+    generalized risk.
     """
 
     split: Split
@@ -128,6 +146,7 @@ class Case:
     by_class: tuple[Part, ...] = ()
     by_group: tuple[Part, ...] = ()
     own: bool = False
+    band: RiskCoverageBand | None = None
 
 
 @dataclass(frozen=True)

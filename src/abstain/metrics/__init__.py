@@ -45,8 +45,12 @@ from abstain.metrics.failure_ranking import failure_ap_error as failure_ap_error
 from abstain.metrics.failure_ranking import failure_ap_success as failure_ap_success
 from abstain.metrics.failure_ranking import failure_auroc as failure_auroc
 from abstain.metrics.failure_ranking import fpr_at_tpr as fpr_at_tpr
+from abstain.metrics.intervals import metric_difference as metric_difference
+from abstain.metrics.intervals import metric_interval as metric_interval
 from abstain.metrics.partial import partial_augrc as partial_augrc
 from abstain.metrics.partial import partial_aurc as partial_aurc
+from abstain.metrics.resampling import BootstrapResult as BootstrapResult
+from abstain.metrics.resampling import metric_bootstrap as metric_bootstrap
 from abstain.metrics.retention import f1_auc as f1_auc
 from abstain.metrics.review import accepted_auroc as accepted_auroc
 from abstain.metrics.review import oc_ap as oc_ap
@@ -57,6 +61,7 @@ from abstain.metrics.working_points import selective_risk as selective_risk
 
 __all__ = [
     "METRICS",
+    "BootstrapResult",
     "CwsaSweep",
     "GroupContributions",
     "Metric",
@@ -93,6 +98,9 @@ __all__ = [
     "generalized_risk",
     "group_contributions",
     "mce",
+    "metric_bootstrap",
+    "metric_difference",
+    "metric_interval",
     "metric_named",
     "nll",
     "normalized_aurc",

@@ -10,6 +10,7 @@ import numpy as np
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.scored import Measured, Scored
 from abstain.errors import UndefinedMetricWarning
+from abstain.typing import FloatArray
 
 
 class Need(StrEnum):
@@ -58,6 +59,10 @@ class Metric:
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
         "exact" when repeating all samples leaves the value, else "limit".
+    influence : callable or None
+        From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
+        weighted mean 0, for analytic intervals. The metrics of this package have theirs in
+        `_influence_registry`, by name.
     """
 
     name: str
@@ -75,6 +80,7 @@ class Metric:
     ordered: bool = True
     averages_ties: bool = False
     duplication: str = "exact"
+    influence: Callable[[Scored], FloatArray] | None = None
 
     def missing(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""

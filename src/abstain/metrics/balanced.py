@@ -4,26 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.arrays import to_numpy
-from abstain._foundation.names import coded
+from abstain._foundation.names import codes_of
 from abstain._foundation.ranks import TieGroups, group_index, group_ties
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.curves.quadrature import linear_weights
-from abstain.errors import ShapeError
 from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics._views import view_of
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk
 from abstain.typing import AnyArray, IntArray
 
 _SOURCE = "Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032"
-
-
-def _codes(labels: AnyArray, n: int) -> IntArray:
-    raw = to_numpy(labels, "labels")
-    if raw.shape != (n,):
-        msg = f"`labels` must have one entry for each of the {n} samples; got shape {raw.shape}"
-        raise ShapeError(msg)
-    return coded(raw, "labels")[1]
 
 
 def balanced_aurc(
@@ -69,7 +59,7 @@ def balanced_aurc(
     0.1875
     """
     s = scored(confidence, loss, weight)
-    return value_of(_balanced_aurc(s, _codes(labels, s.n)), "balanced_aurc")
+    return value_of(_balanced_aurc(s, codes_of(labels, "labels", s.n)), "balanced_aurc")
 
 
 def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
@@ -143,7 +133,7 @@ def balanced_augrc(
     0.166667
     """
     s = scored(confidence, loss, weight)
-    return value_of(_balanced_augrc(s, _codes(labels, s.n)), "balanced_augrc")
+    return value_of(_balanced_augrc(s, codes_of(labels, "labels", s.n)), "balanced_augrc")
 
 
 def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:

@@ -1,21 +1,40 @@
 """Curves as matplotlib figures, each with the table of what it draws.
 
-Every display has ``from_predictions``, ``from_curve``, ``.frame()`` and ``.plot(ax=)``.
+Every display has ``.frame()``, ``.plot(ax=)`` and ``.save(path)``. Those of curves are made with
+``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``.
 matplotlib is loaded when something is drawn.
 """
 
+from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
+from abstain.plots.critical_difference import (
+    CriticalDifferenceDisplay as CriticalDifferenceDisplay,
+)
 from abstain.plots.failure_roc import FailureRocDisplay as FailureRocDisplay
+from abstain.plots.forest import ForestDisplay as ForestDisplay
 from abstain.plots.metric_coverage import MetricCoverageDisplay as MetricCoverageDisplay
+from abstain.plots.performance_profile import (
+    PerformanceProfileDisplay as PerformanceProfileDisplay,
+)
+from abstain.plots.rank_blobs import RankBlobDisplay as RankBlobDisplay
+from abstain.plots.ranking_change import RankingChangeDisplay as RankingChangeDisplay
 from abstain.plots.reliability import ReliabilityDisplay as ReliabilityDisplay
 from abstain.plots.retention import AccuracyRejectionDisplay as AccuracyRejectionDisplay
 from abstain.plots.retention import RetentionDisplay as RetentionDisplay
 from abstain.plots.risk_coverage import RiskCoverageDisplay as RiskCoverageDisplay
+from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
 
 __all__ = [
     "AccuracyRejectionDisplay",
+    "CriticalDifferenceDisplay",
     "FailureRocDisplay",
+    "ForestDisplay",
     "MetricCoverageDisplay",
+    "PerformanceProfileDisplay",
+    "RankBlobDisplay",
+    "RankingChangeDisplay",
     "ReliabilityDisplay",
     "RetentionDisplay",
+    "RiskCoverageBandDisplay",
     "RiskCoverageDisplay",
+    "SignificanceMapDisplay",
 ]

@@ -1,21 +1,21 @@
 """What all displays share: named curves, a table of what is drawn, one set of axes."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
-from abstain.plots._style import CURVE, finish, line_style, new_axes
+from abstain.plots._drawable import Drawable
+from abstain.plots._style import CURVE, finish, line_style
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
 
 
 class Curve(Protocol):
@@ -32,7 +32,7 @@ UNNAMED = "confidence"
 
 
 @dataclass(eq=False)
-class Display(ABC, Generic[CurveT]):
+class Display(Drawable, Generic[CurveT]):
     """Named curves that can be drawn, and had as a table.
 
     Attributes
@@ -48,8 +48,6 @@ class Display(ABC, Generic[CurveT]):
     y: ClassVar[str]
 
     curves: dict[str, CurveT]
-    ax_: "Axes | None" = field(default=None, init=False, repr=False)
-    figure_: "Figure | SubFigure | None" = field(default=None, init=False, repr=False)
 
     @classmethod
     def from_curve(cls, curve: CurveT | Mapping[str, CurveT], *, name: str = UNNAMED) -> Self:
@@ -98,15 +96,14 @@ class Display(ABC, Generic[CurveT]):
         Self
             With `ax_` and `figure_` set.
         """
-        self.ax_ = new_axes() if ax is None else ax
-        self.figure_ = self.ax_.figure
-        self._draw_reference(self.ax_)
+        axes = self._open(ax)
+        self._draw_reference(axes)
         for index, (name, curve) in enumerate(self.curves.items()):
             style = {**line_style(index), "label": name, **kwargs, "gid": CURVE}
-            self._draw(self.ax_, self._drawn(curve), style)
+            self._draw(axes, self._drawn(curve), style)
         x_title, y_title = self._titles()
-        self.ax_.set(xlabel=x_title, ylabel=y_title)
-        finish(self.ax_, legend=len(self.curves) > 1 or "label" in kwargs)
+        axes.set(xlabel=x_title, ylabel=y_title)
+        finish(axes, legend=len(self.curves) > 1 or "label" in kwargs)
         return self
 
     def _drawn(self, curve: CurveT) -> CurveT:

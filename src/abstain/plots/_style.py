@@ -11,15 +11,22 @@ if TYPE_CHECKING:
 #: Tells the curves from the reference lines among the lines of the axes.
 CURVE = "abstain-curve"
 
-INK, MUTED, GRID = "#1d2329", "#5a6570", "#e2e6e9"
+INK, MUTED, GRID, PAPER = "#1d2329", "#5a6570", "#e2e6e9", "#ffffff"
 
 
-def new_axes() -> "Axes":
+def new_axes(width: float = 5.6, height: float = 4.2) -> "Axes":
     """Open a figure of one set of axes, in the backend that is in use."""
     import matplotlib.pyplot as plt
 
-    _, ax = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
+    _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     return ax
+
+
+def lone_axes(width: float, height: float) -> "Axes":
+    """Make a figure that no window shows and that ends with its last use."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained").subplots()
 
 
 def line_style(index: int) -> dict[str, Any]:

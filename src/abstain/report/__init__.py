@@ -1,12 +1,30 @@
 """Results as something to read: an HTML page, a terminal table, Markdown, LaTeX.
 
-Nothing here computes: numbers come from an `Evaluation` and are formatted.
+Nothing here computes: numbers come from an `Evaluation` or a `Comparison` and are formatted.
 """
 
+from abstain.report.comparison_figures import write_figures as write_figures
+from abstain.report.comparison_html import comparison_html as comparison_html
+from abstain.report.comparison_html import write_comparison as write_comparison
+from abstain.report.comparison_latex import comparison_latex as comparison_latex
+from abstain.report.comparison_markdown import comparison_markdown as comparison_markdown
+from abstain.report.comparison_terminal import comparison_terminal as comparison_terminal
 from abstain.report.html import html_report as html_report
 from abstain.report.html import write_html as write_html
 from abstain.report.latex import latex_table as latex_table
 from abstain.report.markdown import markdown_table as markdown_table
 from abstain.report.terminal import terminal_table as terminal_table
 
-__all__ = ["html_report", "latex_table", "markdown_table", "terminal_table", "write_html"]
+__all__ = [
+    "comparison_html",
+    "comparison_latex",
+    "comparison_markdown",
+    "comparison_terminal",
+    "html_report",
+    "latex_table",
+    "markdown_table",
+    "terminal_table",
+    "write_comparison",
+    "write_figures",
+    "write_html",
+]

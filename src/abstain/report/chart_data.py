@@ -7,17 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import Case
 from abstain.report.pivot import Pivot
+from abstain.report.words import percent
 from abstain.typing import Array
 
 #: Vertices of one curve at most, and of all curves of a page together.
 _VERTICES = 400
 _PAGE_BUDGET = 30_000
 _FEWEST = 60
+
+#: Coverages of all bands of a page together, and of one band at least.
+_BANDS_BUDGET = 12_000
+_FEWEST_OF_BAND = 20
+_BAND_DIGITS = 4
 
 # Drawing needs no more digits; thresholds near 1 are told apart by theirs.
 _DIGITS = 6
@@ -28,7 +35,13 @@ def chart_data(pivot: Pivot) -> dict[str, Any]:
     """Return the curves of every split and score, thinned, keyed by position."""
     vertices = max(_FEWEST, min(_VERTICES, _PAGE_BUDGET // max(len(pivot.cases), 1)))
     cases = [_case(case, pivot, vertices) for case in pivot.cases.values()]
-    return {"scores": pivot.scores, "cases": cases}
+    level = ""
+    coverages = max(_FEWEST_OF_BAND, _BANDS_BUDGET // max(len(pivot.cases), 1))
+    for case, drawn in zip(pivot.cases.values(), cases, strict=True):
+        if case.band is not None and np.isfinite(case.band.low).all():
+            drawn["band"] = _band(case.band, coverages)
+            level = percent(case.band.level)
+    return {"scores": pivot.scores, "level": level, "cases": cases}
 
 
 def _case(case: Case, pivot: Pivot, vertices: int) -> dict[str, Any]:
@@ -60,6 +73,21 @@ def _risk_coverage(
         "accepted": [int(v) for v in drawn.accepted],
         "failures": _column(drawn.failures),
         "usable": [int(v) for v in drawn.usable],
+    }
+
+
+def _band(band: RiskCoverageBand, most: int) -> dict[str, list[Any]]:
+    """Return the band of the selective risk; that of the generalized risk is coverage times it."""
+    size = band.coverage.size
+    kept = np.linspace(0, size - 1, min(most, size)).round().astype(np.int64)
+    speaks = band.coverage[kept] >= band.simultaneous_from
+    return {
+        "coverage": _column(band.coverage[kept], _BAND_DIGITS),
+        "risk": _column(band.risk[kept], _BAND_DIGITS),
+        "low": _column(band.low[kept], _BAND_DIGITS),
+        "high": _column(band.high[kept], _BAND_DIGITS),
+        "low_all": _column(np.where(speaks, band.low_all[kept], np.nan), _BAND_DIGITS),
+        "high_all": _column(np.where(speaks, band.high_all[kept], np.nan), _BAND_DIGITS),
     }
 
 

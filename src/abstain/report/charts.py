@@ -18,11 +18,15 @@ _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
 
 
-def risk_coverage(scores: list[str], *, kind: str, zero_one: bool) -> dict[str, Any]:
+def risk_coverage(
+    scores: list[str], *, kind: str, zero_one: bool, level: str = ""
+) -> dict[str, Any]:
     """Return the selective or the generalized risk-coverage chart.
 
     The datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable, score) and
-    ``reference`` (coverage, risk: what accepting everything costs) are set by the page.
+    ``reference`` (coverage, risk: what accepting everything costs) are set by the page; with
+    bands, whose `level` is in words, also ``bands`` (coverage, risk_low, risk_high, score) and
+    ``edges`` (coverage, risk, end, score: the band of the whole curve).
     """
     import altair as alt
 
@@ -38,13 +42,37 @@ def risk_coverage(scores: list[str], *, kind: str, zero_one: bool) -> dict[str, 
     usable = base.transform_filter("datum.usable").mark_point(
         filled=True, shape="circle", size=14, opacity=0.6, clip=True
     )
-    layers = [
-        _reference(alt, _COVERAGE, y_title),
-        lines,
-        usable,
-        *_hover(alt, base, _TOOLTIPS[kind]),
-    ]
-    return _finished(alt, alt.layer(*layers), _DESCRIPTIONS[kind])
+    hover = _hover(alt, base, _TOOLTIPS[kind])
+    layers = [_reference(alt, _COVERAGE, y_title), lines, usable, *hover]
+    said = _DESCRIPTIONS[kind]
+    if level:
+        layers[:0] = _bands(alt, scores, y_title)
+        said = f"{said} The light areas are {level} bands."
+    return _finished(alt, alt.layer(*layers), said)
+
+
+def _bands(alt: Any, scores: list[str], y_title: str) -> list[Any]:
+    """Draw the band at each coverage as a light area, that of the whole curve by its edges."""
+    x = alt.X("coverage:Q", title=_COVERAGE, scale=_unit(alt))
+    scale, color = _from_zero(alt), _color(alt, scores)
+    low = alt.Y("risk_low:Q", title=y_title, scale=scale)
+    area = (
+        alt.Chart(alt.NamedData(name="bands"))
+        .mark_area(opacity=alt.ExprRef("veil"), clip=True)
+        .encode(x=x, y=low, y2="risk_high:Q", fill=color)
+    )
+    edges = (
+        alt.Chart(alt.NamedData(name="edges"))
+        .mark_line(strokeWidth=1, opacity=0.7, strokeDash=[1, 3], strokeCap="round", clip=True)
+        .encode(
+            x=x,
+            y=alt.Y("risk:Q", title=y_title, scale=scale),
+            color=color,
+            detail="end:N",
+            order="coverage:Q",
+        )
+    )
+    return [area, edges]
 
 
 def reliability(scores: list[str]) -> dict[str, Any]:
@@ -176,7 +204,9 @@ def _finished(alt: Any, chart: Any, description: str) -> dict[str, Any]:
     zoom = alt.selection_interval(name="zoom", bind="scales", zoom=_ZOOM, translate=_PAN)
     chart = chart.properties(width="container", height=_HEIGHT, description=description)
     chart.layer[-1] = chart.layer[-1].add_params(zoom)
-    chart = chart.add_params(alt.param(name="top", value=1)).configure(**_config(alt))
+    # Set by the page: where the axis ends, and how much one band covers of another.
+    ends = (alt.param(name="top", value=1), alt.param(name="veil", value=0.16))
+    chart = chart.add_params(*ends).configure(**_config(alt))
     spec: dict[str, Any] = chart.to_dict()
     # The address of the schema is the only URL in it, and nobody asks for it.
     spec.pop("$schema")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.records import Evaluation, Result
+from abstain.report.interval_words import footnotes
 from abstain.report.pivot import Pivot, pivot
 from abstain.report.words import title_of, unique
 from abstain.typing import Split
@@ -57,7 +58,7 @@ def is_best(grid: Grid, result: Result) -> bool:
     return (result.split, result.score, result.metric) in grid.best
 
 
-def conventions(tables: list[Grid]) -> list[str]:
+def conventions(tables: list[Grid], *, intervals: bool = False) -> list[str]:
     """Return the sentences of the footnote."""
     results = [r for grid in tables for _, row in grid.rows for r in row if r is not None]
     named = {title_of(r.metric): r.convention for r in results if r.convention}
@@ -71,4 +72,4 @@ def conventions(tables: list[Grid]) -> list[str]:
     reasons = unique(r.reason for r in results if r.reason)
     if reasons:
         sentences.append(f"Undefined: {'; '.join(reasons)}.")
-    return sentences
+    return [*sentences, *footnotes(results)] if intervals else sentences

@@ -71,15 +71,15 @@ def html_report(
     True
     """
     summary = summarize(evaluation, Origin(title, source, notes, command))
-    template = _environment().get_template("report.html")
+    template = environment().get_template("report.html")
     return template.render(
         **summary,
         version=ab.__version__,
-        css=_trusted(_style()),
-        javascript=_trusted(_resource("report.js")),
-        library=_trusted(_library()),
-        data=_trusted(script_json(chart_data(pivot(evaluation)))),
-        specs=_trusted(script_json(_specs(summary))),
+        css=trusted(style()),
+        javascript=trusted(resource("report.js")),
+        library=trusted(_library()),
+        data=trusted(script_json(chart_data(pivot(evaluation)))),
+        specs=trusted(script_json(_specs(summary))),
     )
 
 
@@ -133,8 +133,9 @@ def write_html(
 def _specs(summary: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the charts of the page with the fields of their axes."""
     names = [score["name"] for score in summary["scores"]]
+    about = {"zero_one": summary["zero_one"], "level": summary["bands"]}
     specs = {
-        kind: _spec(charts.risk_coverage(names, kind=kind, zero_one=summary["zero_one"]), "risk")
+        kind: _spec(charts.risk_coverage(names, kind=kind, **about), "risk")
         for kind in ("selective", "generalized")
     }
     if summary["has_reliability"]:
@@ -150,7 +151,8 @@ def _spec(spec: dict[str, Any], y: str, *, x: str = "coverage") -> dict[str, Any
 
 
 @cache
-def _environment() -> "Environment":
+def environment() -> "Environment":
+    """Return what renders the templates: everything escaped unless it is marked as ours."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(
@@ -171,19 +173,21 @@ def _shown(value: Any) -> Any:
     return value if ours else visible(value, keep="\n\t")
 
 
-def _trusted(text: str) -> Any:
+def trusted(text: str) -> Any:
     """Mark text that is ours, or JSON already escaped, as not to be escaped again."""
     from markupsafe import Markup
 
     return Markup(text)  # noqa: S704  never called on a string of the caller
 
 
-def _resource(name: str) -> str:
+def resource(name: str) -> str:
+    """Return a file that lies beside the templates."""
     return files(_PACKAGE).joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def _style() -> str:
-    css = _resource("report.css")
+def style() -> str:
+    """Return the style sheet with the colors of the scores filled in."""
+    css = resource("report.css")
     for mark, colors in (("@@LIGHT@@", LIGHT), ("@@DARK@@", DARK)):
         lines = (f"--score-{i}: {color};" for i, color in enumerate(colors))
         css = css.replace(mark, " ".join(lines))

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from abstain.evaluation.records import Evaluation, Result
 from abstain.plots.visible import visible
 from abstain.report.grid import Grid, conventions, grids, is_best
+from abstain.report.interval_words import bracketed
 from abstain.report.words import number, printed_x1000, thousandfold, title_of
 from abstain.tables import split_name
 
@@ -35,6 +37,7 @@ def latex_table(
     *,
     metrics: Sequence[str] | None = None,
     thousand: bool = False,
+    intervals: bool = False,
 ) -> str:
     r"""Write metrics x scores with the best score of each metric in bold.
 
@@ -46,6 +49,8 @@ def latex_table(
         The rows, by name; by default every metric that was computed.
     thousand : bool, default=False
         AURC and AUGRC times 1000, as the literature prints them; the row says so.
+    intervals : bool, default=False
+        Behind each value its interval in small brackets; the footnote names level and forms.
 
     Returns
     -------
@@ -77,39 +82,49 @@ def latex_table(
     \end{tabular}
     """
     tables = grids(evaluation, metrics)
-    parts = [_table(grid, thousand=thousand, titled=len(tables) > 1) for grid in tables]
-    notes = escape(" ".join(conventions(tables)))
+    shown = _Shown(thousand, intervals)
+    parts = [_table(grid, shown, titled=len(tables) > 1) for grid in tables]
+    notes = escape(" ".join(conventions(tables, intervals=intervals)))
     return (
         "\n\n".join(["% Needs \\usepackage{booktabs}", *parts, rf"{{\footnotesize {notes}}}"])
         + "\n"
     )
 
 
-def _table(grid: Grid, *, thousand: bool, titled: bool) -> str:
+class _Shown(NamedTuple):
+    """What the cells print."""
+
+    thousand: bool
+    intervals: bool
+
+
+def _table(grid: Grid, shown: _Shown, *, titled: bool) -> str:
     heads = " & ".join(["Metric", *(escape(score) for score in grid.scores)])
     lines = [rf"\begin{{tabular}}{{l{'r' * len(grid.scores)}}}", r"\toprule"]
     if titled:
         label = escape(split_name(grid.split))
         lines += [rf"\multicolumn{{{len(grid.scores) + 1}}}{{l}}{{{label}}} \\", r"\midrule"]
     lines += [rf"{heads} \\", r"\midrule"]
-    lines += [_row(grid, metric, results, thousand) for metric, results in grid.rows]
+    lines += [_row(grid, metric, results, shown) for metric, results in grid.rows]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def _row(grid: Grid, metric: str, results: list[Result | None], thousand: bool) -> str:
+def _row(grid: Grid, metric: str, results: list[Result | None], shown: _Shown) -> str:
     sample = next(r for r in results if r is not None)
-    scaled = thousand and printed_x1000(metric)
+    scaled = shown.thousand and printed_x1000(metric)
     arrow = r"$\downarrow$" if sample.lower_is_better else r"$\uparrow$"
     unit = r" $\times 10^3$" if scaled else ""
-    cells = [_cell(grid, result, scaled) for result in results]
+    cells = [_cell(grid, result, scaled, shown.intervals) for result in results]
     return rf"{escape(title_of(metric))}{unit} {arrow} & {' & '.join(cells)} \\"
 
 
-def _cell(grid: Grid, result: Result | None, scaled: bool) -> str:
+def _cell(grid: Grid, result: Result | None, scaled: bool, intervals: bool) -> str:
     if result is None:
         return "--"
     text = thousandfold(result.value) if scaled else number(result.value)
-    return rf"\textbf{{{text}}}" if is_best(grid, result) else text
+    marked = rf"\textbf{{{text}}}" if is_best(grid, result) else text
+    interval = bracketed(result, times=1000 if scaled else 1) if intervals else ""
+    return rf"{marked} {{\scriptsize {interval}}}" if interval else marked
 
 
 def escape(words: str) -> str:

@@ -4,20 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from abstain.evaluation.records import Case, Evaluation, Finding, Result, Sample
 from abstain.plots.palette import dash, variable
 from abstain.report.findings import grouped
 from abstain.report.glossary import metric_entries, score_entries, skipped_entries
+from abstain.report.interval_words import forms, level_of, note_of, without
 from abstain.report.parts import parts_of
 from abstain.report.pivot import Pivot, pivot
 from abstain.report.verdict import leading_score, verdict
 from abstain.report.words import (
     arrow,
     count,
+    interval_range,
     loss_label,
     meaning,
     metric_of,
     number,
+    percent,
     place,
     printed_x1000,
     short_title,
@@ -84,6 +89,10 @@ def summarize(evaluation: Evaluation, origin: Origin) -> dict[str, Any]:
         "numbers": [_number_group(i, s, found) for i, s in enumerate(found.splits)],
         "samples": [_samples(case, found) for case in found.cases.values()],
         "leader": _leader(found),
+        "intervals": level_of(evaluation.results),
+        "interval_forms": forms(evaluation.results),
+        "without_interval": without(evaluation.results),
+        "bands": _bands(evaluation),
         "has_reliability": any(c.reliability is not None for c in evaluation.cases),
         "has_cwsa": any(c.cwsa is not None for c in evaluation.cases),
         "skipped": skipped_entries(evaluation.skipped),
@@ -94,6 +103,12 @@ def summarize(evaluation: Evaluation, origin: Origin) -> dict[str, Any]:
 
 def _leader(found: Pivot) -> int:
     return found.scores.index(leading_score(found, found.splits[0])) if found.splits else 0
+
+
+def _bands(evaluation: Evaluation) -> str:
+    """Return the level of the bands, or an empty string where no curve has one."""
+    bands = [case.band for case in evaluation.cases if case.band is not None]
+    return next((percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
 
 def _facts(evaluation: Evaluation, found: Pivot, source: str) -> list[dict[str, str]]:
@@ -170,6 +185,10 @@ def _value(result: Result, found: Pivot) -> dict[str, Any]:
         "best": (result.split, result.score, result.metric) in found.best,
         "reason": result.reason,
         "ties": tie_range(result),
+        "interval": interval_range(result),
+        "thousand_interval": interval_range(result, times=1000),
+        "level": percent(result.level),
+        "interval_words": ". ".join(w for w in (result.interval, result.interval_note) if w),
     }
 
 
@@ -200,6 +219,7 @@ def _number_row(result: Result, found: Pivot) -> dict[str, Any]:
         "headline": result.metric in found.headline,
         "arrow": arrow(result),
         "meaning": meaning(result),
+        "interval_note": note_of(result),
         "convention": result.convention,
         "n": count(result.n),
         "failures": count(result.failures),

@@ -5,16 +5,18 @@ from typing import TYPE_CHECKING
 
 from abstain.evaluation.records import Evaluation, Finding
 from abstain.plots.visible import visible
+from abstain.report._terminal_intervals import intervals_table
+from abstain.report._terminal_parts import empty_table, split_columns, text
 from abstain.report.findings import Said, grouped
 from abstain.report.pivot import Pivot, pivot
 from abstain.report.words import (
     arrow,
+    interval_range,
     meaning,
     number,
     place,
     short_title,
     title_of,
-    unique,
 )
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -88,10 +90,10 @@ def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "Renderable
 
     found = pivot(evaluation)
     short = not full and bool(found.headline)
-    body: list[RenderableType] = [_Headline(found)]
+    body: list[RenderableType] = [_Headline(found), *intervals_table(found)]
     if not short:
         body = [_every(found, split) for split in found.splits]
-    return Group(*body, *_findings(evaluation.findings, everything=full), _footer(full=full))
+    return Group(*body, *findings_said(evaluation.findings, everything=full), _footer(full=full))
 
 
 class _Headline:
@@ -121,15 +123,15 @@ class _Headline:
         yield table
         left_out = [title_of(name) for name in self._found.headline if name not in names]
         if left_out:
-            yield _text(f"Too narrow to show: {', '.join(left_out)}.", "dim")
+            yield text(f"Too narrow to show: {', '.join(left_out)}.", "dim")
 
 
 def _headline(found: Pivot, names: Sequence[str]) -> "Table":
-    columns = _split_columns(found)
-    table = _empty_table(padding=0 if columns else 1)
+    columns = split_columns(found)
+    table = empty_table(padding=0 if columns else 1)
     for column in columns:
         values = (dict(split).get(column, "") for split in found.splits)
-        table.add_column(_text(column), overflow="fold", min_width=_width(values, len(columns)))
+        table.add_column(text(column), overflow="fold", min_width=_width(values, len(columns)))
     table.add_column("Score", overflow="fold", min_width=_width(found.scores, 1))
     for name in names:
         table.add_column(_head(found, name), justify="right", width=_NUMBER_WIDTH)
@@ -138,9 +140,9 @@ def _headline(found: Pivot, names: Sequence[str]) -> "Table":
         if columns and last not in {None, split} and len(found.scores) > 1:
             table.add_section()
         known = dict(split) if split != last else {}
-        lead = [_text(known.get(column, "")) for column in columns]
+        lead = [text(known.get(column, "")) for column in columns]
         cells = [_cell(found, split, score, name) for name in names]
-        table.add_row(*lead, _text(score), *cells)
+        table.add_row(*lead, text(score), *cells)
         last = split
     return table
 
@@ -150,18 +152,14 @@ def _width(names: Iterable[str], columns: int) -> int:
     return min(max((len(visible(name)) for name in names), default=1), _NAME_WIDTH // columns)
 
 
-def _split_columns(found: Pivot) -> list[str]:
-    return unique(column for split in found.splits for column, _ in split)
-
-
 def _head(found: Pivot, name: str) -> "Text":
     sample = next(r for r in found.results.values() if r.metric == name)
-    return _text(f"{_HEADS.get(name, short_title(name))} {arrow(sample)}")
+    return text(f"{_HEADS.get(name, short_title(name))} {arrow(sample)}")
 
 
 def _every(found: Pivot, split: Split) -> "Table":
     title = split_name(split) if split or len(found.splits) > 1 else ""
-    table = _empty_table(title)
+    table = empty_table(title)
     table.add_column("Metric", overflow="fold", ratio=4)
     table.add_column("Score", overflow="fold", ratio=3)
     table.add_column("Value", justify="right", no_wrap=True)
@@ -170,53 +168,40 @@ def _every(found: Pivot, split: Split) -> "Table":
         present = [s for s in found.scores if (split, s, metric) in found.results]
         for i, score in enumerate(present):
             result = found.results[split, score, metric]
-            name = _text(f"{title_of(metric)} {arrow(result)}" if i == 0 else "")
+            name = text(f"{title_of(metric)} {arrow(result)}" if i == 0 else "")
             cell = _cell(found, split, score, metric)
-            table.add_row(name, _text(score), cell, _text(meaning(result)))
+            if result.interval:
+                cell.append(f"\n{interval_range(result)}", style="dim not bold")
+            table.add_row(name, text(score), cell, text(meaning(result)))
     return table
-
-
-def _empty_table(title: str = "", *, padding: int = 1) -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    heading = _text(title) if title else None
-    return Table(
-        box=box.SIMPLE_HEAD,
-        title=heading,
-        title_justify="left",
-        padding=(0, padding),
-        collapse_padding=True,
-        pad_edge=False,
-        show_edge=False,
-    )
 
 
 def _cell(found: Pivot, split: Split, score: str, metric: str) -> "Text":
     result = found.results.get((split, score, metric))
     if result is None:
-        return _text("-", "dim")
+        return text("-", "dim")
     if result.reason:
-        return _text(_UNDEFINED, "dim")
-    return _text(_narrow(result.value), "bold" if (split, score, metric) in found.best else "")
+        return text(_UNDEFINED, "dim")
+    return text(narrow(result.value), "bold" if (split, score, metric) in found.best else "")
 
 
-def _narrow(value: float) -> str:
+def narrow(value: float) -> str:
     """Write a number as everywhere, with fewer digits where it would not fit its column."""
-    text = number(value)
-    if len(text) < _NUMBER_WIDTH:
-        return text
+    written = number(value)
+    if len(written) < _NUMBER_WIDTH:
+        return written
     return f"{value:.5f}" if abs(value) >= 1e-3 else f"{value:.2e}"
 
 
-def _findings(findings: tuple[Finding, ...], *, everything: bool) -> list["Text"]:
+def findings_said(findings: tuple[Finding, ...], *, everything: bool) -> list["Text"]:
+    """Return a line for each finding, repeated ones folded together."""
     if everything:
         return [_finding(said.first, said.more) for said in _one_by_one(findings)]
     groups = grouped(findings)
     lines = [_finding(said.first, said.more) for said in groups[:_FINDINGS]]
     if len(groups) > _FINDINGS:
         rest = len(groups) - _FINDINGS
-        lines.append(_text(f"... and {rest} more; the report lists them all.", "dim"))
+        lines.append(text(f"... and {rest} more; the report lists them all.", "dim"))
     return lines
 
 
@@ -226,10 +211,10 @@ def _one_by_one(findings: tuple[Finding, ...]) -> list[Said]:
 
 def _finding(finding: Finding, more: tuple[Finding, ...]) -> "Text":
     warning = finding.level == "warning"
-    line = _text("")
+    line = text("")
     line.append("Warning: " if warning else "Note: ", style="bold yellow" if warning else "bold")
     where = place(finding)
-    line.append(_text(f"{where}: {finding.message}" if where else finding.message))
+    line.append(text(f"{where}: {finding.message}" if where else finding.message))
     if more:
         line.append(f" ({len(more)} more like this.)", style="dim")
     return line
@@ -237,11 +222,4 @@ def _finding(finding: Finding, more: tuple[Finding, ...]) -> "Text":
 
 def _footer(*, full: bool) -> "Text":
     best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
-    return _text(best if full else f"{best} --full shows every metric.", "dim")
-
-
-def _text(words: str, style: str = "") -> "Text":
-    """Wrap a string so that rich reads no markup in it, nor the terminal a command."""
-    from rich.text import Text
-
-    return Text(visible(words), style=style)
+    return text(best if full else f"{best} --full shows every metric.", "dim")

@@ -3,6 +3,7 @@
 import math
 
 from abstain.evaluation.records import Case
+from abstain.report.interval_words import said_with
 from abstain.report.pivot import Pivot
 from abstain.report.words import number, of_thousand
 from abstain.tables import split_name
@@ -57,8 +58,10 @@ def _best_score(pivot: Pivot, split: Split, *, zero_one: bool) -> str:
         if math.isnan(value):
             return ""
         let = "a silent failure through with a risk of" if zero_one else "through a mean loss of"
+        interval = _interval(pivot, split, pivot.scores[0])
         return (
-            f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} (AUGRC)."
+            f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} "
+            f"(AUGRC{interval})."
         )
     leaders = pivot.leaders(split, _AUGRC)
     if not leaders:
@@ -66,10 +69,16 @@ def _best_score(pivot: Pivot, split: Split, *, zero_one: bool) -> str:
     named = " and ".join(f"“{score}”" for score in leaders)
     verb = "has" if len(leaders) == 1 else "share"
     shown = number(pivot.value(split, leaders[0], _AUGRC))
+    interval = _interval(pivot, split, leaders[0])
     return (
         f"Of {len(pivot.scores)} scores, {named} {verb} the lowest risk of silent failures "
-        f"(AUGRC {shown})."
+        f"(AUGRC {shown}{interval}). Whether that lead is more than chance, abstain compare tells."
     )
+
+
+def _interval(pivot: Pivot, split: Split, score: str) -> str:
+    result = pivot.results.get((split, score, _AUGRC))
+    return said_with(result) if result else ""
 
 
 def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None, *, zero_one: bool) -> str:

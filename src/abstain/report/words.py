@@ -146,6 +146,24 @@ def tie_range(result: Result) -> str:
     return "" if low == high else f"{low} to {high}"
 
 
+def interval_range(result: Result, *, times: float = 1.0) -> str:
+    """Write where a number may lie on new data; empty when there is no interval."""
+    if math.isnan(result.low) or math.isnan(result.high):
+        return ""
+    return f"{number(times * result.low)} to {number(times * result.high)}"
+
+
+def percent(share: float) -> str:
+    """Write a share in percent, as levels are read.
+
+    Examples
+    --------
+    >>> percent(0.95), percent(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
 def place(finding: Finding) -> str:
     """Say which score and which part of the data a finding is about."""
     where = split_name(finding.split) if finding.split else ""

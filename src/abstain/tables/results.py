@@ -79,7 +79,7 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     files = ResultFiles(folder / f"{name}.parquet", folder / f"{name}.csv")
     table, text = io.BytesIO(), io.BytesIO()
     frame.write_parquet(table)
-    _escaped(frame).write_csv(text, null_value="")
+    escaped(frame).write_csv(text, null_value="")
     make_folder(folder)
     write_atomically(files.parquet, table.getvalue())
     write_atomically(files.csv, text.getvalue())
@@ -160,7 +160,8 @@ def _of_columns(columns: dict[str, list[Any]]) -> "pl.DataFrame":
 
 
 # ------------------------------------------------------------------------------------ spreadsheets
-def _escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
+def escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
+    """Return the table with nothing in it that a spreadsheet would run as a formula."""
     import polars as pl
 
     texts = [n for n, dtype in frame.schema.items() if dtype == pl.String]

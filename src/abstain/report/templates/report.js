@@ -5,7 +5,7 @@
   const read = (id) => JSON.parse(byId(id).textContent);
   const data = read("abstain-data");
   const specs = read("abstain-specs");
-  const state = { split: 0, hidden: new Set(), charts: new Map() };
+  const state = { split: 0, hidden: new Set(), charts: new Map(), near: new Map() };
 
   // ------------------------------------------------------------------------- data of a chart
   const shown = () => data.cases.filter((c) => c.split === state.split && !state.hidden.has(c.score));
@@ -20,24 +20,66 @@
   const risks = (kind) => () => shown().flatMap((c) => {
     const rows = rowsOf(c.curve, data.scores[c.score]).map((row) => ({ ...row, risk: row[kind] }));
     const start = kind === "selective" ? rows[0].risk : 0;
-    return [{ score: rows[0].score, coverage: 0, risk: start, start: true }, ...rows];
+    const said = rows.map((row) => ({ ...row, ...bandSaid(c.band, kind, row.coverage) }));
+    return [{ score: rows[0].score, coverage: 0, risk: start, start: true, band: "", whole: "" }, ...said];
   });
+  // A band is that of the selective risk; the generalized risk is coverage times it.
+  const share = (kind, coverage) => (kind === "generalized" ? coverage : 1);
+  const withBands = () => shown().filter((c) => c.band);
+  const areas = (kind, cases) => cases.flatMap((c) => c.band.coverage.map((coverage, i) => ({
+    score: data.scores[c.score],
+    coverage,
+    risk_low: c.band.low[i] * share(kind, coverage),
+    risk_high: c.band.high[i] * share(kind, coverage),
+  })));
+  const edges = (kind, cases) => cases.flatMap((c) => ["low_all", "high_all"].flatMap((end) => c.band.coverage
+    .map((coverage, i) => ({ score: data.scores[c.score], coverage, end, bound: c.band[end][i] }))
+    .filter((row) => row.bound !== null)
+    .map((row) => ({ ...row, risk: row.bound * share(kind, row.coverage) }))));
+  const banded = (kind) => {
+    const near = state.near.get(kind);
+    if (near !== undefined) return withBands().filter((c) => data.scores[c.score] === near);
+    return byId("bands")?.checked ? withBands() : [];
+  };
+  // Where all bands lie over each other they are as dark as two.
+  const veil = (kind) => Math.min(0.18, Math.max(0.27 / banded(kind).length, 0.02));
+  const bandsOf = (kind) => (byId("bands") ? {
+    bands: () => areas(kind, banded(kind)),
+    edges: () => (banded(kind).length === 1 ? edges(kind, banded(kind)) : []),
+  } : {});
+  // In words, at one coverage; between those of the band by a straight line.
+  const short = (value) => (value !== 0 && Math.abs(value) < 1e-4 ? value.toExponential(2) : String(+value.toPrecision(3)));
+  const bandSaid = (band, kind, x) => {
+    const after = band ? band.coverage.findIndex((coverage) => coverage >= x) : -1;
+    if (after < 0) return { band: "", whole: "" };
+    const before = band.coverage[after] === x ? after : after - 1;
+    const step = before === after ? 0 : (x - band.coverage[before]) / (band.coverage[after] - band.coverage[before]);
+    const said = (...ends) => {
+      const values = ends.map((end) => [band[end][before], band[end][after]]);
+      if (values.flat().some((value) => value === null || value === undefined)) return "";
+      return values.map(([a, b]) => short((a + step * (b - a)) * share(kind, x))).join(" to ");
+    };
+    return { band: said("low", "high"), whole: said("low_all", "high_all") };
+  };
   const part = (key) => () => shown().flatMap((c) => (c[key] ? rowsOf(c[key], data.scores[c.score]) : []));
   // What accepting at random gives: the risk of all samples, or its share.
   const ignorance = (kind) => () => shown().slice(0, 1).flatMap((c) => [
     { x: 0, y: kind === "selective" ? c.risk : 0 }, { x: 1, y: c.risk },
   ]);
   const sources = {
-    selective: { curves: risks("selective"), reference: ignorance("selective") },
-    generalized: { curves: risks("generalized"), reference: ignorance("generalized") },
+    selective: { curves: risks("selective"), reference: ignorance("selective"), ...bandsOf("selective") },
+    generalized: { curves: risks("generalized"), reference: ignorance("generalized"), ...bandsOf("generalized") },
     reliability: { reliability: part("reliability"), reference: () => [{ x: 0, y: 0 }, { x: 1, y: 1 }] },
     cwsa: { curves: part("cwsa") },
     cwsa_plus: { curves: part("cwsa_plus") },
   };
   // The first few accepted samples make a spike that would flatten the rest of the curve.
-  const top = (rows) => {
-    const steady = rows.filter((row) => row.coverage >= 0.05).map((row) => row.risk);
-    return Math.max(...steady, 0) || 0.01;
+  const steady = (rows, field) => Math.max(...rows.filter((row) => row.coverage >= 0.05).map((row) => row[field]), 0);
+  // A very wide band is cut rather than letting it flatten the curves.
+  const top = (kind, rows) => {
+    const curves = steady(rows, "risk");
+    const bands = byId("bands")?.checked ? steady(areas(kind, withBands()), "risk_high") : 0;
+    return Math.max(curves, curves ? Math.min(bands, 1.6 * curves) : bands) || 0.01;
   };
 
   // ---------------------------------------------------------------------------------- charts
@@ -47,9 +89,17 @@
     for (const [dataset, rows] of Object.entries(sources[name])) {
       const values = rows();
       view.data(dataset, values);
-      if (values.length && "risk" in values[0]) view.signal("top", top(values));
+      if (dataset === "curves" && values.length && "risk" in values[0]) view.signal("top", top(name, values));
     }
-    view.runAsync();
+    view.signal("veil", veil(name)).runAsync();
+  };
+  // The band of the score under the pointer stands alone.
+  const hover = (name, score) => {
+    const view = state.charts.get(name);
+    if (!view || !sources[name].bands || state.near.get(name) === score) return;
+    state.near.set(name, score);
+    for (const dataset of ["bands", "edges"]) view.data(dataset, sources[name][dataset]());
+    view.signal("veil", veil(name)).runAsync();
   };
   const zoomed = (signals) => (how) => {
     const { view, x, y } = signals;
@@ -64,15 +114,18 @@
     set(y, [y0, y0 + (y1 - y0) * factor]);
     view.runAsync();
   };
-  // Own tooltip: text only, and the nearest point's score, which Vega-Lite looks for elsewhere.
+  // Own tooltip: text only, and the words of the nearest point, which Vega-Lite looks for elsewhere.
   const tip = document.body.appendChild(Object.assign(document.createElement("dl"), { id: "tip", hidden: true }));
-  const tooltip = (handler, event, item, value) => {
+  const tooltip = (chart) => (handler, event, item, value) => {
     tip.hidden = !value;
+    const { score, band, whole } = value ? item.datum.datum ?? item.datum : {};
+    hover(chart, score);
     if (!value) return;
-    const { score } = item.datum.datum ?? item.datum;
-    tip.replaceChildren(...Object.entries({ ...value, score }).flatMap(([name, said]) => [
+    const bands = { [`${data.level} at this coverage`]: band, [`${data.level} for the whole curve`]: whole };
+    const said = [...Object.entries({ ...value, score }), ...Object.entries(bands).filter((entry) => entry[1])];
+    tip.replaceChildren(...said.flatMap(([name, words]) => [
       Object.assign(document.createElement("dt"), { textContent: name }),
-      Object.assign(document.createElement("dd"), { textContent: said }),
+      Object.assign(document.createElement("dd"), { textContent: words }),
     ]));
     const { width, height } = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
@@ -81,7 +134,7 @@
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
   const draw = async (canvas) => {
     const name = canvas.dataset.chart;
-    const options = { mode: "vega-lite", renderer: "svg", actions: false, tooltip };
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, tooltip: tooltip(name) };
     const datasets = Object.fromEntries(Object.entries(sources[name]).map(([key, rows]) => [key, rows()]));
     const { view } = await vegaEmbed(canvas, { ...specs[name].spec, datasets }, options);
     state.charts.set(name, view);
@@ -91,6 +144,29 @@
     buttons.addEventListener("click", (event) => event.target.dataset.zoom && act(event.target.dataset.zoom));
     fill(name);
   };
+
+  // ---------------------------------------------------------------- some points of the curves
+  const cellOf = (risk, ...bands) => {
+    const cell = Object.assign(document.createElement("td"), { className: "num", textContent: short(risk) });
+    cell.append(...bands.filter(Boolean).map((said) => Object.assign(document.createElement("small"), { textContent: said })));
+    return cell;
+  };
+  const pointRow = (c, i) => {
+    const { coverage, risk } = c.band;
+    const row = document.createElement("tr");
+    row.append(Object.assign(document.createElement("th"), { scope: "row", className: "name", textContent: data.scores[c.score] }));
+    row.append(cellOf(coverage[i]));
+    for (const kind of ["selective", "generalized"]) {
+      const { band, whole } = bandSaid(c.band, kind, coverage[i]);
+      row.append(cellOf(risk[i] * share(kind, coverage[i]), band, whole));
+    }
+    return row;
+  };
+  const fillPoints = () => byId("points")?.tBodies[0].replaceChildren(...withBands().flatMap((c) => {
+    const nearest = (goal) => c.band.coverage.reduce((best, x, i, all) => (Math.abs(x - goal) < Math.abs(all[best] - goal) ? i : best), 0);
+    const places = new Set([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1].map(nearest));
+    return [...places].map((i) => pointRow(c, i));
+  }));
 
   // ---------------------------------------------------------------------- choosing and finding
   const text = (element) => element.textContent.toLowerCase();
@@ -115,6 +191,7 @@
       pair.style.display = pair.hidden ? "none" : "";
     }
     filterNumbers();
+    fillPoints();
     for (const name of state.charts.keys()) fill(name);
   };
   const toggle = (chip) => {
@@ -163,6 +240,8 @@
   byId("find").addEventListener("input", filterNumbers);
   byId("sort-by").addEventListener("change", (event) => event.target.value && sortTable(byId("every"), +event.target.value, false));
   byId("sample-score")?.addEventListener("change", show);
+  byId("bands")?.addEventListener("change", () => ["selective", "generalized"].forEach(fill));
+  for (const id of ["bands-option", "points-shown"]) byId(id)?.removeAttribute("hidden");
   byId("split")?.addEventListener("change", (event) => { state.split = +event.target.value; show(); });
   all(".chip").forEach((chip) => chip.addEventListener("click", () => toggle(chip)));
   show();

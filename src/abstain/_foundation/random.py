@@ -1,0 +1,19 @@
+"""Randomness by argument only: a seed or a generator in, a generator out, no global state."""
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.typing import Rng
+
+
+def generator(rng: Rng) -> np.random.Generator:
+    """Return the generator that `rng` asks for; None draws fresh entropy."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if rng is None:
+        return np.random.default_rng()
+    given: object = rng
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 0:
+        msg = f"`rng` must be a seed (an integer of at least 0), a Generator or None; got {given!r}"
+        raise InputError(msg)
+    return np.random.default_rng(int(given))

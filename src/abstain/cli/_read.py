@@ -1,0 +1,39 @@
+"""From the options of a command to predictions."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from abstain.cli.columns import Columns
+from abstain.errors import AbstainError
+from abstain.tables import Reading, read_predictions
+
+#: The word for the files themselves where a column is asked for, and the column it means.
+FILENAME, _FILE = "filename", "file"
+
+
+def read(files: tuple[Path, ...], columns: Columns) -> Reading:
+    """Read one file or several."""
+    if not files:
+        msg = "name at least one file of predictions"
+        raise AbstainError(msg)
+    options = {k: getattr(columns, k) for k in columns.__dataclass_fields__}
+    options["loss"] = options.pop("own_loss")
+    for name in ("logits", "probabilities", "unknown_label"):
+        options[name] = options[name] or None
+    return read_predictions(files[0] if len(files) == 1 else list(files), **options)
+
+
+def split_by(
+    columns: Columns, files: tuple[Path, ...], *wanted: str | None
+) -> tuple[Columns, list[str | None]]:
+    """Split the rows by more columns; return the columns of the splits that they become."""
+    by = list(columns.by)
+    found: list[str | None] = []
+    for name in wanted:
+        if name == FILENAME:
+            # A single file is not named by the reader, so it is one run without a name.
+            found.append(_FILE if len(files) > 1 else None)
+        else:
+            found.append(name)
+            by += [name] if name is not None and name not in by else []
+    return replace(columns, by=tuple(by)), found

@@ -1,0 +1,189 @@
+"""All methods on one data set: estimates, pairs, standings and bands."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abstain.curves.bands import as_generalized, band_of
+from abstain.evaluation._pairs import deciding, difference, pairs
+from abstain.evaluation._plan import RESAMPLES, Plan
+from abstain.evaluation._sampled import Sampled, measured, resampled
+from abstain.evaluation._standings import agreements, stabilities, standings
+from abstain.evaluation.compared import Estimate, PairedDifference, Standing
+from abstain.evaluation.compared_across import Agreement, BandOf, NonInferiority, Stability
+from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.units import Unit
+from abstain.inference.bootstrap_intervals import bca, percentile
+from abstain.inference.intervals import Interval, interval_from
+from abstain.inference.multiplicity import adjust
+from abstain.inference.non_inferiority import non_inferiority
+from abstain.metrics import Metric
+from abstain.metrics._influence_registry import influence_function, is_heavy, most_degrees
+from abstain.metrics.intervals import bounds_of, interval_of
+from abstain.typing import Split
+
+#: The name of the mean over runs among the runs.
+MEAN = "mean"
+
+
+@dataclass(frozen=True, eq=False)
+class DataPart:
+    """What was found on one data set, and the numbers behind it."""
+
+    data: Split
+    sampled: tuple[Sampled, ...]
+    estimates: tuple[Estimate, ...]
+    pairs: tuple[PairedDifference, ...]
+    standings: tuple[Standing, ...]
+    agreements: tuple[Agreement, ...]
+    stability: tuple[Stability, ...]
+    bands: tuple[BandOf, ...]
+    non_inferiority: tuple[NonInferiority, ...]
+    resamples: int
+
+
+def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
+    """Compare the methods on the runs of one data set."""
+    data = units[0].data
+    sampled = [measured(metric, units) for metric in metrics]
+    resamples = plan.resamples or (RESAMPLES if _needs_resamples(metrics, plan) else 0)
+    if resamples:
+        drawn = resampled(metrics, units, resamples, plan.seed)
+        sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
+    return DataPart(
+        data=data,
+        sampled=tuple(sampled),
+        estimates=tuple(e for s in sampled for e in _estimates(s, data, plan)),
+        pairs=tuple(p for s in sampled for p in pairs(s, data, plan)),
+        standings=tuple(row for s in sampled for row in standings(s, data, plan)),
+        agreements=tuple(agreements(sampled, data, plan)),
+        stability=tuple(stabilities(sampled, data, plan)),
+        bands=tuple(_bands(units[0], plan)),
+        non_inferiority=tuple(n for s in sampled for n in _non_inferiority(s, data, plan)),
+        resamples=resamples,
+    )
+
+
+def _needs_resamples(metrics: Sequence[Metric], plan: Plan) -> bool:
+    return plan.test == "bootstrap" or any(influence_function(m) is None for m in metrics)
+
+
+# ------------------------------------------------------------------------------------ estimates
+def _estimates(sampled: Sampled, data: Split, plan: Plan) -> Iterator[Estimate]:
+    for r, unit in enumerate(sampled.units):
+        for i, method in enumerate(sampled.methods):
+            yield _estimate(sampled, (data, unit.run, method), _own(sampled, r, i, plan), (r, i))
+    if len(sampled.units) > 1 and sampled.defined:
+        for i, method in enumerate(sampled.methods):
+            interval = _of_mean(sampled, i, plan)
+            yield _estimate(sampled, (data, MEAN, method), interval, (None, i))
+
+
+def _estimate(
+    sampled: Sampled,
+    where: tuple[Split, str, str],
+    interval: Interval,
+    place: tuple[int | None, int],
+) -> Estimate:
+    data, run, method = where
+    r, i = place
+    units = sampled.units if r is None else sampled.units[r : r + 1]
+    return Estimate(
+        metric=sampled.metric.name,
+        data=data,
+        run=run,
+        method=method,
+        value=float(sampled.mean[i] if r is None else sampled.values[r, i]),
+        low=interval.low,
+        high=interval.high,
+        standard_error=interval.standard_error,
+        level=interval.level,
+        interval=interval.method,
+        n=min(unit.n for unit in units),
+        failures=min(unit.scored[method].failures for unit in units),
+        lower_is_better=sampled.metric.lower_is_better,
+        note=interval.note,
+    )
+
+
+def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
+    """Return the interval of one method in one run."""
+    unit = sampled.units[r]
+    s = unit.scored[sampled.methods[i]]
+    if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
+        own = sampled.replicates[r, i]
+        return of_replicates(sampled.metric, own, s, cluster=unit.cluster, level=plan.level)
+    return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+
+
+def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
+    """Return the interval of the mean over the runs of one method."""
+    if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
+        drawn, level = sampled.mean_replicates[i], plan.level
+        if sampled.shares is None:
+            return percentile(drawn, level=level)
+        return bca(drawn, float(sampled.mean[i]), sampled.shares[:, i], level=level)
+    scored = [unit.scored[sampled.methods[i]] for unit in sampled.units]
+    return interval_from(
+        float(sampled.mean[i]),
+        sampled.influences[:, i],
+        level=plan.level,
+        bounds=bounds_of(sampled.metric, scored[0]),
+        failures=sampled.failures(i),
+        heavy=is_heavy(sampled.metric),
+        most_degrees=min(most_degrees(sampled.metric, s) for s in scored),
+        cluster=sampled.cluster,
+    )
+
+
+# ------------------------------------------------------------------------------------ the rest
+def _bands(unit: Unit, plan: Plan) -> Iterator[BandOf]:
+    for method, s in unit.scored.items():
+        band = band_of(s, "selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
+        yield BandOf(unit.data, method, band, as_generalized(band))
+
+
+def _non_inferiority(sampled: Sampled, data: Split, plan: Plan) -> Iterator[NonInferiority]:
+    if plan.margin is None or plan.reference is None or not sampled.defined:
+        return
+    reference = sampled.methods.index(plan.reference)
+    others = [i for i in range(len(sampled.methods)) if i != reference]
+    found = []
+    for i in others:
+        value = float(sampled.mean[i] - sampled.mean[reference])
+        error = _standard_error(sampled, i, reference, plan)
+        found.append(
+            (
+                value,
+                non_inferiority(
+                    value,
+                    error,
+                    margin=plan.margin,
+                    lower_is_better=sampled.metric.lower_is_better,
+                    level=plan.level,
+                ),
+            )
+        )
+    p_values = adjust([n.p_value for _, n in found], method=plan.adjustment)
+    sign = 1.0 if sampled.metric.lower_is_better else -1.0
+    for i, (value, n), p in zip(others, found, p_values, strict=True):
+        yield NonInferiority(
+            metric=sampled.metric.name,
+            data=data,
+            method=sampled.methods[i],
+            reference=plan.reference,
+            margin=plan.margin,
+            worse_by=sign * value,
+            bound=sign * n.bound,
+            p_value=n.p_value,
+            adjusted=float(p),
+            non_inferior=bool(p < plan.alpha),
+        )
+
+
+def _standard_error(sampled: Sampled, i: int, j: int, plan: Plan) -> float:
+    if sampled.shares is not None:
+        return difference(sampled, i, j, plan.level).standard_error
+    drawn = sampled.mean_replicates
+    return float(np.nanstd(drawn[i] - drawn[j], ddof=1))

@@ -1,0 +1,144 @@
+"""What the reader of a comparison should know, in plain words."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from abstain.evaluation._compare_across import Together
+from abstain.evaluation._compare_data import DataPart
+from abstain.evaluation._pairs import deciding
+from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
+from abstain.evaluation._sampled import same_samples
+from abstain.evaluation.records import Finding
+from abstain.evaluation.units import Unit, independent
+from abstain.inference.paired import WARNING
+from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
+from abstain.metrics import Metric
+from abstain.metrics._influence_registry import is_heavy, why_not
+
+
+def findings_of_comparison(
+    units: Sequence[Unit], parts: Sequence[DataPart], together: Together, plan: Plan
+) -> list[Finding]:
+    """Return warnings first, then notes."""
+    said = [
+        *_few_failures(parts),
+        *_undefined(parts),
+        *_few_draws(parts, plan),
+        *_resampled(parts, plan),
+        *_runs(units, parts),
+        *_across(together),
+    ]
+    return sorted(dict.fromkeys(said), key=lambda finding: finding.level != "warning")
+
+
+def _named(metric: Metric) -> str:
+    """Write a metric at the start of a sentence."""
+    return metric.title[:1].upper() + metric.title[1:]
+
+
+def _few_failures(parts: Sequence[DataPart]) -> Iterator[Finding]:
+    for part in parts:
+        for sampled in part.sampled:
+            failures = sampled.failures()
+            needed = FEW_FAILURES_HEAVY if is_heavy(sampled.metric) else FEW_FAILURES
+            if failures is not None and failures < needed:
+                counted = "1 failure" if failures == 1 else f"{failures:,} failures"
+                message = (
+                    f"{_named(sampled.metric)} rests on {counted} here; its intervals and tests "
+                    f"need about {needed} to hold what they promise."
+                )
+                yield Finding("few_failures", "warning", part.data, "", message)
+
+
+def _undefined(parts: Sequence[DataPart]) -> Iterator[Finding]:
+    for part in parts:
+        for sampled in part.sampled:
+            if not sampled.defined:
+                why = "; ".join(sampled.reasons) or "it is infinite"
+                message = (
+                    f"{_named(sampled.metric)} is undefined for some method here, so nothing is "
+                    f"compared by it: {why}."
+                )
+                yield Finding("undefined", "warning", part.data, "", message)
+
+
+def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
+    """Say when so few are drawn that no p-value can be small enough, however large the gap."""
+    methods = len(parts[0].sampled[0].methods)
+    tests = 1 if plan.adjustment == "none" else methods * (methods - 1) // 2
+    for part in parts:
+        # A swap test counts both sides at once, a bootstrap each by itself.
+        least = {
+            "bootstrap": 2 * tests / (part.resamples + 1),
+            "permutation": tests / (PERMUTATIONS + 1),
+        }
+        for test in dict.fromkeys(deciding(s, plan) for s in part.sampled if s.defined):
+            if least.get(test, 0.0) >= plan.alpha:
+                message = (
+                    f"No pair can be found different by the {TEST_NAMES[test]} here: with so few "
+                    f"draws no adjusted p-value is below {min(1.0, least[test]):.2g}. "
+                    f"{_remedy(test, tests, plan)}"
+                )
+                yield Finding("few_draws", "warning", part.data, "", message)
+
+
+def _remedy(test: str, tests: int, plan: Plan) -> str:
+    if test == "permutation":
+        return "Compare fewer methods, or decide by another test."
+    needed = math.ceil(4 * tests / plan.alpha / 100) * 100
+    return f"Draw at least {needed:,} resamples."
+
+
+def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
+    for sampled in parts[0].sampled:
+        if deciding(sampled, plan) != plan.test:
+            message = f"{why_not(sampled.metric)}; so the paired bootstrap decides."
+            yield Finding("no_influence", "note", (), "", message[:1].upper() + message[1:])
+    if any(part.resamples for part in parts):
+        message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
+        yield Finding("replicates", "note", (), "", message)
+
+
+def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Finding]:
+    runs = len({unit.run for unit in units})
+    if runs == 1:
+        return
+    shared = all(same_samples(part.sampled[0].units) for part in parts)
+    how = (
+        "on the same samples, so their means are compared sample by sample"
+        if shared
+        else "on different samples, so each run counts as samples of its own, but for samples of "
+        "the same name or cluster"
+    )
+    message = (
+        f"The {runs} runs are {how}. Intervals speak of these trained models on new samples, not "
+        "of training again; the tests across runs speak of that."
+    )
+    yield Finding("runs", "note", (), "", message)
+    for part in parts:
+        if part.resamples and _overlap(part.sampled[0].units):
+            message = (
+                "Some samples or clusters are in several runs, but not in all. Influence functions "
+                "count them once; the bootstrap takes the runs for independent and is too sure."
+            )
+            yield Finding("overlap", "warning", part.data, "", message)
+
+
+def _overlap(units: Sequence[Unit]) -> bool:
+    """Tell whether runs on different samples have some of them, or some clusters, in common."""
+    codes = independent(units)
+    if codes is None or same_samples(units):
+        return False
+    apart = [unit.n if unit.cluster is None else np.unique(unit.cluster).size for unit in units]
+    return np.unique(codes).size < sum(apart)
+
+
+def _across(together: Together) -> Iterator[Finding]:
+    for pair in together.pairs:
+        if pair.note:
+            yield Finding("few_blocks", "note", (), "", f"{pair.test}: {pair.note}.")
+    for across in together.across:
+        if across.note:
+            yield Finding("few_blocks", "note", (), "", f"Friedman's test: {across.note}.")

@@ -1,0 +1,248 @@
+"""Every pair of methods on one data set, by each test that was asked for."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.scored import Scored
+from abstain.errors import InputError
+from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
+from abstain.evaluation._sampled import Sampled
+from abstain.evaluation.compared import PairedDifference
+from abstain.inference.intervals import Difference, difference_from
+from abstain.inference.multiplicity import adjust
+from abstain.inference.paired import (
+    WARNING,
+    BootstrapDifference,
+    bootstrap_difference,
+    wilcoxon_on_replicates,
+)
+from abstain.inference.permutation import swap_test, swap_test_by_ranks
+from abstain.metrics import Metric
+from abstain.metrics._influence_registry import is_heavy
+from abstain.typing import Array, FloatArray, Split
+
+NAN = float("nan")
+
+#: The literature's test, kept under its own name.
+ON_REPLICATES = "Wilcoxon on bootstrap replicates"
+
+#: Goes with the pairs of the permutation test.
+_SWAPS = "swaps give no interval: see that of another test of this pair"
+
+#: What a test may leave out: an interval, a ratio, a chance.
+_UNKNOWN = dict.fromkeys(
+    ("low", "high", "standard_error", "ratio", "ratio_low", "ratio_high", "superiority"), NAN
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """The pairs of one metric on one data set, which are adjusted together."""
+
+    sampled: Sampled
+    data: Split
+    plan: Plan
+
+    def two(self) -> Iterator[tuple[int, int]]:
+        """Return each pair once."""
+        return combinations(range(len(self.sampled.methods)), 2)
+
+    def values(self, i: int, j: int) -> tuple[float, float]:
+        """Return the metric of both, averaged over the runs."""
+        return float(self.sampled.mean[i]), float(self.sampled.mean[j])
+
+    def pair(self, i: int, j: int, test: str, **known: Any) -> PairedDifference:
+        """Make the record of a pair; what is not known is NaN."""
+        first, second = self.values(i, j)
+        unknown: dict[str, Any] = {**_UNKNOWN, "adjusted": NAN, "adjustment": "", "better": ""}
+        return PairedDifference(
+            metric=self.sampled.metric.name,
+            data=self.data,
+            first=self.sampled.methods[i],
+            second=self.sampled.methods[j],
+            difference=first - second,
+            test=test,
+            **(unknown | known),
+        )
+
+    def adjusted(self, found: list[PairedDifference]) -> Iterator[PairedDifference]:
+        """Adjust the p-values for the number of pairs; name the better method where one is."""
+        p_values = adjust([pair.p_value for pair in found], method=self.plan.adjustment)
+        sign = 1 if self.sampled.metric.lower_is_better else -1
+        for pair, p in zip(found, p_values, strict=True):
+            lead = pair.first if sign * pair.difference < 0 else pair.second
+            apart = p < self.plan.alpha and pair.difference != 0
+            yield replace(
+                pair,
+                adjusted=float(p),
+                adjustment=self.plan.adjustment,
+                better=lead if apart else "",
+            )
+
+
+def pairs(sampled: Sampled, data: Split, plan: Plan) -> Iterator[PairedDifference]:
+    """Return all pairs by every test there are numbers for; the deciding test comes first."""
+    if not sampled.defined:
+        return
+    family = _Family(sampled, data, plan)
+    made: dict[str, Callable[[_Family], Iterator[PairedDifference]]] = {}
+    if sampled.shares is not None:
+        made["influence"] = _by_influence
+    if sampled.replicates is not None:
+        made["bootstrap"] = _by_bootstrap
+    if plan.test == "permutation":
+        made["permutation"] = _by_permutation
+    for test in sorted(made, key=lambda test: test != deciding(sampled, plan)):
+        yield from family.adjusted(list(made[test](family)))
+    if sampled.replicates is not None:
+        yield from _on_replicates(family)
+
+
+def deciding(sampled: Sampled, plan: Plan) -> str:
+    """Return the test that decides for a metric: the bootstrap where it has no influence."""
+    if plan.test == "influence" and sampled.defined and sampled.shares is None:
+        return "bootstrap"
+    return plan.test
+
+
+# ------------------------------------------------------------------------------------ influence
+def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
+    """Return the difference of the means of two methods by their influences."""
+    return difference_from(
+        (float(sampled.mean[i]), float(sampled.mean[j])),
+        sampled.influences[:, [i, j]],
+        lower_is_better=sampled.metric.lower_is_better,
+        level=level,
+        failures=sampled.failures(i, j),
+        heavy=is_heavy(sampled.metric),
+        cluster=sampled.cluster,
+    )
+
+
+def _by_influence(family: _Family) -> Iterator[PairedDifference]:
+    for i, j in family.two():
+        found = difference(family.sampled, i, j, family.plan.level)
+        yield family.pair(
+            i,
+            j,
+            TEST_NAMES["influence"],
+            p_value=found.p_value,
+            note=found.note,
+            **{name: getattr(found, name) for name in _UNKNOWN},
+        )
+
+
+# ------------------------------------------------------------------------------------ resamples
+def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
+    drawn, level = family.sampled.mean_replicates, family.plan.level
+    for i, j in family.two():
+        values = family.values(i, j)
+        found = bootstrap_difference(
+            drawn[i],
+            drawn[j],
+            values,
+            lower_is_better=family.sampled.metric.lower_is_better,
+            level=level,
+        )
+        if not _spread_seen(found, values):
+            why = "every resample shows the same difference, so its spread cannot be seen"
+            yield family.pair(i, j, TEST_NAMES["bootstrap"], p_value=NAN, note=why)
+            continue
+        yield family.pair(
+            i,
+            j,
+            TEST_NAMES["bootstrap"],
+            p_value=found.p_value,
+            low=found.low,
+            high=found.high,
+            standard_error=found.standard_error,
+            superiority=found.superiority,
+            note=found.note,
+            **_ratio(drawn[i], drawn[j], values, level),
+        )
+
+
+def _spread_seen(found: BootstrapDifference, values: tuple[float, float]) -> bool:
+    """Tell whether resamples vary; that they all show the same difference proves nothing."""
+    least = 1e-12 * max(map(abs, values))
+    return not (found.standard_error <= least < abs(found.difference))
+
+
+def _ratio(
+    first: FloatArray, second: FloatArray, values: tuple[float, float], level: float
+) -> dict[str, float]:
+    """Return the ratio with its percentile interval, where all values are above zero."""
+    both = np.isfinite(first) & np.isfinite(second)
+    if min(values) <= 0 or not both.any() or min(first[both].min(), second[both].min()) <= 0:
+        return {}
+    tail = (1 - level) / 2
+    low, high = np.quantile(first[both] / second[both], [tail, 1 - tail])
+    return {
+        "ratio": values[0] / values[1],
+        "ratio_low": float(low),
+        "ratio_high": float(high),
+    }
+
+
+def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
+    """Run the literature's test, one-sided for both directions of each pair."""
+    sampled, plan = family.sampled, family.plan
+    lower = sampled.metric.lower_is_better
+    raw = wilcoxon_on_replicates(sampled.mean_replicates, lower_is_better=lower, adjustment="none")
+    off = ~np.eye(len(sampled.methods), dtype=np.bool_)
+    adjusted = raw.copy()
+    adjusted[off] = adjust(raw[off], method=plan.adjustment)
+    for i, j in permutations(range(len(sampled.methods)), 2):
+        yield family.pair(
+            i,
+            j,
+            ON_REPLICATES,
+            p_value=float(raw[i, j]),
+            adjusted=float(adjusted[i, j]),
+            adjustment=plan.adjustment,
+            better=sampled.methods[i] if adjusted[i, j] < plan.alpha else "",
+            valid=False,
+            note=WARNING,
+        )
+
+
+# ------------------------------------------------------------------------------------ swaps
+def _by_permutation(family: _Family) -> Iterator[PairedDifference]:
+    scored = _for_swaps(family.sampled)
+    unit, metric = family.sampled.units[0], family.sampled.metric
+    for i, j in family.two():
+        one, two = ((s.confidence, s.loss) for s in (scored[i], scored[j]))
+        options: dict[str, Any] = {
+            "permutations": PERMUTATIONS,
+            "rng": family.plan.seed,
+            "cluster": unit.cluster,
+        }
+        # The weight of a rank is the rank itself: no sort for each swap.
+        if metric.name == "augrc":
+            found = swap_test_by_ranks(lambda u: u, one, two, **options)
+        else:
+            found = swap_test(_statistic(metric), one, two, **options)
+        yield family.pair(i, j, TEST_NAMES["permutation"], p_value=found.p_value, note=_SWAPS)
+
+
+def _for_swaps(sampled: Sampled) -> list[Scored]:
+    scored = list(sampled.units[0].scored.values())
+    plain = sampled.metric.rank_based and not sampled.metric.needs - {
+        need for need in sampled.metric.needs if need.name.endswith("LOSS")
+    }
+    if len(sampled.units) > 1 or scored[0].weight is not None or not plain:
+        msg = (
+            "test='permutation' swaps the ranks of two scores: it needs one run, no weights, and "
+            f"a metric of ranks and losses; got {sampled.metric.name!r} over "
+            f"{len(sampled.units)} run(s). Use 'influence' or 'bootstrap'."
+        )
+        raise InputError(msg)
+    return scored
+
+
+def _statistic(metric: Metric) -> Callable[[Array, Array], float]:
+    return lambda confidence, loss: float(metric.compute(Scored(confidence, loss)).value)

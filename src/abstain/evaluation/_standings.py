@@ -1,0 +1,144 @@
+"""Where each method stands, and how alike metrics rank: from influences or from resamples."""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from abstain.evaluation._plan import Plan
+from abstain.evaluation._sampled import Sampled
+from abstain.evaluation.compared import Standing
+from abstain.evaluation.compared_across import Agreement, Stability
+from abstain.inference.aggregated_ranking import AggregatedRanking
+from abstain.inference.agreement import agreement, kendall, stability
+from abstain.inference.influence import covariance_of_shares
+from abstain.inference.rank_chances import expected_ranks, rank_chances
+from abstain.inference.ranking import rank_chances_of, rank_summary, ranks
+from abstain.metrics import Metric
+from abstain.typing import FloatArray, IntArray, Split
+
+INFLUENCE = "influence functions"
+RANK_FIRST = "bootstrap, rank then aggregate"
+AGGREGATE_FIRST = "bootstrap, aggregate then rank"
+
+#: Draws from the joint normal law of several metrics.
+_DRAWS = 4000
+
+#: Differences below this share of the numbers are rounding.
+_ROUNDING = 1e-12
+
+
+def standings(sampled: Sampled, data: Split, plan: Plan) -> Iterator[Standing]:
+    """Return where each method stands on one data set: by influences, and by resamples if any."""
+    if not sampled.defined:
+        return
+    lower = sampled.metric.lower_is_better
+    if sampled.shares is not None:
+        covariance = covariance_of_shares(sampled.shares)
+        if np.isfinite(covariance).all():
+            chances = rank_chances(sampled.mean, covariance, lower_is_better=lower, rng=plan.seed)
+            expected = expected_ranks(sampled.mean, covariance, lower_is_better=lower)
+            yield from _rows(sampled, data, plan, (chances, expected, INFLUENCE))
+    if sampled.varies:
+        chances = rank_chances_of(sampled.mean_replicates, lower_is_better=lower)
+        summary = rank_summary(chances, level=plan.level)
+        # One data set: there is nothing to aggregate over but the resamples.
+        yield from _rows(sampled, data, plan, (chances, summary.mean, RANK_FIRST))
+
+
+def _rows(
+    sampled: Sampled,
+    data: Split,
+    plan: Plan,
+    found: tuple[FloatArray, FloatArray, str],
+) -> Iterator[Standing]:
+    chances, mean, source = found
+    place = ranks(sampled.mean, lower_is_better=sampled.metric.lower_is_better)
+    summary = rank_summary(chances, level=plan.level)
+    for i, method in enumerate(sampled.methods):
+        yield Standing(
+            metric=sampled.metric.name,
+            data=data,
+            method=method,
+            value=float(sampled.mean[i]),
+            rank=float(place[i]),
+            mean_rank=float(mean[i]),
+            rank_low=float(summary.low[i]),
+            rank_high=float(summary.high[i]),
+            chances=tuple(float(c) for c in chances[i]),
+            source=source,
+        )
+
+
+def aggregated_standings(
+    metric: Metric, methods: Sequence[str], ranking: AggregatedRanking, source: str
+) -> Iterator[Standing]:
+    """Return where each method stands over all data sets together."""
+    for i, method in enumerate(methods):
+        yield Standing(
+            metric=metric.name,
+            data=None,
+            method=method,
+            value=float("nan"),
+            rank=float(ranking.ranks[i]),
+            mean_rank=float(ranking.mean_ranks[i]),
+            rank_low=float(ranking.low[i]),
+            rank_high=float(ranking.high[i]),
+            chances=tuple(float(c) for c in ranking.chances[i]),
+            source=source,
+        )
+
+
+def drawn(parts: Sequence[Sampled], plan: Plan) -> list[FloatArray] | None:
+    """Return what could have come out instead of each metric, (k, draws), the same draws for all.
+
+    The resamples where there are some; else draws from the joint normal law of all metrics.
+    """
+    if all(part.varies for part in parts):
+        return [part.mean_replicates for part in parts]
+    tables = [part.shares for part in parts]
+    if any(table is None for table in tables):
+        return None
+    together = np.hstack([table for table in tables if table is not None])
+    covariance = covariance_of_shares(together)
+    if not np.isfinite(covariance).all():
+        return None
+    mean = np.concatenate([part.mean for part in parts])
+    rng = np.random.default_rng(plan.seed)
+    draws = rng.multivariate_normal(mean, covariance, _DRAWS, method="eigh", check_valid="ignore")
+    # The same method twice must tie in every draw, not up to the rounding of the root.
+    return list(draws[:, _first_alike(mean, covariance)].T.reshape(len(parts), -1, _DRAWS))
+
+
+def _first_alike(mean: FloatArray, covariance: FloatArray) -> IntArray:
+    """Return for each number the first that is one and the same: equal, and in every draw."""
+    variance, size = np.diag(covariance), np.abs(mean)
+    both = variance[:, None] + variance[None, :]
+    same = both - 2 * covariance <= _ROUNDING * both
+    same &= np.abs(mean[:, None] - mean) <= _ROUNDING * np.maximum(size[:, None], size)
+    return np.asarray(np.argmax(same, axis=1))
+
+
+def agreements(parts: Sequence[Sampled], data: Split, plan: Plan) -> Iterator[Agreement]:
+    """Return how alike each pair of metrics ranks the methods of one data set."""
+    defined = [part for part in parts if part.defined]
+    if len(defined) < 2:
+        return
+    replicates = drawn(defined, plan)
+    for i, j in combinations(range(len(defined)), 2):
+        first, second = defined[i], defined[j]
+        same = first.metric.lower_is_better == second.metric.lower_is_better
+        tau = kendall(first.mean, second.mean if same else -second.mean)
+        low = high = float("nan")
+        if replicates is not None:
+            over = agreement(replicates[i], replicates[j], same_direction=same, level=plan.level)
+            low, high = over.low, over.high
+        yield Agreement(data, first.metric.name, second.metric.name, tau, low, high)
+
+
+def stabilities(parts: Sequence[Sampled], data: Split, plan: Plan) -> Iterator[Stability]:
+    """Return how alike the rankings of two resamples are."""
+    for part in parts:
+        if part.varies and part.defined:
+            over = stability(part.mean_replicates, level=plan.level)
+            yield Stability(part.metric.name, data, over.mean, over.low, over.high)

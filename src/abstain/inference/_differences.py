@@ -1,0 +1,139 @@
+"""The difference of two numbers of the same samples: its record, its interval, its ratio."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from abstain.inference.influence import covariance_of_shares
+from abstain.inference.small_samples import (
+    degrees_of_freedom,
+    skewed,
+    skewness,
+    straightened,
+    t_probability,
+    t_quantile,
+)
+from abstain.typing import FloatArray
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two numbers of the same samples: first minus second.
+
+    Attributes
+    ----------
+    value : float
+        The difference.
+    low, high : float
+        Its interval; NaN when there is none, then `note` says why.
+    level : float
+        Of the intervals.
+    standard_error : float
+        Of the difference, the pairing counted.
+    p_value : float
+        Two-sided, of no difference.
+    superiority : float
+        The chance that the first is better on data drawn anew.
+    ratio, ratio_low, ratio_high : float
+        First over second with its interval; NaN where one of them is not above zero.
+    method : str
+        How it was made, in words.
+    note : str
+        A warning for the reader; empty when there is none.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    standard_error: float
+    p_value: float
+    superiority: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    method: str
+    note: str = ""
+
+
+def error_of(parts: FloatArray) -> float:
+    """Return the standard error of the first number."""
+    return float(np.sqrt(covariance_of_shares(parts)[0, 0]))
+
+
+def quantile_words(degrees: float) -> str:
+    """Name the quantile."""
+    shown = f"{degrees:.3g}" if degrees < 1000 else f"{degrees:.0f}"
+    return f"t with {shown} degrees of freedom"
+
+
+def plain_difference(
+    value: float, parts: FloatArray, failures: int | None, *, level: float, lower_is_better: bool
+) -> Difference:
+    """Return the difference without its ratio."""
+    apart = parts[:, 0] - parts[:, 1]
+    error = error_of(apart[:, None])
+    note = _why_no_difference(value, error, parts)
+    if note:
+        return _not_apart(value, error, parts, level, note)
+    degrees, skew = _degrees(apart, failures), skewness(apart)
+    reach = t_quantile(level, degrees)
+    statistic = straightened(value / error, skew)
+    better = -statistic if lower_is_better else statistic
+    return Difference(
+        value=value,
+        low=value - error * skewed(reach, skew),
+        high=value - error * skewed(-reach, skew),
+        level=level,
+        standard_error=error,
+        p_value=2 * t_probability(-abs(statistic), degrees),
+        superiority=t_probability(better, degrees),
+        ratio=NAN,
+        ratio_low=NAN,
+        ratio_high=NAN,
+        method=f"influence function, half of the skewness corrected, {quantile_words(degrees)}",
+    )
+
+
+def _degrees(apart: FloatArray, failures: int | None) -> float:
+    most = np.inf if failures is None else failures - 1.0
+    return max(1.0, min(degrees_of_freedom(apart), most))
+
+
+def _not_apart(
+    value: float, error: float, parts: FloatArray, level: float, note: str
+) -> Difference:
+    """Return a difference that nothing varies: exactly 0, or without an interval."""
+    same = value == 0 and np.isfinite(error)
+    end, method = (0.0, "influence function") if same and parts.any() else (NAN, "none")
+    p_value, superiority = (1.0, 0.5) if same else (NAN, NAN)
+    return Difference(
+        value, end, end, level, error, p_value, superiority, NAN, NAN, NAN, method, note
+    )
+
+
+def _why_no_difference(value: float, error: float, parts: FloatArray) -> str:
+    if not np.isfinite(value):
+        return "one of the two numbers is not finite"
+    if not np.isfinite(error):
+        return "one independent sample shows no spread"
+    if error > 1e-14 * float(np.abs(parts).max(initial=0.0)):
+        return ""
+    if value == 0 and parts.any():
+        return "every sample counts the same in both"
+    return "no sample changes the difference, so its spread cannot be seen"
+
+
+def with_ratio(
+    found: Difference, first: float, second: float, parts: FloatArray, failures: int | None
+) -> Difference:
+    """Add the ratio, with an interval on the log scale, where both numbers are above zero."""
+    if min(first, second) <= 0:
+        return found
+    apart = parts[:, 0] / first - parts[:, 1] / second
+    half = error_of(apart[:, None]) * t_quantile(found.level, _degrees(apart, failures))
+    ratio = first / second
+    low, high = ratio * np.exp(np.array([-half, half]).clip(-700, 700))
+    return replace(found, ratio=ratio, ratio_low=float(low), ratio_high=float(high))

@@ -1,0 +1,77 @@
+"""How soon the terms that the series leaves out are small enough, from the moments of the counts.
+
+A success drawn k times when m are accepted and the risk is about `slope` adds to total x AURC, on
+top of unit trapezoids, slope (k^3 - k) / (6 m^2) (1 + (3 k^2 - 2) / (10 m^2) + ...). Only the first
+term is summed, cell by cell. What is left out of a cell depends on how the middles of its samples
+are treated.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain.typing import Array
+
+#: What the terms left out may add up to, a fifth of what is promised.
+_LEFT_OUT = 2e-13
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Moments and maximum of the counts of a block.
+
+    Attributes
+    ----------
+    third, fifth : float
+        Means of k^3 and k^5.
+    excess : float
+        Root mean square of (k^3 - k) / 6.
+    most : int
+        The largest count.
+    total : int
+        The largest resample.
+    """
+
+    third: float
+    fifth: float
+    excess: float
+    most: int
+    total: int
+
+    @classmethod
+    def of(cls, counts: Array, total: int) -> "Rest":
+        """Take the moments over a few resamples."""
+        k = counts[:, :4].astype(np.float64)
+        square = k * k
+        cube = square * k
+        excess = float(np.sqrt(np.mean((cube - k) ** 2))) / 6.0
+        fifth = float(np.mean(cube * square))
+        return cls(float(cube.mean()), fifth, excess, int(counts.max()), total)
+
+    def with_middles(self, slope: float) -> float:
+        """Return how many must be accepted if the middles of four are expanded around their own.
+
+        From m on, the next terms add up to slope / (3 total m^3) times the mean over the samples
+        of k^5 / 20, for the series, and of about k^3, for the expansion.
+        """
+        each = self.fifth / 20.0 + self.third
+        return self._at_least(float(np.cbrt(slope * each / (3.0 * _LEFT_OUT * self.total))))
+
+    def with_own_middle(self, slope: float) -> float:
+        """Return how many must be accepted if every success has its own middle."""
+        each = self.fifth / 20.0
+        return self._at_least(float(np.cbrt(slope * each / (3.0 * _LEFT_OUT * self.total))))
+
+    def with_one_middle(self, slope: float) -> float:
+        """Return how many must be accepted if two successes share the middle of both.
+
+        The error of a cell of L samples is as often positive as negative, since its samples might
+        have come in any order: about 3 slope / m^3 times the root of L^3 / 12 and the root mean
+        square of the excess. From m on these add up, as squares, to 0.39 L slope excess / (total
+        m^2.5); that may be a few times smaller than what is allowed.
+        """
+        spread = 2.0 * 0.39 * slope * self.excess
+        return self._at_least(float(spread / (_LEFT_OUT * self.total)) ** 0.4)
+
+    def _at_least(self, m: float) -> float:
+        return max(16.0 * self.most, m)

@@ -1,0 +1,203 @@
+"""One ranking over several data sets or runs, and what resampling says about it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain.errors import DomainError
+from abstain.inference.ranking import chances_from, rank_summary, ranks, stack, standings_of
+from abstain.typing import AnyArray, BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AggregatedRanking:
+    """A ranking over several blocks (data sets, runs) with its spread over resamples.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (k,)
+        The final ranks; 1 is best, equal methods share the mean of theirs.
+    mean_ranks : ndarray of shape (k,)
+        The mean over resamples (and over blocks, where each block is ranked by itself).
+    chances : ndarray of shape (k, k)
+        Entry [i, r] is the share of the resamples in which method i has the rank r + 1 over all
+        blocks together; equal methods share their ranks.
+    frequencies : ndarray of shape (k, k)
+        The same over all blocks and resamples, each block ranked by itself: the histogram that
+        blob plots show. Equal to `chances` where blocks are not ranked by themselves.
+    low, high : ndarray of shape (k,)
+        Central range of `chances` at the level.
+    level : float
+        Of that range.
+    blocks, resamples : int
+        How many of each were used.
+    note : str
+        What was left out and why, or empty.
+    """
+
+    ranks: FloatArray
+    mean_ranks: FloatArray
+    chances: FloatArray
+    frequencies: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    blocks: int
+    resamples: int
+    note: str = ""
+
+
+def rank_then_aggregate(
+    replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95
+) -> AggregatedRanking:
+    """Rank the methods in each block and resample, average the ranks, and rank the averages.
+
+    Answers: who does best on most data sets, however large the differences are on each?
+
+    Parameters
+    ----------
+    replicates : array of shape (blocks, k, B)
+        The metric on each data set (or run), of each method, on each resample.
+    lower_is_better : bool
+        The direction of the metric.
+    level : float, default=0.95
+        Of the central range of the ranks.
+
+    Returns
+    -------
+    AggregatedRanking
+        Blocks that lack a method altogether are left out, and so are resamples with a NaN; the
+        note says how many.
+
+    Raises
+    ------
+    ShapeError
+        If `replicates` does not have three axes.
+    DomainError
+        If nothing is left, or `level` is not between 0 and 1.
+
+    Notes
+    -----
+    Robust to metrics of different scale on different data sets; blind to how large a difference
+    is. Resamples that are paired across blocks are not needed.
+
+    References
+    ----------
+    .. [1] Wiesenfarth et al. (2021), Methods and open-source toolkit for analyzing and
+       visualizing challenge results, https://doi.org/10.1038/s41598-021-82017-6
+
+    Examples
+    --------
+    >>> from abstain.inference.aggregated_ranking import rank_then_aggregate
+    >>> result = rank_then_aggregate([[[1, 1], [2, 2]], [[1, 5], [4, 4]]], lower_is_better=True)
+    >>> result.mean_ranks.tolist(), result.ranks.tolist()
+    ([1.25, 1.75], [1.0, 2.0])
+    """
+    table, note = _complete(replicates)
+    blocks, k, resamples = table.shape
+    pooled = np.moveaxis(table, 1, 0).reshape(k, -1)
+    better, equal = standings_of(pooled, lower_is_better=lower_is_better)
+    # Ranks are multiples of one half, so their sums are exact and equal sums are seen as equal.
+    total = (1.0 + better + equal / 2).reshape(k, blocks, resamples).sum(axis=1)
+    chances = chances_from(*standings_of(total, lower_is_better=True))
+    mean = total.sum(axis=1) / (blocks * resamples)
+    summary = rank_summary(chances, level=level)
+    return AggregatedRanking(
+        ranks=ranks(mean, lower_is_better=True),
+        mean_ranks=mean,
+        chances=chances,
+        frequencies=chances_from(better, equal),
+        low=summary.low,
+        high=summary.high,
+        level=level,
+        blocks=blocks,
+        resamples=resamples,
+        note=note,
+    )
+
+
+def aggregate_then_rank(
+    replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95
+) -> AggregatedRanking:
+    """Average the metric over the blocks in each resample, and rank the averages.
+
+    Answers: who has the best metric on average over the data sets?
+
+    Parameters
+    ----------
+    replicates : array of shape (blocks, k, B)
+        The metric on each data set (or run), of each method, on each resample.
+    lower_is_better : bool
+        The direction of the metric.
+    level : float, default=0.95
+        Of the central range of the ranks.
+
+    Returns
+    -------
+    AggregatedRanking
+        The final ranks are those of the mean over blocks and resamples. Blocks that lack a method
+        altogether are left out, and so are resamples with a NaN; the note says how many.
+
+    Raises
+    ------
+    ShapeError
+        If `replicates` does not have three axes.
+    DomainError
+        If nothing is left, or `level` is not between 0 and 1.
+
+    Notes
+    -----
+    A data set on which the metric is large decides more than the others.
+
+    References
+    ----------
+    .. [1] Wiesenfarth et al. (2021), Methods and open-source toolkit for analyzing and
+       visualizing challenge results, https://doi.org/10.1038/s41598-021-82017-6
+
+    Examples
+    --------
+    >>> from abstain.inference.aggregated_ranking import aggregate_then_rank
+    >>> result = aggregate_then_rank([[[1, 1], [2, 2]], [[1, 5], [4, 4]]], lower_is_better=True)
+    >>> result.mean_ranks.tolist(), result.ranks.tolist()
+    ([1.25, 1.75], [1.0, 2.0])
+    """
+    table, note = _complete(replicates)
+    mean = table.mean(axis=0)
+    chances = chances_from(*standings_of(mean, lower_is_better=lower_is_better))
+    summary = rank_summary(chances, level=level)
+    return AggregatedRanking(
+        ranks=ranks(mean.mean(axis=1), lower_is_better=lower_is_better),
+        mean_ranks=summary.mean,
+        chances=chances,
+        frequencies=chances,
+        low=summary.low,
+        high=summary.high,
+        level=level,
+        blocks=table.shape[0],
+        resamples=table.shape[2],
+        note=note,
+    )
+
+
+def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
+    """Leave out the blocks and resamples on which not all methods can be ranked."""
+    table = stack(replicates, "replicates", "blocks", "k", "B")
+    missing = np.isnan(table)
+    blocks = np.asarray(~np.any(np.all(missing, axis=2), axis=1))
+    resamples = np.asarray(~missing[blocks].any(axis=(0, 1)))
+    if not (blocks.any() and resamples.any()):
+        msg = (
+            "`replicates` must have a block and a resample on which every method has a value; got "
+            "NaN in all of them. Leave out the methods or the data sets without values."
+        )
+        raise DomainError(msg)
+    note = "; ".join(
+        f"{count} of {kept.size} {name} left out, since a method has no value there"
+        for name, kept in (("data sets or runs", blocks), ("resamples", resamples))
+        if (count := _dropped(kept))
+    )
+    return table[blocks][:, :, resamples], note
+
+
+def _dropped(kept: BoolArray) -> int:
+    return int(kept.size - np.count_nonzero(kept))

@@ -1,0 +1,292 @@
+"""Few runs on several data sets: interquartile mean, chance of improvement, performance profile.
+
+The runs (seeds, folds) are resampled within each data set, so the intervals say what other seeds
+would have given on the same data sets.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.random import generator
+from abstain.errors import ShapeError
+from abstain.inference.proportions import level_of
+from abstain.inference.ranking import stack
+from abstain.typing import AnyArray, FloatArray, Rng
+
+#: Numbers held at once while resampling.
+_MEMORY = 2_000_000
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A number over runs and data sets with its bootstrap interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The number and its percentile interval; NaN ends where there is one run of each only.
+    level : float
+        Of the interval.
+    draws : int
+        Resamples behind the interval.
+    note : str
+        What to be careful about, or empty.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    draws: int
+    note: str = ""
+
+
+def probability_of_improvement(
+    first: AnyArray,
+    second: AnyArray,
+    *,
+    lower_is_better: bool,
+    level: float = 0.95,
+    draws: int = 2000,
+    rng: Rng = 0,
+) -> Aggregate:
+    """Estimate the chance that a run of the first method beats a run of the second.
+
+    Answers: if I train both once more, how likely is the first better?
+
+    Parameters
+    ----------
+    first, second : array of shape (data sets, runs)
+        The metric; the numbers of runs may differ.
+    lower_is_better : bool
+        The direction of the metric.
+    level : float, default=0.95
+        Of the interval.
+    draws : int, default=2000
+        Resamples of the runs within each data set.
+    rng : int, Generator or None, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    Aggregate
+        In [0, 1]; the mean over data sets of the share of pairs of runs, ties half.
+
+    Raises
+    ------
+    ShapeError
+        If the numbers of data sets differ.
+    DomainError
+        If a value is NaN or infinite, or `level` is not between 0 and 1.
+
+    Notes
+    -----
+    The Mann-Whitney statistic over its maximum. Runs are taken as independent, also across methods.
+
+    References
+    ----------
+    .. [1] Agarwal et al. (2021), Deep reinforcement learning at the edge of the statistical
+       precipice, https://arxiv.org/abs/2108.13264
+
+    Examples
+    --------
+    >>> from abstain.inference.aggregates import probability_of_improvement
+    >>> probability_of_improvement([[1, 2, 3]], [[2, 4, 5]], lower_is_better=True).value
+    0.833...
+    """
+    a, b = _runs(first, "first"), _runs(second, "second")
+    if a.shape[0] != b.shape[0]:
+        msg = f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
+        raise ShapeError(msg)
+    lead = np.sign(b[:, None, :] - a[:, :, None]) * (1.0 if lower_is_better else -1.0)
+    wins = (1.0 + lead) / 2
+    random = generator(rng)
+    drawn = [
+        np.einsum("bdi,dij,bdj->b", _shares(a, size, random), wins, _shares(b, size, random))
+        / a.shape[0]
+        for size in _blocks(draws, a.size + b.size)
+    ]
+    runs = min(a.shape[1], b.shape[1])
+    return _aggregate(float(wins.mean()), np.concatenate(drawn), level, runs)
+
+
+def interquartile_mean(
+    scores: AnyArray, *, level: float = 0.95, draws: int = 2000, rng: Rng = 0
+) -> Aggregate:
+    """Compute the mean of the middle half of all runs of all data sets.
+
+    Answers: how good is a typical run, leaving out the best and the worst quarter?
+
+    Parameters
+    ----------
+    scores : array of shape (data sets, runs)
+        The metric, on a scale that the data sets share.
+    level : float, default=0.95
+        Of the interval.
+    draws : int, default=2000
+        Resamples of the runs within each data set.
+    rng : int, Generator or None, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    Aggregate
+        In units of the metric.
+
+    Raises
+    ------
+    ShapeError
+        If `scores` is no table.
+    DomainError
+        If a value is NaN or infinite, or `level` is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] Agarwal et al. (2021), https://arxiv.org/abs/2108.13264
+
+    Examples
+    --------
+    >>> from abstain.inference.aggregates import interquartile_mean
+    >>> interquartile_mean([[1, 2, 3, 100]]).value
+    2.5
+    """
+    table = _runs(scores, "scores")
+    random = generator(rng)
+    sets = np.arange(table.shape[0])[:, None]
+    drawn = [
+        _middle_mean(table[sets, random.integers(table.shape[1], size=(size, *table.shape))])
+        for size in _blocks(draws, table.size)
+    ]
+    value = float(_middle_mean(table[None])[0])
+    return _aggregate(value, np.concatenate(drawn), level, table.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class PerformanceProfile:
+    """The share of runs that are at least as good as each threshold.
+
+    Attributes
+    ----------
+    threshold, share, low, high : ndarray of shape (m,)
+        The grid, the share, and its pointwise bootstrap band.
+    level : float
+        Of the band.
+    note : str
+        What to be careful about, or empty.
+    """
+
+    threshold: FloatArray
+    share: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    note: str = ""
+
+
+def performance_profile(
+    scores: AnyArray,
+    *,
+    lower_is_better: bool,
+    grid: AnyArray | None = None,
+    level: float = 0.95,
+    draws: int = 2000,
+    rng: Rng = 0,
+) -> PerformanceProfile:
+    """Compute which share of the runs is at least as good as each threshold.
+
+    Answers: how often does this method reach this quality?
+
+    Parameters
+    ----------
+    scores : array of shape (data sets, runs)
+        The metric, on a scale that the data sets share.
+    lower_is_better : bool
+        The direction of the metric.
+    grid : array of shape (m,), optional
+        Thresholds; 101 even steps over the scores if not given. Give the same to all methods.
+    level : float, default=0.95
+        Of the pointwise band.
+    draws : int, default=2000
+        Resamples of the runs within each data set.
+    rng : int, Generator or None, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    PerformanceProfile
+        Shares in [0, 1]; a run that equals the threshold reaches it.
+
+    Raises
+    ------
+    ShapeError
+        If `scores` is no table.
+    DomainError
+        If a value is NaN or infinite, or `level` is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] Agarwal et al. (2021), https://arxiv.org/abs/2108.13264
+
+    Examples
+    --------
+    >>> from abstain.inference.aggregates import performance_profile
+    >>> runs = [[1, 2], [3, 4]]
+    >>> performance_profile(runs, grid=[0, 2, 4], lower_is_better=True).share.tolist()
+    [0.0, 0.5, 1.0]
+    """
+    table = _runs(scores, "scores")
+    steps = np.linspace(table.min(), table.max(), 101) if grid is None else stack(grid, "grid", "m")
+    ahead = table[..., None] <= steps if lower_is_better else table[..., None] >= steps
+    reached = ahead.astype(np.float64)
+    tail, random = (1 - level_of(level)) / 2, generator(rng)
+    drawn = [
+        np.tensordot(_shares(table, size, random), reached, axes=2) / table.shape[0]
+        for size in _blocks(draws, table.size + steps.size)
+    ]
+    low, high = np.quantile(np.concatenate(drawn), [tail, 1 - tail], axis=0)
+    single = table.shape[1] < 2
+    return PerformanceProfile(
+        threshold=steps,
+        share=reached.mean(axis=(0, 1)),
+        low=np.full_like(low, np.nan) if single else low,
+        high=np.full_like(high, np.nan) if single else high,
+        level=level,
+        note=_ONE_RUN if single else "",
+    )
+
+
+_ONE_RUN = "one run of each data set: there is nothing to tell how much other seeds would differ"
+
+
+def _runs(x: AnyArray, name: str) -> FloatArray:
+    return checks.finite(stack(x, name, "data sets", "runs"), name)
+
+
+def _shares(table: FloatArray, size: int, random: np.random.Generator) -> FloatArray:
+    """Draw how often each run is in each resample, over the number of runs."""
+    sets, runs = table.shape
+    counts = random.multinomial(runs, np.full(runs, 1.0 / runs), size=(size, sets))
+    return np.asarray(counts / runs)
+
+
+def _blocks(draws: int, numbers: int) -> list[int]:
+    """Cut the resamples into parts that fit the memory."""
+    total = checks.positive_int(draws, "draws")
+    step = max(1, _MEMORY // numbers)
+    return [min(step, total - start) for start in range(0, total, step)]
+
+
+def _middle_mean(drawn: FloatArray) -> FloatArray:
+    ordered = np.sort(drawn.reshape(drawn.shape[0], -1), axis=1)
+    cut = ordered.shape[1] // 4
+    return np.asarray(ordered[:, cut : ordered.shape[1] - cut].mean(axis=1))
+
+
+def _aggregate(value: float, drawn: FloatArray, level: float, runs: int) -> Aggregate:
+    tail = (1 - level_of(level)) / 2
+    if runs < 2:
+        return Aggregate(value, float("nan"), float("nan"), level, drawn.size, _ONE_RUN)
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return Aggregate(value, float(low), float(high), level, drawn.size)

@@ -1,0 +1,183 @@
+"""Influence functions: what one more sample like this one would do to a number.
+
+The influence of a sample is ``W dT/dw``, the derivative of the number T with respect to the weight
+of the sample, times the weight W of all. Its mean is zero, and its spread is the standard error of
+T: no resampling is needed. Every number that depends on the samples through the weight m and the
+loss mass l of each tie group has an influence of the form ``a + b loss``, with one a and one b for
+each group.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain._foundation.ranks import TieGroups
+from abstain.typing import Array, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """The derivatives of a number with respect to the weight and the loss mass of each group.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (g,)
+        dT/dm.
+    loss : ndarray of shape (g,)
+        dT/dl.
+    """
+
+    weight: FloatArray
+    loss: FloatArray
+
+    def influence(self, groups: TieGroups, home: IntArray, loss: Array) -> FloatArray:
+        """Return the influence of each sample, shape (n,); 0 where `home` is -1 (no weight).
+
+        Centered, since a number that changes with the scale of all weights (such as a plug-in
+        estimator with harmonic numbers) leaves a mean of the order 1/n.
+        """
+        constant = np.append(self.weight, 0.0)
+        slope = np.append(self.loss, 0.0)
+        mean = float(self.weight @ groups.weight + self.loss @ groups.loss) / groups.total
+        constant[:-1] -= mean
+        out: FloatArray = groups.total * (constant[home] + slope[home] * loss)
+        return out
+
+
+def of_cumulated(through: FloatArray, loss_through: FloatArray) -> Gradient:
+    """Turn derivatives with respect to what each threshold accepts into those of the groups.
+
+    A group is accepted at its own threshold and at all lower ones.
+    """
+    return Gradient(tail_sums(through), tail_sums(loss_through))
+
+
+def tail_sums(x: FloatArray) -> FloatArray:
+    """Return the sum from each entry to the last."""
+    out: FloatArray = np.cumsum(x[::-1])[::-1]
+    return out
+
+
+def trapezoid_steps(value: FloatArray, *, flat: bool) -> FloatArray:
+    """Return the derivative of a trapezoid area with respect to the place of each vertex.
+
+    Before the first vertex the curve is flat, or it rises from the origin.
+    """
+    before = np.concatenate((value[:1] if flat else [0.0], value[:-1]))
+    after = np.append(value[1:], -value[-1])
+    # A vertex moved right takes from the segment behind it what it gives to the one before it.
+    # The last has none behind it.
+    out: FloatArray = (before - after) / 2
+    return out
+
+
+def shares(
+    influences: FloatArray, weight: FloatArray | None = None, cluster: IntArray | None = None
+) -> FloatArray:
+    """Return what each independent unit adds to the error of each number, shape (units, k).
+
+    Parameters
+    ----------
+    influences : ndarray of shape (n,) or (n, k)
+        One column a number.
+    weight : ndarray of shape (n,), optional
+        Sample weights. A row is one observation whatever its weight, so that the weights may be
+        on any scale; rows of weight 0 are none.
+    cluster : ndarray of shape (n,), optional
+        Codes from 0 of the cluster (patient, site) of each sample; clusters are independent,
+        the samples within one are not.
+    """
+    table = influences.reshape(influences.shape[0], -1)
+    if weight is None:
+        parts: FloatArray = table / table.shape[0]
+    else:
+        parts = (table * (weight / weight.sum())[:, None])[weight > 0]
+        cluster = None if cluster is None else cluster[weight > 0]
+    return parts if cluster is None else _summed(parts, cluster)
+
+
+def _summed(parts: FloatArray, cluster: IntArray) -> FloatArray:
+    """Sum the rows of each cluster."""
+    order = np.argsort(cluster, kind="stable")
+    starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
+    return np.asarray(np.add.reduceat(parts[order], starts, axis=0))
+
+
+def covariance_of_shares(parts: FloatArray) -> FloatArray:
+    """Return the covariance (k, k) of the numbers whose `shares` these are; NaN for one unit."""
+    units, k = parts.shape
+    if units < 2:
+        return np.full((k, k), np.nan)
+    out: FloatArray = parts.T @ parts * (units / (units - 1))
+    return out
+
+
+def covariance(
+    influences: FloatArray, *, weight: FloatArray | None = None, cluster: IntArray | None = None
+) -> FloatArray:
+    """Compute the joint covariance of numbers from their influences.
+
+    Answers: how do these numbers vary together over data sets drawn anew?
+
+    Parameters
+    ----------
+    influences : ndarray of shape (n,) or (n, k)
+        Of each sample on each number; weighted mean zero.
+    weight : ndarray of shape (n,), optional
+        Sample weights, on any scale: a row is one observation whatever its weight. (For counts of
+        identical independent samples this is too wide; repeat their rows instead.)
+    cluster : ndarray of shape (n,), optional
+        Codes from 0 of the cluster of each sample; only clusters are independent.
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+        ``sum w^2 IF IF' / W^2`` times n/(n - 1); with clusters the influences are summed within
+        each first, and n is the number of clusters. NaN when there is one unit only.
+
+    Notes
+    -----
+    Without weights and clusters the root of the diagonal is sqrt(sum IF^2 / (n (n - 1))). Cost:
+    one matrix product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.inference.influence import covariance
+    >>> covariance(np.array([-1.0, 1.0])).tolist()
+    [[1.0]]
+    """
+    return covariance_of_shares(shares(influences, weight, cluster))
+
+
+def standard_error(
+    influence: FloatArray, *, weight: FloatArray | None = None, cluster: IntArray | None = None
+) -> float:
+    """Compute the standard error of one number from its influences.
+
+    Answers: how far from the truth is this number typically?
+
+    Parameters
+    ----------
+    influence : ndarray of shape (n,)
+        Of each sample.
+    weight, cluster : ndarray of shape (n,), optional
+        As in `covariance`.
+
+    Returns
+    -------
+    float
+        Not negative; NaN for one sample (or cluster).
+
+    Notes
+    -----
+    sqrt(sum IF^2 / (n (n - 1))) without weights and clusters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.inference.influence import standard_error
+    >>> standard_error(np.array([-1.0, 1.0]))
+    1.0
+    """
+    return float(np.sqrt(covariance(influence, weight=weight, cluster=cluster)[0, 0]))

@@ -1,0 +1,224 @@
+"""Intervals and paired differences of numbers whose influence functions are known."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import expit, logit
+
+from abstain.inference._differences import (
+    NAN,
+    Difference,
+    error_of,
+    plain_difference,
+    quantile_words,
+    with_ratio,
+)
+from abstain.inference.influence import shares
+from abstain.inference.small_samples import degrees_of_freedom, events, t_quantile, warning
+from abstain.typing import FloatArray, IntArray
+
+__all__ = ["Difference", "Interval", "difference_from", "interval_from", "no_interval"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a number may lie.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends; NaN when there is no interval, then `note` says why.
+    level : float
+        The share of repetitions of the study whose interval should hold the true value.
+    method : str
+        How it was made, in words: "influence function, logit scale".
+    standard_error : float
+        On the scale of the number itself; NaN where the method has none.
+    note : str
+        A warning for the reader, such as of few failures; empty when there is none.
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+    standard_error: float = NAN
+    note: str = ""
+
+
+def no_interval(level: float, note: str, standard_error: float = NAN) -> Interval:
+    """Return the interval of a number that has none, with the reason."""
+    return Interval(NAN, NAN, level, "none", standard_error, note)
+
+
+def interval_from(  # noqa: PLR0913
+    value: float,
+    influence: FloatArray,
+    *,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (0.0, float("inf")),
+    failures: int | None = None,
+    heavy: bool = False,
+    most_degrees: float = float("inf"),
+    weight: FloatArray | None = None,
+    cluster: IntArray | None = None,
+) -> Interval:
+    """Make the interval of a number from the influence of each sample on it.
+
+    Answers: where may the true value lie?
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    influence : ndarray of shape (n,)
+        Of each sample, weighted mean zero; for a mean over runs, the mean of their influences.
+    level : float, default=0.95
+        Between 0 and 1.
+    bounds : tuple of float, default=(0, inf)
+        The range of the number, which picks the scale: logit between two finite ends, log above
+        one, none otherwise.
+    failures : int, optional
+        How many samples failed, for a warning when they are few.
+    heavy : bool, default=False
+        Whether a few failures may carry the number, as for the AURC; then more are needed, and
+        the degrees of freedom are no more than the relative error says there were events.
+    most_degrees : float, default=inf
+        The most degrees of freedom that the smallest part of the data allows.
+    weight, cluster : ndarray of shape (n,), optional
+        As in `abstain.inference.influence.covariance`.
+
+    Returns
+    -------
+    Interval
+        Symmetric on its scale, with a t quantile whose degrees of freedom come from the
+        influences; NaN ends and a note when nothing varies or the value is at an end of its
+        range.
+
+    Notes
+    -----
+    docs/statistics.md has the measured coverage.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.inference.intervals import interval_from
+    >>> interval = interval_from(0.2, np.repeat([-0.2, 0.8], [80, 20]), bounds=(0.0, 1.0))
+    >>> round(interval.low, 3), round(interval.high, 3), interval.method
+    (0.132, 0.292, 'influence function, logit scale, t with 88.9 degrees of freedom')
+    """
+    parts = shares(influence, weight, cluster)
+    error = error_of(parts)
+    units = None if cluster is None else parts.shape[0]
+    note = warning(failures, heavy=heavy, units=units)
+    trouble = _trouble(value, error, bounds) or (
+        "one sample on one side shows no spread there" if most_degrees < 1 else ""
+    )
+    if trouble:
+        return no_interval(level, trouble, error)
+    degrees = min(degrees_of_freedom(parts[:, 0]), most_degrees)
+    if heavy:
+        degrees = max(1.0, min(degrees, events(value - bounds[0], error)))
+    scale, low, high = _on_scale(value, error * t_quantile(level, degrees), bounds)
+    method = f"influence function, {scale}, {quantile_words(degrees)}"
+    return Interval(low, high, level, method, error, note)
+
+
+def _trouble(value: float, error: float, bounds: tuple[float, float]) -> str:
+    """Return why there is no interval, or an empty string."""
+    if not np.isfinite(value):
+        return "the number is not finite"
+    if not np.isfinite(error):
+        return "one independent sample shows no spread"
+    # Rounding leaves a hair between the value and the end of its range, or a spread that is none.
+    if not bounds[0] + 1e-12 < value < bounds[1] - 1e-12:
+        return f"{value:g} is at the end of the range, where a standard error says nothing"
+    if error <= 1e-14 * max(abs(value), 1e-300):
+        return "no sample changes the number, so its spread cannot be seen"
+    return ""
+
+
+def _on_scale(value: float, half: float, bounds: tuple[float, float]) -> tuple[str, float, float]:
+    """Return the scale's name and the ends: value -/+ half, transformed by the slope there."""
+    low, high = bounds
+    if np.isfinite(low) and np.isfinite(high):
+        width = high - low
+        share = (value - low) / width
+        reach = half / (width * share * (1 - share))
+        ends = low + width * expit(logit(share) + np.array([-reach, reach]))
+        return "logit scale", float(ends[0]), float(ends[1])
+    if np.isfinite(low):
+        reach = min(half / (value - low), 700.0)
+        ends = low + (value - low) * np.exp(np.array([-reach, reach]))
+        return "log scale", float(ends[0]), float(ends[1])
+    return "plain scale", value - half, value + half
+
+
+def difference_from(  # noqa: PLR0913
+    values: FloatArray | tuple[float, float],
+    influences: FloatArray,
+    *,
+    lower_is_better: bool,
+    level: float = 0.95,
+    failures: int | None = None,
+    heavy: bool = False,
+    weight: FloatArray | None = None,
+    cluster: IntArray | None = None,
+) -> Difference:
+    """Compare two numbers of the same samples by their influences, pair by pair.
+
+    Answers: is the first really lower than the second, and by how much?
+
+    Parameters
+    ----------
+    values : array of shape (2,)
+        The two numbers.
+    influences : ndarray of shape (n, 2)
+        Of each sample on either; for means over runs, the means of their influences.
+    lower_is_better : bool
+        The direction, for `superiority`.
+    level : float, default=0.95
+        Between 0 and 1.
+    failures : int, optional
+        How many samples failed (under either), for a warning when they are few.
+    heavy : bool, default=False
+        Whether a few failures may carry the numbers, as for the AURC.
+    weight, cluster : ndarray of shape (n,), optional
+        As in `abstain.inference.influence.covariance`.
+
+    Returns
+    -------
+    Difference
+        First minus second, with interval, p-value and ratio.
+
+    Notes
+    -----
+    A t-test on the differences of the influences, so what both share cancels. The degrees of
+    freedom come from those differences (at most failures - 1), and half of the skewness that they
+    show is corrected (Hall 1992). The ratio has an interval of its own on the log scale. In large
+    samples this is DeLong's test for the AUROC.
+
+    References
+    ----------
+    .. [1] Hall (1992), On the removal of skewness by transformation,
+       https://doi.org/10.1111/j.2517-6161.1992.tb01876.x
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.inference.intervals import difference_from
+    >>> one, two = np.array([-1.0, 0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, -1.0])
+    >>> found = difference_from((0.1, 0.3), np.stack([one, two], 1), lower_is_better=True)
+    >>> round(found.value, 3), round(found.standard_error, 3), round(found.p_value, 3)
+    (-0.2, 0.408, 0.658)
+    """
+    first, second = float(values[0]), float(values[1])
+    parts = shares(influences, weight, cluster)
+    units = None if cluster is None else parts.shape[0]
+    plain = plain_difference(
+        first - second, parts, failures, level=level, lower_is_better=lower_is_better
+    )
+    if plain.note:
+        return plain
+    note = warning(failures, heavy=heavy, units=units)
+    return replace(with_ratio(plain, first, second, parts, failures), note=note)

@@ -1,0 +1,271 @@
+"""Rank tests over samples that are independent: Wilcoxon's signed rank test and Friedman's.
+
+The samples (blocks) are data sets, runs or folds. For the replicates of a bootstrap, which are
+not independent samples, see `abstain.inference.paired`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc
+
+from abstain._foundation import checks
+from abstain.errors import DomainError, ShapeError
+from abstain.inference.ranking import ranks, stack
+from abstain.typing import AnyArray, FloatArray
+
+Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
+
+ALTERNATIVES = ("two-sided", "less", "greater")
+#: Up to here the distribution of the statistic is counted out where no two pairs are tied.
+EXACT_UP_TO = 50
+
+
+@dataclass(frozen=True)
+class WilcoxonResult:
+    """Wilcoxon's signed rank test of one sample of differences.
+
+    Attributes
+    ----------
+    statistic : float
+        Sum of the ranks of the positive differences.
+    p_value : float
+        Of the alternative that was asked for.
+    pairs : int
+        Pairs whose difference is not zero; the others say nothing and are left out.
+    method : str
+        "exact", "normal" (ties among the differences or many pairs), or "no difference".
+    """
+
+    statistic: float
+    p_value: float
+    pairs: int
+    method: str
+
+
+def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided") -> WilcoxonResult:
+    """Test whether paired values differ, by Wilcoxon's signed rank test.
+
+    Answers: are the first values below (or above) the second more than chance explains?
+
+    Parameters
+    ----------
+    x, y : array of shape (n,)
+        The two values of each pair; a pair with a NaN is left out.
+    alternative : {"two-sided", "less", "greater"}, default="two-sided"
+        "less": the first values tend to be lower.
+
+    Returns
+    -------
+    WilcoxonResult
+        With p = 1 where no pair differs.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ.
+    InputError
+        If `alternative` is unknown.
+
+    Notes
+    -----
+    The pairs must be independent of each other. Exact up to 50 pairs without ties; with few pairs
+    no small p-value exists: five pairs give at least 1/32 one-sided. The normal form corrects for
+    ties, not for continuity.
+
+    References
+    ----------
+    .. [1] Wilcoxon (1945), Individual comparisons by ranking methods,
+       https://doi.org/10.2307/3001968
+
+    Examples
+    --------
+    >>> from abstain.inference.rank_tests import wilcoxon
+    >>> wilcoxon([1, 2, 3, 4, 5], [2, 4, 6, 8, 10], alternative="less")
+    WilcoxonResult(statistic=0.0, p_value=0.03125, pairs=5, method='exact')
+    """
+    first, second = stack(x, "x", "n"), stack(y, "y", "n")
+    if first.size != second.size:
+        msg = f"`x` and `y` must have the same length; got {first.size} and {second.size}"
+        raise ShapeError(msg)
+    checks.one_of(alternative, "alternative", ALTERNATIVES)
+    return _of_differences(first - second, alternative)
+
+
+def _of_differences(differences: FloatArray, alternative: str) -> WilcoxonResult:
+    from scipy import stats
+
+    d = differences[(differences != 0) & ~np.isnan(differences)]
+    if not d.size:
+        return WilcoxonResult(0.0, 1.0, 0, "no difference")
+    untied = np.unique(np.abs(d)).size == d.size
+    exact = untied and d.size <= EXACT_UP_TO
+    # SciPy's own choice has changed between versions; "approx" is known to all of them.
+    found: Any = stats.wilcoxon(
+        d, alternative=alternative, method="exact" if exact else "approx", correction=False
+    )
+    positive = float(stats.rankdata(np.abs(d))[d > 0].sum())
+    return WilcoxonResult(
+        positive, min(1.0, float(found.pvalue)), int(d.size), "exact" if exact else "normal"
+    )
+
+
+def pairwise_wilcoxon(
+    values: AnyArray, *, lower_is_better: bool, alternative: str = "better"
+) -> FloatArray:
+    """Test each pair of methods over independent blocks by Wilcoxon's signed rank test.
+
+    Answers: which methods are better than which others across data sets or runs?
+
+    Parameters
+    ----------
+    values : array of shape (blocks, k)
+        The metric on each data set (or run) of each method; a NaN leaves the block out of the
+        pairs of that method.
+    lower_is_better : bool
+        The direction of the metric.
+    alternative : {"better", "two-sided"}, default="better"
+        One-sided (the row is better than the column), or two-sided.
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+        Entry [i, j] is the p-value of "i is better than j" (or "i and j differ"), unadjusted;
+        NaN on the diagonal.
+
+    Raises
+    ------
+    ShapeError
+        If `values` is no table.
+    InputError
+        If `alternative` is unknown.
+
+    Notes
+    -----
+    Adjust with `abstain.inference.multiplicity.adjust`. Blocks must be independent of each other.
+
+    Examples
+    --------
+    >>> from abstain.inference.rank_tests import pairwise_wilcoxon
+    >>> runs = [[0.1, 0.2], [0.2, 0.4], [0.1, 0.4], [0.3, 0.7], [0.2, 0.7]]
+    >>> pairwise_wilcoxon(runs, lower_is_better=True).round(3).tolist()
+    [[nan, 0.031], [1.0, nan]]
+    """
+    table = stack(values, "values", "blocks", "k")
+    checks.one_of(alternative, "alternative", ("better", "two-sided"))
+    better = "less" if lower_is_better else "greater"
+    side = better if alternative == "better" else alternative
+    k = table.shape[1]
+    out = np.full((k, k), np.nan)
+    for i, j in np.argwhere(~np.eye(k, dtype=np.bool_)):
+        if alternative == "two-sided" and j < i:
+            out[i, j] = out[j, i]
+            continue
+        out[i, j] = _of_differences(table[:, i] - table[:, j], side).p_value
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class FriedmanResult:
+    """Friedman's test whether any of several methods differ in rank over blocks.
+
+    Attributes
+    ----------
+    statistic, p_value : float
+        Chi-square with k - 1 degrees of freedom, corrected for ties.
+    f_statistic, f_p_value : float
+        Iman and Davenport's form, closer to its level for few blocks.
+    mean_ranks : ndarray of shape (k,)
+        1 is best; NaN when no block is complete.
+    blocks : int
+        Complete blocks, those without a NaN.
+    note : str
+        Why there is no test, or what was left out; or empty.
+    """
+
+    statistic: float
+    p_value: float
+    f_statistic: float
+    f_p_value: float
+    mean_ranks: FloatArray
+    blocks: int
+    note: str = ""
+
+
+def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
+    """Test whether any methods differ in rank across blocks, by Friedman's test.
+
+    Answers: is there any difference between these methods over all data sets, or only chance?
+
+    Parameters
+    ----------
+    values : array of shape (blocks, k)
+        The metric on each data set (or run) of each method; a block with a NaN is left out.
+    lower_is_better : bool
+        The direction of the metric.
+
+    Returns
+    -------
+    FriedmanResult
+        NaN with a note for fewer than 2 complete blocks or 2 methods. For 2 methods it is the
+        sign test in its chi-square form.
+
+    Raises
+    ------
+    ShapeError
+        If `values` is no table.
+
+    Notes
+    -----
+    Blocks must be independent of each other. When all values are equal in every block the
+    statistic is 0 and p = 1.
+
+    References
+    ----------
+    .. [1] Demšar (2006), Statistical comparisons of classifiers over multiple data sets,
+       https://jmlr.org/papers/v7/demsar06a.html
+    .. [2] Iman and Davenport (1980), Approximations of the critical region of the Friedman
+       statistic, https://doi.org/10.1080/03610928008827904
+
+    Examples
+    --------
+    >>> from abstain.inference.rank_tests import friedman
+    >>> result = friedman([[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 1, 3]], lower_is_better=True)
+    >>> result.statistic, round(result.p_value, 3), result.mean_ranks.tolist()
+    (4.5, 0.105, [1.25, 2.0, 2.75])
+    """
+    table = stack(values, "values", "blocks", "k")
+    whole = ~np.isnan(table).any(axis=1)
+    left_out = int(whole.size - whole.sum())
+    note = f"{left_out} of {whole.size} blocks left out, since a method has no value there"
+    placed = ranks(table, lower_is_better=lower_is_better, axis=1)[whole]
+    blocks, k = placed.shape
+    mean = placed.mean(axis=0) if blocks else np.full(k, np.nan)
+    if blocks < 2 or k < 2:
+        why = f"Friedman's test needs 2 complete blocks and 2 methods; got {blocks} and {k}"
+        nan = float("nan")
+        return FriedmanResult(nan, nan, nan, nan, mean, blocks, why)
+    # Without ties the squared ranks of a block vary by k(k + 1)/12; with ties by less.
+    spread = float(placed.var(axis=1, ddof=1).mean())
+    statistic = 0.0 if spread == 0 else blocks * float(((mean - (k + 1) / 2) ** 2).sum()) / spread
+    rest = blocks * (k - 1) - statistic
+    f = (blocks - 1) * statistic / rest if rest > 1e-9 * statistic else float("inf")
+    f = 0.0 if statistic == 0 else f
+    return FriedmanResult(
+        statistic,
+        float(chdtrc(k - 1, statistic)),
+        f,
+        float(fdtrc(k - 1, (k - 1) * (blocks - 1), f)),
+        mean,
+        blocks,
+        note if left_out else "",
+    )
+
+
+def check_blocks(blocks: int, k: int) -> None:
+    """Refuse numbers of blocks and methods for which mean ranks cannot be compared."""
+    checks.positive_int(blocks, "blocks")
+    if k < 2:
+        msg = f"at least 2 methods are needed to compare mean ranks; got {k}"
+        raise DomainError(msg)

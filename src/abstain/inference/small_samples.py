@@ -1,0 +1,96 @@
+"""How sure a standard error is of itself, and when failures are too few to trust an interval.
+
+A 0/1 loss puts nearly all of the influence on a few samples, the failures. The standard error is
+then an estimate from few numbers, and a normal quantile is too short: t quantiles are needed, with
+as many degrees of freedom as the influences themselves support. `degrees_of_freedom` reads them
+off (Satterthwaite's rule): 2 (sum u^2)^2 / (sum u^4 - (sum u^2)^2 / n), n - 1 for equal shares,
+about twice the number of failures when those alone count and count alike, fewer when a handful
+carries the sum.
+"""
+
+from typing import Final
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from abstain.typing import FloatArray
+
+#: From this many failures up, nominal 95 % intervals cover 93 to 97 % in the simulations.
+FEW_FAILURES: Final = 10
+
+#: The same for the AURC and its kin, whose most confident failures weigh without bound.
+FEW_FAILURES_HEAVY: Final = 25
+
+#: With fewer independent clusters than this, clustered intervals are too short.
+FEW_CLUSTERS: Final = 20
+
+
+def degrees_of_freedom(parts: FloatArray) -> float:
+    """Return Satterthwaite's degrees of freedom of the sum of squared parts, at least 1.
+
+    Takes what each independent unit adds to the error, shape (units,).
+    """
+    square = parts * parts
+    second = float(square.sum())
+    excess = float(square @ square) - second * second / parts.size
+    most = max(parts.size - 1.0, 1.0)
+    if excess <= 0:
+        return most
+    return float(np.clip(2 * second * second / excess, 1.0, most))
+
+
+def skewness(parts: FloatArray) -> float:
+    """Return the skewness of the error whose parts these are."""
+    spread = float(np.sqrt(parts @ parts))
+    scaled = parts / spread
+    return float(np.sum(scaled**3))
+
+
+def straightened(t: float, skew: float) -> float:
+    """Return Hall's (1992) cubic transformation of a t statistic, its skewness taken out by half.
+
+    The whole correction makes true nulls fail too often, since the skewness is itself estimated
+    from few failures; none makes the intervals of true differences too short on one side. Half of
+    it was the best of all tried.
+    """
+    g = skew / 2
+    return t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
+
+
+def skewed(y: float, skew: float) -> float:
+    """Return the t statistic that `straightened` turns into y."""
+    g = skew / 2
+    # Below this the cube root loses more digits than the correction has.
+    if abs(g) < 1e-5:
+        return y
+    return float(3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1))
+
+
+def events(value: float, standard_error: float) -> float:
+    """Return how many Poisson events would have this relative error."""
+    return (value / standard_error) ** 2
+
+
+def t_quantile(level: float, degrees: float) -> float:
+    """Return the quantile that a central interval of this level reaches."""
+    return float(stdtrit(degrees, (1 + level) / 2))
+
+
+def t_probability(x: float, degrees: float) -> float:
+    """Return the chance that Student's t is at most x."""
+    return float(stdtr(degrees, x))
+
+
+def warning(failures: int | None, *, heavy: bool, units: int | None = None) -> str:
+    """Return what to be careful about, or an empty string.
+
+    `units` is the number of clusters, None without them.
+    """
+    notes = []
+    needed = FEW_FAILURES_HEAVY if heavy else FEW_FAILURES
+    if failures is not None and failures < needed:
+        counted = {0: "no failures", 1: "only 1 failure"}.get(failures, f"only {failures} failures")
+        notes.append(f"{counted}: below {needed} the interval is a rough guide")
+    if units is not None and units < FEW_CLUSTERS:
+        notes.append(f"only {units} clusters: below {FEW_CLUSTERS} the interval may be too short")
+    return "; ".join(notes)

@@ -1,0 +1,275 @@
+"""Intervals of metrics and differences between two scores, without resampling."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from abstain._foundation.names import codes_of
+from abstain._foundation.scored import Scored, scored
+from abstain.errors import InputError, ShapeError
+from abstain.inference.intervals import (
+    Difference,
+    Interval,
+    difference_from,
+    interval_from,
+    no_interval,
+)
+from abstain.inference.proportions import level_of, wilson
+from abstain.metrics._entry import Metric
+from abstain.metrics._influence_extremes import extreme_interval, independent
+from abstain.metrics._influence_registry import (
+    caution,
+    failures_behind,
+    influence_of,
+    is_heavy,
+    most_degrees,
+    why_not,
+)
+from abstain.metrics._registry import metric_named
+from abstain.typing import AnyArray, FloatArray, IntArray
+
+
+def metric_interval(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    metric: str = "augrc",
+    level: float = 0.95,
+    weight: AnyArray | None = None,
+    group: AnyArray | None = None,
+) -> Interval:
+    """Compute the interval of a metric from its influence function, without resampling.
+
+    Answers: how far from this number may the true one lie?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    metric : str, default="augrc"
+        A name of the catalogue, or one with a number, such as ``selective_risk@85cov``.
+    level : float, default=0.95
+        Between 0 and 1.
+    weight : array of shape (n,), optional
+        Sample weights, on any scale; each row counts as one observation for the width.
+    group : array of shape (n,), optional
+        Patient, site or any cluster whose samples belong together, of any type; clusters are
+        independent, the samples within one are not.
+
+    Returns
+    -------
+    Interval
+        Its ends, standard error, form and warnings. NaN ends, with a note that says why, for a
+        metric without an influence function or data that show no spread.
+
+    Raises
+    ------
+    ShapeError, DomainError, UnknownNameError
+        As in `augrc`; also if `level` is not between 0 and 1 or there is no such metric.
+    InputError
+        If the metric needs more than a confidence and a loss of this kind.
+
+    Notes
+    -----
+    On the logit or log scale of the metric's range, with t quantiles whose degrees of freedom come
+    from the influences themselves, so that few failures make it wider. Exact forms where nothing
+    varies. Measured coverage is in the documentation. Cost: one sort.
+
+    References
+    ----------
+    .. [1] DeLong, DeLong and Clarke-Pearson (1988), Comparing the areas under two or more
+       correlated receiver operating characteristic curves, https://doi.org/10.2307/2531595
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.metrics.intervals import metric_interval
+    >>> confidence, loss = np.linspace(1, 0, 100), np.arange(100) % 10 == 9
+    >>> interval = metric_interval(confidence, loss)
+    >>> round(interval.low, 4), round(interval.high, 4)
+    (0.0206, 0.0947)
+    """
+    chosen, s = metric_named(metric), scored(confidence, loss, weight)
+    _applies(chosen, s)
+    return interval_of(
+        chosen,
+        s,
+        level=level_of(level),
+        cluster=None if group is None else codes_of(group, "group", s.n),
+    )
+
+
+def metric_difference(  # noqa: PLR0913
+    confidence: AnyArray,
+    other: AnyArray,
+    loss: AnyArray,
+    *,
+    other_loss: AnyArray | None = None,
+    metric: str = "augrc",
+    level: float = 0.95,
+    weight: AnyArray | None = None,
+    group: AnyArray | None = None,
+) -> Difference:
+    """Compare two confidence scores on the same samples, without resampling.
+
+    Answers: is the first score really better than the second, and by how much?
+
+    Parameters
+    ----------
+    confidence, other : array of shape (n,)
+        The two scores; higher means more trusted.
+    loss : array of shape (n,)
+        Finite and non-negative.
+    other_loss : array of shape (n,), optional
+        The losses of the second when it comes from another classifier.
+    metric : str, default="augrc"
+        A name of the catalogue, or one with a number, such as ``selective_risk@85cov``.
+    level : float, default=0.95
+        Between 0 and 1.
+    weight, group : array of shape (n,), optional
+        As in `metric_interval`.
+
+    Returns
+    -------
+    Difference
+        First minus second, with its interval, two-sided p-value, ratio and warnings.
+
+    Raises
+    ------
+    ShapeError, DomainError, UnknownNameError, InputError
+        As in `metric_interval`; also if the metric has no influence function.
+
+    Notes
+    -----
+    Paired: what a sample does to both numbers cancels. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] DeLong, DeLong and Clarke-Pearson (1988), https://doi.org/10.2307/2531595
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.metrics.intervals import metric_difference
+    >>> loss = np.arange(100) % 10 == 9
+    >>> first = np.linspace(1, 0, 100) - 0.5 * loss
+    >>> found = metric_difference(first, np.linspace(1, 0, 100), loss)
+    >>> round(found.value, 4), found.p_value < 0.01
+    (-0.0315, True)
+    """
+    chosen = metric_named(metric)
+    if reason := why_not(chosen):
+        msg = f"`metric`: {reason}."
+        raise InputError(msg)
+    pair = (
+        scored(confidence, loss, weight),
+        scored(other, loss if other_loss is None else other_loss, weight),
+    )
+    if pair[0].n != pair[1].n:
+        msg = f"`other` must have the length of `confidence`, {pair[0].n}; got {pair[1].n}"
+        raise ShapeError(msg)
+    for s in pair:
+        _applies(chosen, s)
+    codes = None if group is None else codes_of(group, "group", pair[0].n)
+    return difference_of(chosen, pair, level=level_of(level), cluster=codes)
+
+
+def _applies(metric: Metric, s: Scored) -> None:
+    if missing := metric.missing(s):
+        msg = f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
+        raise InputError(msg)
+
+
+def interval_of(
+    metric: Metric, s: Scored, *, level: float = 0.95, cluster: IntArray | None = None
+) -> Interval:
+    """Return the analytic interval of a metric that applies; NaN ends and a note without one.
+
+    `cluster` holds codes from 0.
+    """
+    measured = metric.compute(s)
+    if measured.reason:
+        return no_interval(level, measured.reason)
+    known = extreme_interval(metric, s, measured, level=level, cluster=cluster)
+    if known is not None:
+        return known
+    influence = influence_of(metric, s)
+    if influence is None:
+        return no_interval(level, why_not(metric))
+    if metric.name == "accuracy" and 0 < measured.value < 1:
+        return _share(measured.value, s, level, cluster)
+    found = interval_from(
+        measured.value,
+        influence,
+        level=level,
+        bounds=bounds_of(metric, s),
+        failures=failures_behind(metric, s),
+        heavy=is_heavy(metric),
+        most_degrees=most_degrees(metric, s),
+        weight=s.weight,
+        cluster=cluster,
+    )
+    return found if np.isnan(found.low) else _cautioned(found, caution(metric))
+
+
+def _cautioned(found: Interval, about: str) -> Interval:
+    notes = "; ".join(note for note in (found.note, about) if note)
+    return replace(found, note=notes)
+
+
+def _share(value: float, s: Scored, level: float, cluster: IntArray | None) -> Interval:
+    n = independent(s, cluster)
+    return wilson(value * n, n, level=level)
+
+
+def _fewest(metric: Metric, pair: tuple[Scored, Scored]) -> int | None:
+    counts = [count for s in pair if (count := failures_behind(metric, s)) is not None]
+    return min(counts, default=None)
+
+
+def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
+    """Return the range of a metric for these data; declared ranges are for losses in [0, 1]."""
+    if not s.bounded and metric.low == 0 and metric.lower_is_better:
+        return 0.0, float("inf")
+    return metric.low, metric.high
+
+
+def influences(metric: Metric, cases: Sequence[Scored]) -> FloatArray:
+    """Return the influences (n, k) on a metric of k scores of the same n samples.
+
+    NaN in the columns of scores for which it is undefined, and everywhere for a metric that has
+    no influence function.
+    """
+    columns = [_column(metric, s) for s in cases]
+    return np.stack(columns, axis=1)
+
+
+def _column(metric: Metric, s: Scored) -> FloatArray:
+    if metric.compute(s).reason:
+        return np.full(s.n, np.nan)
+    found = influence_of(metric, s)
+    return np.full(s.n, np.nan) if found is None else found
+
+
+def difference_of(
+    metric: Metric,
+    pair: tuple[Scored, Scored],
+    *,
+    level: float = 0.95,
+    cluster: IntArray | None = None,
+) -> Difference:
+    """Return the paired difference of a metric between two scores of the same samples."""
+    first, second = pair
+    return difference_from(
+        (metric.compute(first).value, metric.compute(second).value),
+        influences(metric, pair),
+        lower_is_better=metric.lower_is_better,
+        level=level,
+        failures=_fewest(metric, pair),
+        heavy=is_heavy(metric),
+        weight=first.weight,
+        cluster=cluster,
+    )

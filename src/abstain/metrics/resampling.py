@@ -1,0 +1,228 @@
+"""The bootstrap of one metric: replicates, interval, standard error and bias."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import sealed
+from abstain._foundation.names import codes_of
+from abstain._foundation.scored import Scored, scored
+from abstain.errors import InputError, ShapeError
+from abstain.inference.bootstrap_intervals import Scale, bca, percentile, studentized
+from abstain.inference.draws import Draws
+from abstain.inference.intervals import Interval
+from abstain.inference.proportions import level_of
+from abstain.inference.replicates import ordered
+from abstain.metrics._entry import Metric
+from abstain.metrics._influence_registry import influence_of, why_not
+from abstain.metrics._registry import metric_named
+from abstain.metrics._resampled import replicates, weighted
+from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
+
+Kind: TypeAlias = Literal["percentile", "bca", "studentized"]
+
+KINDS = ("percentile", "bca", "studentized")
+
+
+@dataclass(frozen=True, eq=False)
+class BootstrapResult:
+    """What resampling says of one number.
+
+    Attributes
+    ----------
+    value : float
+        The metric of the data themselves.
+    replicates : ndarray of shape (resamples,)
+        The metric of every resample; NaN where it is undefined.
+    interval : Interval
+        With its form and warnings.
+    standard_error : float
+        Standard deviation of the replicates.
+    bias : float
+        Mean of the replicates minus the value.
+    seed : int
+        Draws the same resamples again when passed as `rng`.
+    """
+
+    value: float
+    replicates: FloatArray = field(repr=False)
+    interval: Interval
+    standard_error: float
+    bias: float
+    seed: int
+
+
+def metric_bootstrap(  # noqa: PLR0913
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    metric: str = "augrc",
+    resamples: int | Draws = 1000,
+    level: float = 0.95,
+    interval: Kind = "percentile",
+    weight: AnyArray | None = None,
+    group: AnyArray | None = None,
+    rng: Rng = None,
+) -> BootstrapResult:
+    """Bootstrap a metric of one confidence score.
+
+    Answers: how much would this number change on other samples from the same source?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    metric : str, default="augrc"
+        A name of the catalogue, or one with a number, such as ``selective_risk@85cov``.
+    resamples : int or Draws, default=1000
+        How many resamples, each of n samples (or of as many clusters as there are). A plan of
+        your own can keep the sizes of strata, such as failures and successes, or draw another
+        number of samples.
+    level : float, default=0.95
+        Between 0 and 1.
+    interval : {"percentile", "bca", "studentized"}, default="percentile"
+        "percentile": the central range of the replicates. "bca": corrected for bias and
+        skewness. "studentized": bootstrap-t, each replicate over its own standard error, on the
+        log or logit scale where the range of the metric has one.
+    weight : array of shape (n,), optional
+        Sample weights.
+    group : array of shape (n,), optional
+        Patient, site or any cluster of samples that belong together, of any type: whole clusters
+        are drawn. A plan has its own.
+    rng : int, numpy.random.Generator or None, default=None
+        Seed or generator of the resamples; None draws fresh entropy. A plan has its own.
+
+    Returns
+    -------
+    BootstrapResult
+        Value, replicates, interval, standard error and bias.
+
+    Raises
+    ------
+    ShapeError, DomainError, UnknownNameError
+        As in `augrc`; also if `level` is not between 0 and 1 or there is no such metric.
+    InputError
+        If the metric needs more than a confidence and a loss of this kind, or has no influence
+        function and "bca" or "studentized" is asked for.
+
+    Notes
+    -----
+    The mean of the AUGRC over resamples is (1 - 1/n) AUGRC + R/(2n) with R the full-coverage
+    risk: a sample drawn twice is tied with itself. With few failures percentile intervals are too
+    short; `metric_interval` needs no resampling and covers better. Cost: one sort, and a pass
+    over the samples for 64 resamples at a time; 1000 of 9000 samples take about 10 ms.
+
+    References
+    ----------
+    .. [1] Efron and Tibshirani (1993), An introduction to the bootstrap, chapters 12 to 14
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.metrics.resampling import metric_bootstrap
+    >>> loss = np.arange(200) % 10 == 9
+    >>> found = metric_bootstrap(np.linspace(1, 0, 200) - 0.3 * loss, loss, rng=0)
+    >>> round(found.value, 4), round(found.standard_error, 3)
+    (0.0255, 0.007)
+    >>> found.interval.method
+    'bootstrap, percentile, 1000 resamples'
+    """
+    checks.one_of(interval, "interval", KINDS)
+    chosen, s = metric_named(metric), scored(confidence, loss, weight)
+    _applies(chosen, s, interval)
+    draws = _plan(s.n, resamples, group, rng)
+    level, value = level_of(level), float(chosen.compute(s).value)
+    drawn = replicates([s], [chosen], draws)[0, 0]
+    if interval == "percentile":
+        found = percentile(drawn, level=level)
+    elif interval == "bca":
+        found = bca(drawn, value, _shares(chosen, s, draws.cluster), level=level)
+    else:
+        found = _studentized(chosen, s, draws, drawn, level)
+    kept = drawn[np.isfinite(drawn)]
+    error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
+    bias = float(kept.mean()) - value if kept.size else float("nan")
+    return BootstrapResult(value, sealed(drawn), found, error, bias, draws.seed)
+
+
+def _applies(metric: Metric, s: Scored, interval: str) -> None:
+    if missing := metric.missing(s):
+        msg = f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
+        raise InputError(msg)
+    if interval != "percentile" and why_not(metric):
+        msg = (
+            f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
+            "use 'percentile'"
+        )
+        raise InputError(msg)
+
+
+def _plan(n: int, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
+    if isinstance(resamples, Draws):
+        if resamples.n != n:
+            msg = f"`resamples` draws from {resamples.n} samples, but there are {n}"
+            raise ShapeError(msg)
+        if group is not None:
+            msg = "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
+            raise InputError(msg)
+        return resamples
+    cluster = None if group is None else codes_of(group, "group", n)
+    return Draws(n, resamples, rng=rng, cluster=cluster)
+
+
+def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
+    """Return what each unit that is drawn adds to the error of the metric, to first order."""
+    influence = influence_of(metric, s)
+    if influence is None:
+        return np.zeros(0)
+    share = influence / s.total if s.weight is None else influence * s.weight / s.total
+    if cluster is None:
+        return share
+    return np.bincount(cluster, weights=share).astype(np.float64)
+
+
+def _studentized(
+    metric: Metric, s: Scored, draws: Draws, drawn: FloatArray, level: float
+) -> Interval:
+    presorted = ordered(s.confidence, s.loss, s.weight)
+    error = partial(_error, metric, s, draws.cluster)
+    own = error(s, np.ones(s.n))
+    errors = [error(weighted(s, presorted, count), count) for counts in draws for count in counts.T]
+    value = float(metric.compute(s).value)
+    return studentized(drawn, errors, value, own, level=level, scale=_scale(metric))
+
+
+def _error(
+    metric: Metric, s: Scored, cluster: IntArray | None, again: Scored | None, count: Array
+) -> float:
+    """Return the standard error of the metric in a resample `again` of `s`; NaN if undefined."""
+    influence = None
+    if again is not None and not metric.compute(again).reason:
+        influence = influence_of(metric, again)
+    if again is None or influence is None:
+        return float("nan")
+    share = influence / again.total
+    if s.weight is not None:
+        share = share * s.weight
+    times = count.astype(np.float64)
+    if cluster is not None:
+        # All samples of a cluster were drawn equally often.
+        times = np.bincount(cluster, weights=times) / np.bincount(cluster)
+        share = np.bincount(cluster, weights=share).astype(np.float64)
+    units = float(times.sum())
+    if units <= 1:
+        return float("nan")
+    return float(np.sqrt(np.sum(times * share**2) * units / (units - 1.0)))
+
+
+def _scale(metric: Metric) -> Scale:
+    if metric.low != 0.0:
+        return "identity"
+    if metric.lower_is_better:
+        return "log"
+    return "logit" if metric.high == 1.0 else "identity"

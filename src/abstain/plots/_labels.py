@@ -1,0 +1,92 @@
+"""Names on figures: as they are, cut in the middle where they are long, never two alike."""
+
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from abstain.plots._style import GRID, INK, MUTED
+from abstain.plots.visible import visible
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Text
+
+#: Characters of a name on a figure.
+WIDTH = 26
+
+# The width of a letter of 10 points, in inches; most are narrower.
+_LETTER = 0.086
+
+
+def labels(names: Sequence[str], width: int = WIDTH) -> dict[str, str]:
+    """Return what is written for each name.
+
+    Examples
+    --------
+    >>> labels(["msr", "a name too long, first", "a name too long, fast"], 9)
+    {'msr': 'msr', 'a name too long, first': 'a na…irst', 'a name too long, fast': 'a na…fast'}
+    >>> labels(["abcdefgh", "abXXXXgh"], 5)
+    {'abcdefgh': 'ab…gh', 'abXXXXgh': 'ab…gh (2)'}
+    """
+    written: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        text = _cut(visible(name), width)
+        others = set(written.values())
+        tries = (f"{text} ({i})" if i > 1 else text for i in range(1, len(names) + 2))
+        written[name] = next(t for t in tries if t not in others)
+    return written
+
+
+def _cut(text: str, width: int) -> str:
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
+
+
+def write(ax: "Axes", x: float, y: float, words: str, **style: Any) -> "Text":
+    """Write words of the caller on axes: nothing in them is read as a formula."""
+    return ax.text(x, y, visible(words), **{"parse_math": False, "color": INK, **style})
+
+
+def name_ticks(ax: "Axes", side: str, names: Iterable[str], places: Sequence[float]) -> None:
+    """Put names at ticks of the x or y axis."""
+    axis = ax.xaxis if side == "x" else ax.yaxis
+    axis.set_ticks(places)
+    axis.set_ticklabels(list(names), parse_math=False, color=INK)
+
+
+def head(ax: "Axes", words: str) -> None:
+    """Write the title of a figure, at the left, broken into lines that fit.
+
+    A figure of its own has it across its whole width, axes among others above themselves.
+    """
+    figure: Any = ax.figure
+    alone = len(figure.axes) == 1
+    box = figure.bbox if alone else ax.bbox
+    inches = box.width / figure.dpi
+    lines = [wrap(visible(line), max(int(inches / _LETTER), 12)) for line in words.split("\n")]
+    text = "\n".join(part for parts in lines for part in parts)
+    style: dict[str, Any] = {"fontsize": 10, "color": INK, "parse_math": False, "ha": "left"}
+    if alone:
+        figure.suptitle(text, x=0.01, **style)
+    else:
+        ax.set_title(text, loc="left", **style)
+
+
+def room(names: Iterable[str], width: int = WIDTH) -> float:
+    """Return how wide the names are on a figure, in inches."""
+    return _LETTER * max((min(len(visible(name)), width) for name in names), default=0)
+
+
+def calm(ax: "Axes") -> None:
+    """Take the frame and the marks of the ticks away."""
+    ax.spines[:].set_visible(False)
+    ax.tick_params(colors=MUTED, length=0)
+    ax.xaxis.label.set_color(INK)
+    ax.yaxis.label.set_color(INK)
+
+
+def rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) -> None:
+    """Draw a thin line behind everything."""
+    ax.plot(x, y, **{"color": GRID, "linewidth": 0.8, "zorder": 0, **style})

@@ -1,0 +1,213 @@
+"""Risk-coverage curves with the bands that chance draws around them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from abstain.curves.bands import RiskCoverageBand
+from abstain.errors import InputError
+from abstain.evaluation.comparison import Comparison
+from abstain.plots import chosen
+from abstain.plots._drawable import Drawable
+from abstain.plots._labels import head, labels
+from abstain.plots._style import CURVE, finish, line_style
+from abstain.tables import split_name
+from abstain.typing import Split
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+_TITLES = {
+    "selective": "Selective risk (mean loss of the accepted)",
+    "generalized": "Generalized risk (accepted loss per sample)",
+}
+#: Before the place of a method in the mark of all that is drawn for it.
+METHOD = "method-"
+
+
+# At small coverage few samples are accepted and the bands reach far up; they would flatten
+# the rest, so the axis is chosen by what lies above this coverage.
+_STEADY = 0.1
+
+
+@dataclass(eq=False)
+class RiskCoverageBandDisplay(Drawable):
+    """Risk against coverage with two bands for each method.
+
+    The inner band holds the true risk at each coverage by itself; the outer one with thin edges
+    holds the whole true curve at once.
+
+    Attributes
+    ----------
+    bands : dict of str to RiskCoverageBand
+        One for each method.
+    where : str
+        The data set, in words, or empty.
+    places : dict of str to int
+        The color of each method; by default in the order of `bands`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.curves.bands import RiskCoverageBand
+    >>> from abstain.plots import RiskCoverageBandDisplay
+    >>> risk = np.array([0.01, 0.05])
+    >>> band = RiskCoverageBand(
+    ...     "selective",
+    ...     np.array([0.5, 1.0]),
+    ...     risk,
+    ...     risk / 4,
+    ...     risk / 2,
+    ...     risk * 2,
+    ...     risk / 3,
+    ...     risk * 3,
+    ...     0.95,
+    ... )
+    >>> RiskCoverageBandDisplay.from_curve({"msr": band}).frame()["high"].to_list()
+    [0.02, 0.1]
+    """
+
+    bands: dict[str, RiskCoverageBand]
+    where: str = ""
+    places: dict[str, int] | None = None
+
+    @classmethod
+    def from_curve(cls, band: Mapping[str, RiskCoverageBand]) -> Self:
+        """Take bands by name, as they are.
+
+        Parameters
+        ----------
+        band : mapping from name to RiskCoverageBand
+            All selective or all generalized.
+
+        Returns
+        -------
+        RiskCoverageBandDisplay
+            Call `plot` to draw it.
+        """
+        if not band:
+            msg = "`band` must hold at least one curve; got an empty mapping"
+            raise InputError(msg)
+        return cls(dict(band))
+
+    @classmethod
+    def from_comparison(
+        cls,
+        comparison: Comparison,
+        *,
+        data: Split | None = None,
+        kind: str = "selective",
+        methods: tuple[str, ...] | None = None,
+    ) -> Self:
+        """Take the bands of one data set.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare` returned.
+        data : tuple of (column, value), optional
+            The data set; may be left out when there is only one.
+        kind : {"selective", "generalized"}, default="selective"
+            Mean loss of the accepted, or accepted loss per sample.
+        methods : tuple of str, optional
+            Which methods; by default all.
+
+        Returns
+        -------
+        RiskCoverageBandDisplay
+            Call `plot` to draw it.
+        """
+        if kind not in _TITLES:
+            msg = f"`kind` must be 'selective' or 'generalized'; got {kind!r}"
+            raise InputError(msg)
+        split = chosen.data_in(chosen.checked(comparison), data)
+        wanted = comparison.methods if methods is None else methods
+        found = {b.method: getattr(b, kind) for b in comparison.bands if b.data == split}
+        bands = {method: found[method] for method in wanted if method in found}
+        places = {method: i for i, method in enumerate(comparison.methods)}
+        return cls(bands, split_name(split) if split else "", places)
+
+    @property
+    def title(self) -> str:
+        """What the figure shows, in words."""
+        band = next(iter(self.bands.values()), None)
+        if band is None:
+            return "No bands"
+        where = f", {self.where}" if self.where else ""
+        level = chosen.percent(band.level)
+        return (
+            f"{band.kind.capitalize()} risk against coverage{where}\n"
+            f"({level} bands: inner at each coverage, outer for the whole curve)"
+        )
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, the name of the method first."""
+        import polars as pl
+
+        parts = [
+            band.frame().select(pl.lit(name).alias("method"), pl.all())
+            for name, band in self.bands.items()
+        ]
+        return pl.concat(parts)
+
+    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
+        """Draw the curves and their bands.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        title : bool, default=True
+            Say above the figure what it shows.
+        **kwargs
+            Passed to every ``Axes.plot`` of a curve (color, linewidth).
+
+        Returns
+        -------
+        RiskCoverageBandDisplay
+            With `ax_` and `figure_` set.
+        """
+        axes = self._open(ax)
+        written = labels(list(self.bands))
+        for index, (name, band) in enumerate(self.bands.items()):
+            place = index if self.places is None else self.places[name]
+            style = {**line_style(place), "label": written[name], **kwargs, "gid": CURVE}
+            self._draw(axes, band, style, f"{METHOD}{place}")
+        kinds = {band.kind for band in self.bands.values()}
+        risk = _TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
+        axes.set(xlabel="Coverage (share accepted)", ylabel=risk, xlim=(0, 1))
+        axes.set_ylim(0, self._top())
+        finish(axes, legend=bool(self.bands))
+        self._mark_lines(axes)
+        if title:
+            head(axes, self.title)
+        return self
+
+    def _draw(self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str) -> None:
+        x, color = band.coverage, style["color"]
+        whole: dict[str, Any] = {
+            "facecolor": (color, 0.06),
+            "edgecolor": (color, 0.6),
+            "linewidth": 0.6,
+        }
+        ax.fill_between(x, band.low_all, band.high_all, **whole, gid=gid)
+        inner: dict[str, Any] = {"color": color, "alpha": 0.18, "linewidth": 0}
+        ax.fill_between(x, band.low, band.high, **inner, gid=gid)
+        ax.plot(x, band.risk, **style)
+
+    def _mark_lines(self, ax: "Axes") -> None:
+        """Mark each curve as its method's, after the legend has found them by their old mark."""
+        lines = [line for line in ax.get_lines() if line.get_gid() == CURVE]
+        for line, name in zip(lines, self.bands, strict=False):
+            place = list(self.bands).index(name) if self.places is None else self.places[name]
+            line.set_gid(f"{METHOD}{place}")
+
+    def _top(self) -> float | None:
+        reach = [
+            float(np.nanmax(np.append(band.high_all[band.coverage >= _STEADY], 0.0)))
+            for band in self.bands.values()
+        ]
+        return max(reach, default=0.0) * 1.05 or None

@@ -1,0 +1,183 @@
+"""Mean ranks over many data sets and which of them differ: the diagram of Demsar (2006)."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from abstain.errors import InputError
+from abstain.evaluation.comparison import AcrossData, Comparison
+from abstain.plots import chosen
+from abstain.plots._drawable import Drawable
+from abstain.plots._labels import calm, head, labels, room, write
+from abstain.plots._style import INK, MUTED
+from abstain.plots.palette import LIGHT
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+# Heights, in rows of names.
+_STEP, _BAR, _GAP = 1.0, 0.5, 0.9
+
+
+@dataclass(eq=False)
+class CriticalDifferenceDisplay(Drawable):
+    """An axis of mean ranks, the best at the left, with bars under what is not told apart.
+
+    Attributes
+    ----------
+    across : AcrossData
+        Mean ranks, Friedman's test and Nemenyi's critical difference.
+
+    Examples
+    --------
+    >>> from abstain.evaluation.comparison import AcrossData
+    >>> from abstain.plots import CriticalDifferenceDisplay
+    >>> across = AcrossData(
+    ...     "augrc",
+    ...     9,
+    ...     ("pe", "msr", "mls"),
+    ...     (1.2, 1.9, 2.9),
+    ...     12.0,
+    ...     0.002,
+    ...     1.1,
+    ...     (("pe", "msr"), ("msr", "mls")),
+    ...     0.95,
+    ... )
+    >>> CriticalDifferenceDisplay(across).frame().rows()
+    [('pe', 1.2, '1'), ('msr', 1.9, '1, 2'), ('mls', 2.9, '2')]
+    """
+
+    across: AcrossData
+
+    @classmethod
+    def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
+        """Take the ranking over all data sets by one metric.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare` returned, of several data sets or runs.
+        metric : str, optional
+            By default the first.
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            Call `plot` to draw it.
+
+        Raises
+        ------
+        InputError
+            If there is only one data set and run.
+        """
+        name = chosen.metric_in(chosen.checked(comparison), metric)
+        across = chosen.across_in(comparison, name)
+        if across is None:
+            msg = (
+                "a critical difference needs several data sets or runs; the comparison has one "
+                "of each, for which SignificanceMapDisplay shows the differences"
+            )
+            raise InputError(msg)
+        return cls(across)
+
+    @property
+    def title(self) -> str:
+        """What the figure shows, in words."""
+        a = self.across
+        return (
+            f"Mean ranks by {chosen.metric_title(a.metric)} over {a.blocks} data sets or runs\n"
+            f"(Friedman {chosen.said_of_p(a.p_value)}; bars join what Nemenyi's test does not "
+            "tell apart)"
+        )
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a method, the best first."""
+        import polars as pl
+
+        a = self.across
+        groups = [
+            ", ".join(str(i) for i, clique in enumerate(a.cliques, 1) if method in clique)
+            for method in a.methods
+        ]
+        columns = {"method": a.methods, "mean_rank": a.mean_ranks, "not_told_apart": groups}
+        return pl.DataFrame(columns)
+
+    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        title : bool, default=True
+            Say above the figure what it shows.
+        **kwargs
+            Passed to every ``Axes.plot`` of a bar that joins methods (color, linewidth).
+
+        Returns
+        -------
+        CriticalDifferenceDisplay
+            With `ax_` and `figure_` set.
+        """
+        axes = self._open(ax)
+        k = max(len(self.across.methods), 2)
+        self._draw_axis(axes, k)
+        self._draw_distance(axes, k)
+        top = self._draw_cliques(axes, kwargs)
+        bottom = self._draw_names(axes, k, top)
+        axes.set(xlim=(0.9, k + 0.1), ylim=(bottom + 0.4, -2.6), xticks=[], yticks=[])
+        calm(axes)
+        if title:
+            head(axes, self.title)
+        return self
+
+    def _draw_axis(self, ax: "Axes", k: int) -> None:
+        ax.plot([1, k], [0, 0], color=INK, linewidth=1.2)
+        for rank in range(1, k + 1):
+            ax.plot([rank, rank], [0, -0.22], color=INK, linewidth=1.0)
+            write(ax, rank, -0.35, str(rank), ha="center", va="bottom", fontsize=8, color=MUTED)
+
+    def _draw_distance(self, ax: "Axes", k: int) -> None:
+        """Draw the critical difference as a ruler above the axis."""
+        distance = self.across.critical_difference
+        if not distance > 0:  # also when it is NaN
+            return
+        end, y = min(1 + distance, k), -1.75
+        ax.plot([1, end], [y, y], color=INK, linewidth=1.6)
+        for x in (1, end):
+            ax.plot([x, x], [y - 0.15, y + 0.15], color=INK, linewidth=1.6)
+        more = ": wider than the axis, no two can differ" if 1 + distance > k else ""
+        write(ax, 1, y - 0.25, f"CD {distance:.2f}{more}", fontsize=8, va="bottom")
+
+    def _draw_cliques(self, ax: "Axes", kwargs: dict[str, Any]) -> float:
+        """Draw the bars, each as high as no other is in its way; return where they end."""
+        at = dict(zip(self.across.methods, self.across.mean_ranks, strict=True))
+        ends: list[float] = []
+        spans = sorted((min(at[m] for m in c), max(at[m] for m in c)) for c in self.across.cliques)
+        for low, high in spans:
+            level = next((i for i, end in enumerate(ends) if low > end + 0.15), len(ends))
+            ends[level : level + 1] = [high]
+            y = 0.55 + _BAR * level
+            bar = {"color": LIGHT[0], "linewidth": 4.5, "solid_capstyle": "round", "zorder": 3}
+            ax.plot([low - 0.03, high + 0.03], [y, y], **{**bar, **kwargs})
+        return 0.55 + _BAR * len(ends)
+
+    def _draw_names(self, ax: "Axes", k: int, top: float) -> float:
+        """Write the better half at the left, the other at the right, each name on its own row."""
+        found = list(zip(self.across.methods, self.across.mean_ranks, strict=True))
+        written = labels(self.across.methods)
+        half = (len(found) + 1) // 2
+        sides = ((found[:half], 0.9, "right"), (found[half:][::-1], k + 0.1, "left"))
+        for members, edge, align in sides:
+            for row, (method, rank) in enumerate(members):
+                y = top + _GAP + _STEP * row
+                ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
+                name, shown = written[method], f"{rank:.2f}"
+                words = f"{name}  {shown} " if align == "right" else f" {shown}  {name}"
+                write(ax, edge, y, words, ha=align, va="center", fontsize=9)
+        return top + _GAP + _STEP * (half - 1)
+
+    def _size(self) -> tuple[float, float]:
+        k = len(self.across.methods)
+        rows = 3.4 + (k + 1) // 2 + _BAR * len(self.across.cliques)
+        return 5.4 + 2 * room(self.across.methods), 0.7 + 0.27 * rows

@@ -1,0 +1,193 @@
+"""Estimates with their intervals, one row a method: the forest plot."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from abstain.evaluation.comparison import Comparison, Estimate
+from abstain.plots import chosen
+from abstain.plots._drawable import Drawable
+from abstain.plots._labels import calm, head, labels, name_ticks, room, rule, write
+from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots.palette import LIGHT
+from abstain.tables import split_name
+from abstain.typing import Split
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+#: Filled as long as the method is not found worse than the best.
+_MARKS = {
+    "best": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
+    "worse": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
+}
+_OTHER = {"marker": "o", "color": INK, "markerfacecolor": INK}
+
+
+@dataclass(eq=False)
+class ForestDisplay(Drawable):
+    """The metric of each method with its interval, the best first, data set by data set.
+
+    A blue diamond marks the best of a data set and a dotted line its value. Filled dots are not
+    told apart from it by the test of the comparison; hollow ones are found worse.
+
+    Attributes
+    ----------
+    metric : str
+        Name in the catalogue.
+    groups : dict of Split to list of Estimate
+        The rows of each data set, the best first.
+    footing : dict of (Split, str) to str
+        How each method stands to the best: "best", "not told apart", "worse", "untested" or
+        "undefined".
+
+    Examples
+    --------
+    >>> from abstain.evaluation.comparison import Estimate
+    >>> from abstain.plots import ForestDisplay
+    >>> estimate = Estimate(
+    ...     "augrc", (), "", "msr", 0.04, 0.03, 0.05, 0.005, 0.95, "log scale", 900, 80, True
+    ... )
+    >>> ForestDisplay("augrc", {(): [estimate]}, {((), "msr"): "best"}).frame()["value"].to_list()
+    [0.04]
+    """
+
+    metric: str
+    groups: dict[Split, list[Estimate]]
+    footing: dict[tuple[Split, str], chosen.Footing]
+
+    @classmethod
+    def from_comparison(
+        cls, comparison: Comparison, metric: str | None = None, *, data: Split | None = None
+    ) -> Self:
+        """Take the estimates of one metric.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare` returned.
+        metric : str, optional
+            By default the first.
+        data : tuple of (column, value), optional
+            One data set; by default all, one below the other.
+
+        Returns
+        -------
+        ForestDisplay
+            Call `plot` to draw it.
+        """
+        name = chosen.metric_in(chosen.checked(comparison), metric)
+        splits = comparison.data if data is None else [chosen.data_in(comparison, data)]
+        groups: dict[Split, list[Estimate]] = {}
+        footing: dict[tuple[Split, str], chosen.Footing] = {}
+        for split in splits:
+            found = chosen.estimates_in(comparison, name, split)
+            pairs = chosen.pairs_in(comparison, name, split)
+            groups[split] = chosen.by_value(found)
+            stands = chosen.footing(found, pairs)
+            footing |= {(split, method): stand for method, stand in stands.items()}
+        return cls(name, groups, footing)
+
+    @property
+    def title(self) -> str:
+        """What the figure shows, in words."""
+        rows = self._rows()
+        level = chosen.percent(rows[0].level) if rows else ""
+        where = chosen.of_data(rows[0].data) if rows and not self._headed() else ""
+        return f"{chosen.metric_title(self.metric)} with {level} intervals{where}"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row an estimate."""
+        import polars as pl
+
+        rows = [
+            {
+                **dict(e.data),
+                "method": e.method,
+                "value": e.value,
+                "low": e.low,
+                "high": e.high,
+                "against_best": self.footing[e.data, e.method],
+                "note": e.note,
+            }
+            for e in self._rows()
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
+        """Draw the rows.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        title : bool, default=True
+            Say above the figure what it shows.
+        **kwargs
+            Passed to every ``Axes.errorbar``.
+
+        Returns
+        -------
+        ForestDisplay
+            With `ax_` and `figure_` set.
+        """
+        axes = self._open(ax)
+        written = labels([e.method for e in self._rows()])
+        places, names, y = [], [], 0.0
+        for split, estimates in self.groups.items():
+            if self._headed():
+                at = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": 9}
+                write(axes, 0.0, y, split_name(split), fontweight="bold", **at)
+                y += 1.0
+            self._draw_best(axes, estimates, y)
+            for estimate in estimates:
+                self._draw_row(axes, estimate, y, kwargs)
+                places.append(y)
+                names.append(written[estimate.method])
+                y += 1.0
+            y += 0.4
+        calm(axes)
+        name_ticks(axes, "y", names, places)
+        axes.set_ylim(y - 0.8, -0.7)
+        self._label(axes, title=title)
+        return self
+
+    def _draw_row(self, ax: "Axes", estimate: Estimate, y: float, kwargs: dict[str, Any]) -> None:
+        if math.isnan(estimate.value):
+            at = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8}
+            note = f": {estimate.note}" if estimate.note else ""
+            write(ax, 0.02, y, f"undefined{note}"[:70], color=MUTED, style="italic", **at)
+            return
+        rule(ax, [0, 1], [y, y], transform=ax.get_yaxis_transform())
+        mark = _MARKS.get(self.footing[estimate.data, estimate.method], _OTHER)
+        ends = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
+        style = {**mark, "markersize": 5.5, "linewidth": 1.6, "capsize": 0, **kwargs}
+        ax.errorbar([estimate.value], [y], xerr=ends, linestyle="none", **style)
+
+    def _draw_best(self, ax: "Axes", estimates: list[Estimate], y: float) -> None:
+        best = next((e for e in estimates if self.footing[e.data, e.method] == "best"), None)
+        if best is not None:
+            dots = {"color": LIGHT[0], "linestyle": (0, (1, 2)), "linewidth": 1.1}
+            known = sum(not math.isnan(e.value) for e in estimates)
+            ends = [y - 0.45, y + known - 0.55]
+            rule(ax, [best.value, best.value], ends, **{**dots, "zorder": 1})
+
+    def _label(self, ax: "Axes", *, title: bool) -> None:
+        rows = self._rows()
+        better = "lower" if rows and rows[0].lower_is_better else "higher"
+        ax.set_xlabel(f"{chosen.metric_title(self.metric)} ({better} is better)", parse_math=False)
+        if title:
+            head(ax, self.title)
+
+    def _headed(self) -> bool:
+        """Tell whether each group of rows needs a head of its own."""
+        return len(self.groups) > 1
+
+    def _rows(self) -> list[Estimate]:
+        return [estimate for estimates in self.groups.values() for estimate in estimates]
+
+    def _size(self) -> tuple[float, float]:
+        heads = 1.4 * len(self.groups) if self._headed() else 0
+        names = room(e.method for e in self._rows())
+        return 4.4 + names, 1.2 + 0.27 * (len(self._rows()) + heads)

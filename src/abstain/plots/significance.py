@@ -1,0 +1,236 @@
+"""Which method is found better than which: the significance map of Traub et al. (2024)."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from abstain.evaluation.comparison import Comparison, PairedDifference
+from abstain.plots import chosen
+from abstain.plots._drawable import Drawable
+from abstain.plots._labels import calm, head, labels, name_ticks, room, write
+from abstain.plots._style import GRID, INK, MUTED, PAPER
+from abstain.plots.palette import LIGHT
+from abstain.typing import Split
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+#: More methods than this leave no room for p-values in the cells.
+_READABLE = 12
+
+#: Characters of a name.
+_NAME = 20
+
+
+@dataclass(eq=False)
+class SignificanceMapDisplay(Drawable):
+    """A square of methods: blue where the row is found better than the column.
+
+    Methods stand in the order of their ranks, so what is found lies above the diagonal. A cell
+    holds the adjusted p-value of its pair; a two-sided test has one p-value for both cells of
+    a pair, and it is written into one of them.
+
+    Attributes
+    ----------
+    methods : tuple of str
+        Rows and columns, the best first.
+    pairs : tuple of PairedDifference
+        By one test.
+    level : float
+        A difference is found when the adjusted p-value is below 1 - level.
+
+    Examples
+    --------
+    >>> from abstain.evaluation.comparison import PairedDifference
+    >>> from abstain.plots import SignificanceMapDisplay
+    >>> pair = PairedDifference(
+    ...     "augrc",
+    ...     (),
+    ...     "msr",
+    ...     "pe",
+    ...     -0.01,
+    ...     -0.02,
+    ...     -0.005,
+    ...     0.004,
+    ...     0.8,
+    ...     0.7,
+    ...     0.9,
+    ...     0.002,
+    ...     0.002,
+    ...     "holm",
+    ...     "influence function",
+    ...     0.998,
+    ...     "msr",
+    ... )
+    >>> display = SignificanceMapDisplay(("msr", "pe"), (pair,), 0.95)
+    >>> display.frame().rows()
+    [('msr', 'pe', 0.002, True)]
+    """
+
+    methods: tuple[str, ...]
+    pairs: tuple[PairedDifference, ...]
+    level: float
+
+    @classmethod
+    def from_comparison(
+        cls,
+        comparison: Comparison,
+        metric: str | None = None,
+        *,
+        data: Split | None = None,
+        test: str | None = None,
+    ) -> Self:
+        """Take the pairs of one metric on one data set.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare` returned.
+        metric : str, optional
+            By default the first.
+        data : tuple of (column, value), optional
+            The data set; may be left out when there is only one.
+        test : str, optional
+            By default the one that decides.
+
+        Returns
+        -------
+        SignificanceMapDisplay
+            Call `plot` to draw it.
+        """
+        name = chosen.metric_in(chosen.checked(comparison), metric)
+        split = chosen.data_in(comparison, data)
+        pairs = tuple(chosen.pairs_in(comparison, name, split, test))
+        named = {method for pair in pairs for method in (pair.first, pair.second)}
+        order = [s.method for s in chosen.standings_in(comparison, name, split)]
+        methods = dict.fromkeys([*order, *comparison.methods])
+        return cls(tuple(m for m in methods if m in named), pairs, comparison.level)
+
+    @property
+    def title(self) -> str:
+        """What the figure shows, in words."""
+        if not self.pairs:
+            return "No pairs to compare"
+        pair = self.pairs[0]
+        where = chosen.of_data(pair.data)
+        doubt = "" if pair.valid else "; not a valid test"
+        return (
+            f"Row better than column by {chosen.metric_title(pair.metric)}{where}\n"
+            f"({chosen.judged_by(pair)}{doubt}; blue: p < {1 - self.level:g})"
+        )
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a cell that holds a p-value."""
+        import polars as pl
+
+        rows = [
+            {"row": row, "column": column, "adjusted": p.adjusted, "better": p.better == row}
+            for (row, column), p in self._cells().items()
+        ]
+        columns = {
+            "row": pl.String,
+            "column": pl.String,
+            "adjusted": pl.Float64,
+            "better": pl.Boolean,
+        }
+        return pl.DataFrame(rows, schema=columns)
+
+    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
+        """Draw the square.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        title : bool, default=True
+            Say above the figure what it shows.
+        **kwargs
+            Passed to every ``matplotlib.patches.Rectangle`` (linewidth, facecolor).
+
+        Returns
+        -------
+        SignificanceMapDisplay
+            With `ax_` and `figure_` set.
+        """
+        axes = self._open(ax)
+        k, cells = len(self.methods), self._cells()
+        for i, row in enumerate(self.methods):
+            for j, column in enumerate(self.methods):
+                if i != j:
+                    self._draw_cell(axes, (j, i), cells.get((row, column)), kwargs)
+        axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
+        calm(axes)
+        self._name(axes)
+        if title:
+            head(axes, self.title)
+        return self
+
+    def _draw_cell(
+        self,
+        ax: "Axes",
+        place: tuple[int, int],
+        pair: PairedDifference | None,
+        kwargs: dict[str, Any],
+    ) -> None:
+        from matplotlib.patches import Rectangle
+
+        x, y = place
+        found = pair is not None and pair.better == self.methods[y]
+        face = LIGHT[0] if found else GRID if pair is not None else PAPER
+        style = {"facecolor": face, "edgecolor": PAPER, "linewidth": 1.5, **kwargs}
+        ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **style))
+        if pair is None or len(self.methods) > _READABLE:
+            return
+        size = 9 if len(self.methods) <= 8 else 6.5
+        words = "–" if math.isnan(pair.adjusted) else _short(pair.adjusted)
+        color, weight = (PAPER, "bold") if found else (INK, "normal")
+        middle = {"ha": "center", "va": "center", "fontsize": size}
+        write(ax, x, y, words, color=color, fontweight=weight, **middle)
+
+    def _cells(self) -> dict[tuple[str, str], PairedDifference]:
+        """Return the pair of each cell: of two-sided tests the row is the better or first one."""
+        cells = {(p.first, p.second): p for p in self.pairs}
+        # Where both orders of a pair were tested, each has its own cell.
+        for pair in self.pairs:
+            turned = self._turned(pair)
+            if (pair.second, pair.first) not in cells and turned:
+                cells[pair.second, pair.first] = cells.pop((pair.first, pair.second))
+        order = self.methods.index
+        return dict(sorted(cells.items(), key=lambda cell: (order(cell[0][0]), order(cell[0][1]))))
+
+    def _turned(self, pair: PairedDifference) -> bool:
+        if pair.better:
+            return pair.better == pair.second
+        return self.methods.index(pair.second) < self.methods.index(pair.first)
+
+    def _name(self, ax: "Axes") -> None:
+        written = labels(self.methods, _NAME)
+        names = [written[method] for method in self.methods]
+        name_ticks(ax, "y", names, range(len(names)))
+        name_ticks(ax, "x", names, range(len(names)))
+        ax.tick_params(axis="x", rotation=45)
+        for label in ax.get_xticklabels():
+            label.set(ha="right", rotation_mode="anchor")
+        ax.set_xlabel("… than this method", color=MUTED, fontsize=9)
+        ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
+
+    def _size(self) -> tuple[float, float]:
+        side = min(max(0.46 * len(self.methods), 1.6), 5.5)
+        names = room(self.methods, _NAME)
+        return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
+
+
+def _short(value: float) -> str:
+    """Write a p-value into a small cell: no zero in front of the point.
+
+    Examples
+    --------
+    >>> _short(0.0123), _short(0.00001), _short(0.5), _short(1.0)
+    ('.012', '<.001', '.50', '1')
+    """
+    if value < 0.001:
+        return "<.001"
+    if value >= 0.995:
+        return "1"
+    return f"{value:.3f}"[1:] if value < 0.1 else f"{value:.2f}"[1:]

@@ -1,0 +1,421 @@
+"""`compare`: what is paired with what, which test decides, and what is refused."""
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import DomainError, InputError, UnknownNameError
+
+METRICS = ("augrc", "aurc")
+
+
+def predictions(seed: int, n: int = 400, **more) -> ab.Predictions:
+    """Three scores of one classifier: sharp, blunt, and a copy of the sharp one."""
+    rng = np.random.default_rng(seed)
+    right = rng.random(n) < 0.85
+    sharp = right + 0.8 * rng.normal(size=n)
+    confidence = {"sharp": sharp, "blunt": right + 2.5 * rng.normal(size=n), "copy": 2 * sharp}
+    return ab.Predictions(confidence=confidence, loss=1.0 - right, **more)
+
+
+def pair(found: ab.Comparison, first: str, second: str, **wanted):
+    rows = [
+        p
+        for p in found.pairs
+        if (p.first, p.second) == (first, second)
+        and all(getattr(p, name) == value for name, value in wanted.items())
+    ]
+    assert len(rows) == 1
+    return rows[0]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return ab.compare(predictions(0), metrics=METRICS)
+
+
+def test_the_numbers_are_those_of_the_functions(found):
+    data = predictions(0)
+    sharp, blunt = data.confidence["sharp"], data.confidence["blunt"]
+    own = ab.metric_difference(sharp, blunt, data.loss, metric="aurc")
+    told = pair(found, "sharp", "blunt", metric="aurc")
+    for name in ("low", "high", "standard_error", "p_value", "ratio", "ratio_low", "superiority"):
+        assert getattr(told, name) == pytest.approx(getattr(own, name), abs=1e-12)
+    assert told.difference == pytest.approx(own.value, abs=1e-15)
+    estimate = next(e for e in found.estimates if (e.metric, e.method) == ("augrc", "blunt"))
+    interval = ab.metric_interval(blunt, data.loss)
+    assert (estimate.low, estimate.high) == (interval.low, interval.high)
+    assert estimate.value == ab.augrc(blunt, data.loss)
+
+
+def test_methods_that_are_the_same_are_not_told_apart(found):
+    same = pair(found, "sharp", "copy", metric="augrc")
+    assert (same.difference, same.p_value, same.superiority, same.better) == (0, 1, 0.5, "")
+    standings = {s.method: s for s in found.standings if s.metric == "augrc"}
+    assert standings["sharp"].rank == standings["copy"].rank == 1.5
+    assert standings["sharp"].mean_rank == pytest.approx(standings["copy"].mean_rank)
+
+
+def test_p_values_are_adjusted_over_the_pairs_of_one_metric_and_data_set(found):
+    for metric in METRICS:
+        family = [p for p in found.pairs if p.metric == metric]
+        raw = [p.p_value for p in family]
+        expected = ab.inference.adjust(raw, method="holm")
+        assert [p.adjusted for p in family] == pytest.approx(expected)
+    plain = ab.compare(predictions(0), adjustment="none")
+    assert all(p.adjusted == p.p_value for p in plain.pairs)
+
+
+def test_the_better_method_is_named_only_where_the_adjusted_p_says_so(found):
+    for p in found.pairs:
+        assert bool(p.better) == (p.adjusted < 0.05)
+    assert pair(found, "sharp", "blunt", metric="augrc").better == "sharp"
+
+
+def test_chances_of_ranks_sum_to_one_and_agree_with_the_bootstrap():
+    both = ab.compare(predictions(0), bootstrap=2000)
+    for source in {s.source for s in both.standings}:
+        rows = [s for s in both.standings if s.source == source]
+        table = np.array([s.chances for s in rows])
+        assert table.sum(axis=0) == pytest.approx(1)
+        assert table.sum(axis=1) == pytest.approx(1)
+    by_source = [
+        [s.mean_rank for s in both.standings if s.source == source]
+        for source in ("influence functions", "bootstrap, rank then aggregate")
+    ]
+    assert by_source[0] == pytest.approx(by_source[1], abs=0.05)
+
+
+def test_the_bootstrap_agrees_with_the_influence_functions():
+    found = ab.compare(predictions(1), bootstrap=2000, metrics=METRICS)
+    for metric in METRICS:
+        one = pair(found, "sharp", "blunt", metric=metric, test="influence function")
+        two = pair(found, "sharp", "blunt", metric=metric, test="paired bootstrap")
+        assert two.standard_error == pytest.approx(one.standard_error, rel=0.1)
+        assert two.low == pytest.approx(one.low, abs=0.25 * (one.high - one.low))
+
+
+def test_the_seed_decides_and_the_global_state_stays():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, two = (ab.compare(predictions(0), bootstrap=64, rng=3) for _ in range(2))
+    assert one.rows("pairs") == two.rows("pairs") or str(one.rows("pairs")) == str(
+        two.rows("pairs")
+    )
+    other = ab.compare(predictions(0), bootstrap=64, rng=4)
+    assert str(other.rows("pairs")) != str(one.rows("pairs"))
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_the_test_of_the_literature_is_there_but_decides_nothing():
+    found = ab.compare(predictions(0), bootstrap=300)
+    theirs = [p for p in found.pairs if p.test == "Wilcoxon on bootstrap replicates"]
+    assert len(theirs) == 6, "one-sided for both directions of each pair"
+    assert not any(p.valid for p in theirs)
+    assert all("not independent" in p.note or "replicates" in p.note for p in theirs)
+    assert found.test == "influence function"
+    assert any("decides nothing" in f.message for f in found.findings)
+    assert not ab.compare(predictions(0)).bootstrap
+
+
+def test_a_metric_without_influence_is_decided_by_the_bootstrap():
+    found = ab.compare(predictions(0), metrics=["fpr_at_95tpr", "augrc"])
+    assert found.bootstrap == 1000
+    assert [p.test for p in found.pairs if p.metric == "fpr_at_95tpr"][:3] == [
+        "paired bootstrap"
+    ] * 3
+    assert next(p.test for p in found.pairs if p.metric == "augrc") == "influence function"
+    assert any("bootstrap" in f.message and "FPR" in f.message for f in found.findings)
+
+
+def test_permutation():
+    found = ab.compare(predictions(0, n=150), test="permutation", metrics=("augrc", "aurc_plugin"))
+    first = [p for p in found.pairs if p.test == "permutation"]
+    assert found.pairs[0].test == "permutation"
+    for p in first:
+        other = pair(found, p.first, p.second, metric=p.metric, test="influence function")
+        assert abs(p.p_value - other.p_value) < 0.2
+
+
+# ------------------------------------------------------------------------------------ several
+def splits(runs: int, data: tuple[str, ...] = ("one",), *, shared: bool = True):
+    out = {}
+    for d, name in enumerate(data):
+        for r in range(runs):
+            rng = np.random.default_rng([d, 0 if shared else r])
+            labels = rng.integers(2, size=300)
+            noise = np.random.default_rng([7, d, r])
+            prediction = np.where(noise.random(300) < 0.85, labels, 1 - labels)
+            right = prediction == labels
+            sharp = right + noise.normal(size=300)
+            blunt = right + 3 * noise.normal(size=300)
+            out[("data", name), ("seed", str(r))] = ab.Predictions(
+                prediction=prediction, labels=labels, confidence={"sharp": sharp, "blunt": blunt}
+            )
+    return out
+
+
+def test_runs_on_the_same_samples_are_averaged_sample_by_sample():
+    parts = splits(4)
+    found = ab.compare(parts, runs="seed")
+    assert found.runs == ("0", "1", "2", "3")
+    assert found.data == ((("data", "one"),),)
+    means = {e.method: e for e in found.estimates if e.run == "mean"}
+    each = [e for e in found.estimates if e.run != "mean" and e.method == "sharp"]
+    assert means["sharp"].value == pytest.approx(np.mean([e.value for e in each]))
+    # Four runs with their own mistakes on the same images: surer than one, by less than half.
+    assert 0.4 < means["sharp"].standard_error / each[0].standard_error < 1
+    assert any("sample by sample" in f.message for f in found.findings)
+
+
+def test_runs_on_other_samples_count_as_samples_of_their_own():
+    found = ab.compare(splits(4, shared=False), runs="seed")
+    means = next(e for e in found.estimates if e.run == "mean" and e.method == "sharp")
+    each = [e.standard_error for e in found.estimates if e.run != "mean" and e.method == "sharp"]
+    assert means.standard_error == pytest.approx(np.sqrt(np.sum(np.square(each))) / 4, rel=3e-3)
+
+
+def test_several_data_sets_are_ranked_together():
+    found = ab.compare(splits(1, tuple("abcdefg")), metrics=METRICS, runs="seed")
+    overall = [s for s in found.standings if s.data is None and s.metric == "augrc"]
+    assert {s.source for s in overall} == {
+        "influence functions, rank then aggregate",
+        "influence functions, aggregate then rank",
+    }
+    assert {a.blocks for a in found.across} == {7}
+    wilcoxon = pair(found, "sharp", "blunt", metric="augrc", data=None)
+    assert wilcoxon.test == "Wilcoxon across data sets"
+    assert found.rows("pairs")[-1]["data"] == "(all)"
+    assert any(a.data is None for a in found.agreements)
+    assert {p.method for p in found.profiles} == {"sharp", "blunt"}
+
+
+def test_methods_may_be_classifiers_matched_by_the_names_of_their_samples():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=200)
+    ids = np.array([f"x{i}" for i in range(200)])
+    parts = {}
+    for model, share in (("good", 0.9), ("bad", 0.6)):
+        order = rng.permutation(200)
+        prediction = np.where(rng.random(200) < share, labels, (labels + 1) % 3)
+        parts[("model", model),] = ab.Predictions(
+            prediction=prediction[order],
+            labels=labels[order],
+            confidence={"c": rng.random(200)[order]},
+            ids=ids[order],
+        )
+    found = ab.compare(parts, methods="model", metrics=["accuracy", "augrc"])
+    assert found.methods == ("good", "bad")
+    told = pair(found, "good", "bad", metric="accuracy")
+    joined = np.array([parts[("model", m),].correct.mean() for m in ("good", "bad")])
+    assert told.difference == pytest.approx(joined[0] - joined[1])
+    # The paired standard error of the accuracies, from the samples matched by name.
+    by_name = [
+        dict(zip(parts[("model", m),].ids, parts[("model", m),].correct, strict=True))
+        for m in ("good", "bad")
+    ]
+    gaps = np.array([float(by_name[0][i]) - float(by_name[1][i]) for i in ids])
+    assert told.standard_error == pytest.approx(gaps.std(ddof=1) / np.sqrt(200))
+
+
+def test_clusters_widen_the_intervals():
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(40), 10)
+    right = np.repeat(rng.random(40) < 0.7, 10)
+    sharp = right + np.repeat(rng.normal(size=40), 10)
+    data = ab.Predictions(
+        confidence={"sharp": sharp, "blunt": rng.normal(size=400)}, loss=1.0 - right, group=patient
+    )
+    plain, clustered = (ab.compare(data, clustered=c) for c in (False, True))
+    assert clustered.estimates[0].standard_error > 2 * plain.estimates[0].standard_error
+
+
+def test_non_inferiority():
+    data = predictions(0, n=2000)
+    found = ab.compare(data, margin=0.01, reference="sharp")
+    by_method = {n.method: n for n in found.non_inferiority}
+    assert set(by_method) == {"blunt", "copy"}
+    assert by_method["copy"].non_inferior
+    assert not by_method["blunt"].non_inferior
+    blunt = by_method["blunt"]
+    assert blunt.worse_by < blunt.bound
+    assert blunt.worse_by == pytest.approx(-pair(found, "sharp", "blunt").difference)
+
+
+# ------------------------------------------------------------------------------------ refusals
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"scores": ["sharp"]}, InputError, "at least two methods"),
+        ({"metrics": ["augrcc"]}, UnknownNameError, "augrc"),
+        ({"metrics": ["brier"]}, InputError, "does not apply"),
+        ({"level": 1.5}, DomainError, "level"),
+        ({"test": "t"}, InputError, "test"),
+        ({"bootstrap": -1}, InputError, "bootstrap"),
+        ({"adjustment": "fdr"}, InputError, "adjustment"),
+        ({"margin": 0.1}, InputError, "go together"),
+        ({"margin": 0.1, "reference": "best"}, InputError, "reference"),
+        ({"runs": "seed"}, InputError, "column that splits"),
+        ({"clustered": True}, InputError, "group"),
+        ({"rng": -1}, InputError, "rng"),
+    ],
+)
+def test_what_is_refused(options, error, words):
+    with pytest.raises(error, match=words):
+        ab.compare(predictions(0), **options)
+
+
+def test_samples_that_do_not_match_are_refused():
+    one, two = predictions(0), predictions(0, n=300)
+    with pytest.raises(InputError, match="same samples"):
+        ab.compare({(("model", "a"),): one, (("model", "b"),): two}, methods="model")
+
+
+def test_an_undefined_metric_is_said_and_the_others_go_on():
+    right = ab.Predictions(
+        confidence={"a": [0.9, 0.8, 0.7, 0.6], "b": [0.1, 0.2, 0.3, 0.4]}, loss=[0, 0, 0, 0]
+    )
+    found = ab.compare(right, metrics=["failure_auroc", "augrc"])
+    assert any(f.kind == "undefined" for f in found.findings)
+    assert not [p for p in found.pairs if p.metric == "failure_auroc"]
+    augrc = pair(found, "a", "b", metric="augrc")
+    assert (augrc.difference, augrc.better) == (0, "")
+
+
+def test_frames():
+    found = ab.compare(splits(3, ("x", "y")), runs="seed", metrics=METRICS, bootstrap=50)
+    for table in found.TABLES:
+        rows = found.rows(table)
+        if rows:
+            assert found.frame(table).height == len(rows)
+    with pytest.raises(InputError, match="estimates"):
+        found.frame("estimate")
+
+
+# ------------------------------------------------------------------------------------ review
+def shared_runs(seed: int = 0, n: int = 300, **told) -> dict:
+    """Two runs that share what makes a sample hard, in two orders."""
+    rng = np.random.default_rng(seed)
+    hard, order = rng.normal(size=(2, n)), rng.permutation(n)
+    parts = {}
+    for run in ("0", "1"):
+        rows = order if run == "1" else np.arange(n)
+        wrong = hard[0] + 0.3 * rng.normal(size=n) > 1
+        confidence = {f"s{i}": (-1.0 * wrong + hard[i])[rows] for i in range(2)}
+        names = {k: v[rows] for k, v in told.items()}
+        parts[("run", run),] = ab.Predictions(
+            confidence=confidence, loss=1.0 * wrong[rows], **names
+        )
+    return parts
+
+
+def test_runs_in_another_order_are_matched_by_the_names_of_their_samples():
+    ids = np.array([f"x{i}" for i in range(300)])
+    parts = shared_runs(ids=ids)
+    found = ab.compare(parts, runs="run")
+    second = parts[("run", "1"),]
+    parts[("run", "1"),] = second.subset(np.argsort([int(name[1:]) for name in second.ids]))
+    by_hand = ab.compare(parts, runs="run")
+    assert found.pairs[0].standard_error == pytest.approx(by_hand.pairs[0].standard_error)
+    assert any("sample by sample" in f.message for f in found.findings)
+
+
+def test_runs_that_nothing_tells_apart_are_not_taken_for_more_samples():
+    rng = np.random.default_rng(0)
+    wrong, noise = rng.random(300) < 0.2, rng.normal(size=(2, 300))
+    one = ab.Predictions(
+        confidence={"a": noise[0] - wrong, "b": noise[1] - wrong}, loss=1.0 * wrong
+    )
+    twice = ab.compare({(("run", r),): one for r in "01"}, runs="run")
+    assert twice.pairs[0].standard_error == pytest.approx(ab.compare(one).pairs[0].standard_error)
+
+
+def test_samples_that_only_some_runs_share_are_counted_once():
+    rng = np.random.default_rng(0)
+    wrong, noise = rng.random(300) < 0.2, rng.normal(size=(2, 300))
+    whole = ab.Predictions(
+        confidence={"a": noise[0] - wrong, "b": noise[1] - wrong},
+        loss=1.0 * wrong,
+        ids=[f"x{i}" for i in range(300)],
+    )
+    parts = {
+        (("run", "0"),): whole.subset(slice(0, 200)),
+        (("run", "1"),): whole.subset(slice(100, 300)),
+    }
+    told = ab.compare(parts, runs="run", bootstrap=20)
+    own = ab.metrics.intervals.influences
+    metric = ab.metrics.metric_named("augrc")
+    by_name = np.zeros((300, 2))
+    for rows, part in zip((slice(0, 200), slice(100, 300)), parts.values(), strict=True):
+        scores = [ab._foundation.scored.scored(c, part.loss) for c in part.confidence.values()]
+        by_name[rows] += own(metric, scores) / 400
+    apart = by_name[:, 0] - by_name[:, 1]
+    expected = np.sqrt(apart @ apart * 300 / 299)
+    assert told.pairs[0].standard_error == pytest.approx(expected)
+    assert any(f.kind == "overlap" for f in told.findings)
+
+
+def test_samples_of_other_names_are_refused_although_their_labels_match():
+    parts = {
+        (("model", m),): ab.Predictions(
+            prediction=[0, 1, 1, 0],
+            labels=[0, 0, 1, 1],
+            confidence={"c": [0.1, 0.2, 0.3, 0.4]},
+            ids=[f"{m}{i}" for i in range(4)],
+        )
+        for m in "ab"
+    }
+    with pytest.raises(InputError, match="same samples"):
+        ab.compare(parts, methods="model")
+
+
+def test_methods_in_another_order_in_another_data_set_are_no_trouble():
+    one, two = predictions(0), predictions(1)
+    swapped = ab.Predictions(confidence=dict(reversed(two.confidence.items())), loss=two.loss)
+    found = ab.compare({(("data", "x"),): one, (("data", "y"),): swapped})
+    told = {e.method: e.value for e in found.estimates if e.data == (("data", "y"),)}
+    assert told["blunt"] == ab.augrc(two.confidence["blunt"], two.loss)
+
+
+def test_wilcoxon_names_the_side_of_the_ranks_not_of_one_large_gap():
+    parts = {}
+    for i in range(15):
+        data = predictions(i, n=200 + i)
+        conf = dict(data.confidence)
+        if i == 0:
+            conf = {"sharp": -conf["sharp"], "blunt": conf["sharp"], "copy": -conf["sharp"]}
+        parts[("data", str(i)),] = ab.Predictions(confidence=conf, loss=data.loss)
+    found = ab.compare(parts)
+    told = pair(found, "sharp", "blunt", data=None)
+    assert told.better == "sharp"
+
+
+def test_the_same_method_twice_has_the_same_ranks_over_all_data_sets():
+    parts = {(("data", str(i)),): predictions(i) for i in range(3)}
+    overall = [s for s in ab.compare(parts).standings if s.data is None]
+    by = {(s.source, s.method): s for s in overall}
+    for source in {s.source for s in overall}:
+        one, two = by[source, "sharp"], by[source, "copy"]
+        assert (one.rank, one.mean_rank, one.chances) == (two.rank, two.mean_rank, two.chances)
+
+
+def test_too_few_draws_for_the_number_of_pairs_are_said():
+    data = predictions(0)
+    rng = np.random.default_rng(0)
+    many = {f"m{i}": 3 * i * (1 - data.loss) + rng.normal(size=400) for i in range(13)}
+    found = ab.compare(
+        ab.Predictions(confidence=many, loss=data.loss), test="bootstrap", bootstrap=100
+    )
+    assert any(f.kind == "few_draws" for f in found.findings)
+    assert not any(p.better for p in found.pairs if p.test == "paired bootstrap")
+    fine = ab.compare(data, test="bootstrap", bootstrap=200)
+    assert not any(f.kind == "few_draws" for f in fine.findings)
+
+
+def test_one_cluster_says_nothing_by_any_test():
+    data = predictions(0, group=np.zeros(400, dtype=int))
+    found = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
+    for told in (p for p in found.pairs if p.valid and p.difference):
+        assert np.isnan(told.p_value)
+        assert told.note
+        assert not told.better
+    assert not [s for s in found.standings if max(s.chances) > 0.99]

@@ -1,0 +1,138 @@
+"""The scales, the degrees of freedom and the degenerate cases of intervals from influences."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from abstain.inference.intervals import difference_from, interval_from
+from abstain.inference.small_samples import (
+    FEW_CLUSTERS,
+    FEW_FAILURES,
+    FEW_FAILURES_HEAVY,
+    degrees_of_freedom,
+    skewed,
+    straightened,
+)
+
+
+def influences(n: int = 400, k: int = 2, seed: int = 0) -> np.ndarray:
+    x = np.random.default_rng(seed).normal(size=(n, k))
+    return x - x.mean(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds", "scale", "to"),
+    [
+        (0.2, (0.0, 1.0), "logit", lambda x: np.log(x / (1 - x))),
+        (3.0, (0.0, np.inf), "log", np.log),
+        (-0.3, (-1.0, 1.0), "logit", np.arctanh),
+        (1.3, (-np.inf, np.inf), "plain", lambda x: x),
+    ],
+)
+def test_symmetric_on_the_scale_of_the_range(value, bounds, scale, to) -> None:
+    x = influences(k=1)[:, 0] * 0.1
+    found = interval_from(value, x, bounds=bounds)
+    assert scale in found.method
+    assert bounds[0] < found.low < value < found.high < bounds[1]
+    assert np.isclose(to(value) - to(found.low), to(found.high) - to(value))
+    near = interval_from(value, x / 1e4, bounds=bounds)
+    reach = stats.t.ppf(0.975, degrees_of_freedom(x)) * near.standard_error
+    assert np.isclose(near.high - value, reach, rtol=1e-3)
+
+
+def test_degrees_of_freedom_follow_the_failures_and_stop_below_n() -> None:
+    for n, k in ((1000, 5), (1000, 30)):
+        x = np.where(np.arange(n) < k, 1 - k / n, -k / n)
+        assert np.isclose(degrees_of_freedom(x), 2 * k, rtol=0.2)
+    assert degrees_of_freedom(np.repeat([1.0, -1.0], 8)) == 15
+    assert degrees_of_freedom(np.array([1.0, 0.0, 0.0])) < 3
+
+
+def test_higher_levels_and_heavy_tails_are_wider() -> None:
+    x = np.where(np.arange(500) < 8, 1.0, 0.0) - 8 / 500
+    by_level = [interval_from(0.016, x, level=level) for level in (0.5, 0.9, 0.99)]
+    assert np.all(np.diff([i.high - i.low for i in by_level]) > 0)
+    light, heavy = (interval_from(0.016, x, heavy=heavy) for heavy in (False, True))
+    assert heavy.high > light.high
+
+
+@pytest.mark.parametrize(("heavy", "few"), [(False, FEW_FAILURES), (True, FEW_FAILURES_HEAVY)])
+def test_few_failures_and_few_clusters_are_said(heavy: bool, few: int) -> None:
+    x = influences(k=1)[:, 0] * 0.1
+    assert "failures" in interval_from(0.2, x, failures=few - 1, heavy=heavy).note
+    assert not interval_from(0.2, x, failures=few, heavy=heavy).note
+    cluster = np.arange(400) % (FEW_CLUSTERS - 1)
+    assert "clusters" in interval_from(0.2, x, cluster=cluster).note
+
+
+@pytest.mark.parametrize(
+    ("value", "x", "why"),
+    [
+        (0.0, np.array([-1.0, 1.0]), "end of the range"),
+        (1.0, np.array([-1.0, 1.0]), "end of the range"),
+        (0.5, np.zeros(5), "no sample changes"),
+        (0.5, np.zeros(1), "one independent sample"),
+        (np.nan, np.array([-1.0, 1.0]), "not finite"),
+    ],
+)
+def test_where_there_is_no_interval_the_note_says_why(value, x, why) -> None:
+    found = interval_from(value, x, bounds=(0.0, 1.0))
+    assert np.isnan(found.low)
+    assert np.isnan(found.high)
+    assert why in found.note
+
+
+def test_the_transformation_of_skewness_is_undone_and_is_a_half() -> None:
+    for skew in (-0.8, -1e-3, 0.0, 1e-7, 0.3):
+        for y in (-3.0, -0.1, 0.0, 2.0):
+            assert np.isclose(straightened(skewed(y, skew), skew), y, atol=1e-5)
+    assert np.isclose(straightened(2.0, 0.1), 2 + 0.05 * 4 / 3 + 0.05 / 6, atol=3e-3)
+
+
+def test_a_difference_excludes_zero_exactly_when_its_p_value_says_so() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        x = rng.exponential(size=(30, 2)) ** 2
+        x -= x.mean(axis=0)
+        value = rng.normal(scale=0.8)
+        found = difference_from((1 + value, 1.0), x, lower_is_better=True, level=0.9)
+        assert (found.p_value < 0.1) == (not found.low <= 0 <= found.high)
+        assert (found.superiority > 0.95) == (found.high < 0)
+
+
+def test_a_difference_turns_around_with_its_order_and_its_direction() -> None:
+    x = influences()
+    one = difference_from((0.3, 0.2), x, lower_is_better=True)
+    other = difference_from((0.2, 0.3), x[:, ::-1], lower_is_better=True)
+    assert np.isclose(one.low, -other.high)
+    assert np.isclose(one.ratio_low, 1 / other.ratio_high)
+    assert np.isclose(one.superiority, 1 - other.superiority)
+    up = difference_from((0.3, 0.2), x, lower_is_better=False)
+    assert np.isclose(up.superiority, 1 - one.superiority)
+    assert np.isclose(up.p_value, one.p_value)
+
+
+def test_what_both_share_cancels() -> None:
+    x = influences()
+    shared = influences(k=1, seed=9) * 10
+    alone = difference_from((0.3, 0.2), x, lower_is_better=True)
+    together = difference_from((0.3, 0.2), x + shared, lower_is_better=True)
+    assert np.isclose(alone.standard_error, together.standard_error)
+
+
+def test_equal_scores_differ_by_nothing() -> None:
+    x = influences(k=1)
+    found = difference_from((0.3, 0.3), np.hstack([x, x]), lower_is_better=True)
+    assert (found.low, found.high, found.p_value, found.superiority) == (0.0, 0.0, 1.0, 0.5)
+    assert found.note
+    silent = difference_from((0.0, 0.0), np.zeros((9, 2)), lower_is_better=True)
+    assert np.isnan(silent.low)
+    assert silent.p_value == 1.0
+    assert silent.note
+
+
+def test_no_ratio_of_numbers_that_are_not_positive() -> None:
+    found = difference_from((-0.1, 0.2), influences(), lower_is_better=True)
+    assert np.isnan(found.ratio)
+    assert np.isnan(found.ratio_low)
+    assert np.isfinite(found.low)

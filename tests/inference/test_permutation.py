@@ -1,0 +1,116 @@
+"""The swap test: its fast form, its size under exchangeability, its power, its edges."""
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import DomainError, InputError, ShapeError
+from abstain.inference.permutation import swap_test, swap_test_by_ranks
+
+
+def two_scores(rng, n=150, risk=0.2, gap=0.0, round_to=None):
+    """One classifier, two noisy views of the same difficulty; the first is better by `gap`."""
+    hard = rng.normal(size=n)
+    loss = (rng.random(n) < 2 * risk / (1 + np.exp(-2 * hard))).astype(float)
+    first, second = (-hard + rng.normal(scale=s, size=n) for s in (1.0, 1.0 + gap))
+    if round_to is not None:
+        first, second = np.round(first, round_to), np.round(second, round_to)
+    return (first, loss), (np.exp(second), loss)
+
+
+def identity(u):
+    return u
+
+
+@pytest.mark.parametrize("round_to", [None, 0])
+def test_the_fast_form_gives_the_same(round_to):
+    first, second = two_scores(np.random.default_rng(0), gap=1, round_to=round_to)
+    slow = swap_test(ab.augrc, first, second, permutations=200, rng=3)
+    fast = swap_test_by_ranks(identity, first, second, permutations=200, rng=3)
+    assert slow.difference == pytest.approx(ab.augrc(*first) - ab.augrc(*second), abs=1e-14)
+    assert fast.difference == pytest.approx(slow.difference, abs=1e-14)
+    assert fast.p_value == slow.p_value
+
+
+def test_the_fast_form_with_two_classifiers_graded_losses_and_clusters():
+    rng = np.random.default_rng(1)
+    first, second = ((rng.normal(size=60), rng.random(60) ** 2) for _ in range(2))
+    cluster = rng.integers(0, 12, size=60)
+    slow = swap_test(ab.augrc, first, second, permutations=100, rng=3, cluster=cluster)
+    fast = swap_test_by_ranks(identity, first, second, permutations=100, rng=3, cluster=cluster)
+    assert fast.difference == pytest.approx(slow.difference, abs=1e-14)
+    assert fast.p_value == slow.p_value
+
+
+def test_size_under_exchangeability():
+    rng = np.random.default_rng(2)
+    p = np.array([
+        swap_test_by_ranks(identity, *two_scores(rng), permutations=199, rng=i).p_value
+        for i in range(500)
+    ])  # fmt: skip
+    for alpha in (0.05, 0.2, 0.5):
+        error = np.sqrt(alpha * (1 - alpha) / 500)
+        assert abs((p <= alpha).mean() - alpha) < 3.5 * error
+
+
+def test_size_of_clusters_that_are_swapped_together():
+    rng = np.random.default_rng(3)
+    p, naive = [], []
+    for i in range(300):
+        # Each cluster is hard or easy as a whole and has its own luck with each score.
+        cluster = np.repeat(np.arange(20), 8)
+        hard = 2 * rng.normal(size=20)[cluster]
+        loss = (rng.random(160) < 0.4 / (1 + np.exp(-2 * hard))).astype(float)
+        scores = [-hard + rng.normal(scale=2, size=20)[cluster] for _ in range(2)]
+        pair = [(c, loss) for c in scores]
+        p.append(
+            swap_test_by_ranks(identity, *pair, permutations=99, rng=i, cluster=cluster).p_value
+        )
+        naive.append(swap_test_by_ranks(identity, *pair, permutations=99, rng=i).p_value)
+    assert abs(np.mean(np.array(p) <= 0.05) - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 300)
+    assert np.mean(np.array(naive) <= 0.05) > 0.1
+
+
+def test_power():
+    rng = np.random.default_rng(4)
+    first, second = two_scores(rng, n=2000, gap=8.0)
+    found = swap_test_by_ranks(identity, first, second, permutations=499)
+    assert (found.p_value, found.permutations) == (1 / 500, 499)
+    assert found.difference < 0
+
+
+def test_the_scale_of_the_confidences_does_not_matter():
+    (a, loss), (b, _) = two_scores(np.random.default_rng(5))
+    plain = swap_test(ab.augrc, (a, loss), (b, loss), permutations=50)
+    other = swap_test(ab.augrc, (1000 * a - 5, loss), (np.log(b), loss), permutations=50)
+    assert plain == other
+
+
+def test_a_score_against_itself():
+    first, _ = two_scores(np.random.default_rng(6))
+    for found in (
+        swap_test(ab.augrc, first, first, permutations=20),
+        swap_test_by_ranks(identity, first, first, permutations=20),
+    ):
+        assert (found.difference, found.p_value) == (0.0, 1.0)
+
+
+def test_undefined_statistics():
+    first, second = two_scores(np.random.default_rng(7))
+    with pytest.raises(InputError, match="the statistic is NaN on these data"):
+        swap_test(lambda c, x: float("nan"), first, second)
+    values = iter([1.0, 0.0, *[float("nan")] * 20])
+    found = swap_test(lambda c, x: next(values), first, second, permutations=10)
+    assert found.p_value == 1.0
+
+
+def test_refusals():
+    good = ([0.1, 0.2], [0, 1])
+    with pytest.raises(ShapeError, match="same samples; got 2 and 3"):
+        swap_test(ab.augrc, good, ([0.1, 0.2, 0.3], [0, 1, 0]))
+    with pytest.raises(ShapeError, match="`cluster`"):
+        swap_test_by_ranks(identity, good, good, cluster=[1])
+    with pytest.raises(DomainError, match="`confidence` must be finite"):
+        swap_test(ab.augrc, good, ([0.1, np.nan], [0, 1]))
+    with pytest.raises(InputError, match="`permutations`"):
+        swap_test(ab.augrc, good, good, permutations=0)

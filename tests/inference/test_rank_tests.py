@@ -1,0 +1,185 @@
+"""Wilcoxon, Friedman and Nemenyi against SciPy and scikit-posthocs, and at their edges."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from abstain.errors import DomainError, InputError, ShapeError
+from abstain.inference.multiplicity import adjust
+from abstain.inference.nemenyi import cliques, critical_difference, nemenyi
+from abstain.inference.rank_tests import friedman, pairwise_wilcoxon, wilcoxon
+
+
+@pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
+@pytest.mark.parametrize(("n", "method"), [(6, "exact"), (50, "exact"), (51, "normal")])
+def test_wilcoxon_equals_scipy(alternative, n, method):
+    rng = np.random.default_rng(n)
+    x, y = rng.normal(size=(2, n))
+    ours = wilcoxon(x, y, alternative=alternative)
+    theirs = stats.wilcoxon(x, y, alternative=alternative, method="exact" if n < 51 else "approx")
+    assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-12)
+    assert (ours.method, ours.pairs) == (method, n)
+
+
+def test_wilcoxon_leaves_out_pairs_without_difference():
+    x, y = np.array([1.0, 2.0, 3.0, 4.0, np.nan]), np.array([1.0, 2.5, 4.0, 6.0, 1.0])
+    found = wilcoxon(x, y, alternative="less")
+    assert (found.pairs, found.method) == (3, "exact")
+    assert found.p_value == pytest.approx(1 / 8)
+
+
+def test_wilcoxon_ties_take_the_normal_form():
+    x = np.array([1, 1, 2, 2, 3, 3, -1, 1.0])
+    found = wilcoxon(x, np.zeros(8))
+    assert found.method == "normal"
+    assert found.p_value == pytest.approx(stats.wilcoxon(x, method="approx").pvalue, rel=1e-12)
+
+
+def test_wilcoxon_without_any_difference():
+    for alternative in ("two-sided", "less", "greater"):
+        found = wilcoxon([1.0, 2.0], [1.0, 2.0], alternative=alternative)
+        assert (found.p_value, found.method) == (1.0, "no difference")
+
+
+def test_pairwise_wilcoxon_has_the_right_side_and_direction():
+    rng = np.random.default_rng(0)
+    values = rng.normal([0.0, 1.0, 2.0], size=(12, 3))
+    p = pairwise_wilcoxon(values, lower_is_better=True)
+    assert p[0, 2] < 0.05 < p[2, 0]
+    np.testing.assert_array_equal(p, pairwise_wilcoxon(-values, lower_is_better=False))
+    np.testing.assert_array_equal(p.T, pairwise_wilcoxon(values, lower_is_better=False))
+    both = pairwise_wilcoxon(values, lower_is_better=True, alternative="two-sided")
+    np.testing.assert_array_equal(both, both.T)
+
+
+def test_pairwise_wilcoxon_equals_scikit_posthocs():
+    posthocs = pytest.importorskip("scikit_posthocs")
+    values = np.random.default_rng(3).normal([0, 0.2, 0.5, 0.5], size=(20, 4))
+    ours = pairwise_wilcoxon(values, lower_is_better=True, alternative="two-sided")
+    theirs = posthocs.posthoc_wilcoxon(values.T.tolist()).to_numpy()
+    off = ~np.eye(4, dtype=bool)
+    np.testing.assert_allclose(ours[off], theirs[off], rtol=1e-12)
+    upper = np.triu_indices(4, 1)
+    theirs = posthocs.posthoc_wilcoxon(values.T.tolist(), p_adjust="holm").to_numpy()
+    np.testing.assert_allclose(adjust(ours[upper]), theirs[upper], rtol=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [3, 10, 40])
+@pytest.mark.parametrize("k", [3, 5, 13])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_friedman_equals_scipy(blocks, k, rounded):
+    values = np.random.default_rng(blocks * k).normal(size=(blocks, k))
+    values = np.round(values) if rounded else values
+    ours = friedman(values, lower_is_better=True)
+    theirs = stats.friedmanchisquare(*values.T)
+    assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
+    assert ours.p_value == pytest.approx(theirs.pvalue, rel=1e-10)
+    np.testing.assert_allclose(ours.mean_ranks, stats.rankdata(values, axis=1).mean(axis=0))
+    # Iman and Davenport's F is that of a two-way analysis of variance of the ranks.
+    f = (blocks - 1) * theirs.statistic / (blocks * (k - 1) - theirs.statistic)
+    assert ours.f_statistic == pytest.approx(f, rel=1e-9)
+
+
+def test_friedman_does_not_depend_on_the_direction():
+    values = np.random.default_rng(5).normal(size=(9, 4))
+    up, down = (friedman(values, lower_is_better=lower) for lower in (True, False))
+    assert up.statistic == pytest.approx(down.statistic, rel=1e-12)
+    np.testing.assert_allclose(up.mean_ranks, 5 - down.mean_ranks)
+
+
+def test_critical_differences_of_demsar():
+    # Demšar (2006), table 5a: critical values at 0.05 for 2 to 10 methods, and his example.
+    q = [1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164]
+    unit = [np.sqrt(k * (k + 1) / 6) for k in range(2, 11)]
+    ours = [critical_difference(k, 1) for k in range(2, 11)]
+    np.testing.assert_allclose(np.divide(ours, unit), q, atol=1.1e-3)
+    assert critical_difference(4, 14) == pytest.approx(1.25, abs=0.005)
+    assert critical_difference(4, 14, alpha=0.1) == pytest.approx(1.12, abs=0.005)
+
+
+def test_friedman_for_two_methods_is_the_sign_test():
+    values = np.array([[1, 2], [1, 2], [1, 2], [2, 1.0], [1, 3]])
+    found = friedman(values, lower_is_better=True)
+    assert found.statistic == pytest.approx((4 - 1) ** 2 / 5)
+
+
+def test_friedman_where_it_cannot_be_made():
+    one = friedman([[1, 2, 3.0]], lower_is_better=True)
+    assert np.isnan([one.statistic, one.p_value, one.f_p_value]).all()
+    assert "2 complete blocks" in one.note
+    assert one.mean_ranks.tolist() == [1, 2, 3]
+    none = friedman([[1, np.nan], [np.nan, 2]], lower_is_better=True)
+    assert none.blocks == 0
+    assert np.isnan(none.mean_ranks).all()
+
+
+def test_friedman_without_any_difference_and_with_a_perfect_one():
+    same = friedman(np.ones((4, 3)), lower_is_better=True)
+    assert (same.statistic, same.p_value, same.f_p_value) == (0.0, 1.0, 1.0)
+    perfect = friedman(np.tile([1.0, 2, 3], (4, 1)), lower_is_better=True)
+    assert perfect.statistic == pytest.approx(8)
+    assert (perfect.f_statistic, perfect.f_p_value) == (np.inf, 0.0)
+
+
+def test_friedman_leaves_out_incomplete_blocks_and_says_so():
+    values = np.random.default_rng(0).normal(size=(6, 3))
+    values[2, 1] = np.nan
+    found = friedman(values, lower_is_better=True)
+    whole = friedman(np.delete(values, 2, axis=0), lower_is_better=True)
+    assert found.statistic == whole.statistic
+    assert (found.blocks, found.note[:6]) == (5, "1 of 6")
+
+
+@pytest.mark.parametrize(("k", "blocks"), [(2, 8), (3, 6), (5, 14), (13, 30)])
+def test_nemenyi_equals_scikit_posthocs(k, blocks):
+    posthocs = pytest.importorskip("scikit_posthocs")
+    values = np.random.default_rng(k).normal(size=(blocks, k)) + np.linspace(0, 2, k)
+    found = friedman(values, lower_is_better=True)
+    ours = nemenyi(found.mean_ranks, found.blocks)
+    theirs = posthocs.posthoc_nemenyi_friedman(values).to_numpy()
+    np.testing.assert_allclose(ours, theirs, atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [2, 4, 13])
+def test_critical_difference_is_where_nemenyi_reaches_alpha(k):
+    reach = critical_difference(k, 10, alpha=0.05)
+    p = nemenyi([1.0, 1.0 + reach, *[np.nan] * (k - 2)], 10)
+    assert p[0, 1] == pytest.approx(0.05, abs=1e-6)
+
+
+def test_cliques_are_the_largest_groups():
+    assert cliques([1.0, 1.5, 2.4, 3.0], 1.0) == ((0, 1), (1, 2), (2, 3))
+    assert cliques([1.0, 1.2, 1.4, 3.0], 1.0) == ((0, 1, 2),)
+    assert cliques([1.0, 3.0], 1.0) == ()
+    assert cliques([2.0, 2.0, 2.0], 0.5) == ((0, 1, 2),)
+    assert cliques([2.0, np.nan, 1.9], 0.5) == ((2, 0),)
+    assert cliques([1.0, 2.0], 1.0) == ()  # a distance that reaches it is told apart
+
+
+def test_refusals():
+    with pytest.raises(ShapeError, match="same length; got 2 and 3"):
+        wilcoxon([1, 2], [1, 2, 3])
+    with pytest.raises(InputError, match="`alternative`"):
+        wilcoxon([1, 2], [1, 3], alternative="better")
+    with pytest.raises(ShapeError, match=r"`values` must have the shape \(blocks, k\)"):
+        friedman([1, 2, 3], lower_is_better=True)
+    with pytest.raises(DomainError, match="at least 2 methods"):
+        critical_difference(1, 10)
+    with pytest.raises(InputError, match="`blocks`"):
+        nemenyi([1, 2], 0)
+
+
+def test_false_positive_rates_under_the_null():
+    rng = np.random.default_rng(8)
+    reach = critical_difference(5, 8)
+    found = [friedman(rng.normal(size=(8, 5)), lower_is_better=True) for _ in range(1500)]
+    error = np.sqrt(0.05 * 0.95 / 1500)
+    # Both are asymptotic in the blocks: with 8 the chi-square form stays below its level, as
+    # Nemenyi's distance does; Iman and Davenport's form is close.
+    assert 0.03 < np.mean([f.p_value <= 0.05 for f in found]) < 0.05 + 3.5 * error
+    assert abs(np.mean([f.f_p_value <= 0.05 for f in found]) - 0.05) < 0.01 + 3.5 * error
+    assert 0.02 < np.mean([np.ptp(f.mean_ranks) >= reach for f in found]) < 0.05 + 3.5 * error
+    one_sided = [
+        pairwise_wilcoxon(rng.normal(size=(10, 2)), lower_is_better=True)[0, 1] for _ in range(1500)
+    ]
+    assert abs(np.mean(np.array(one_sided) <= 0.05) - 0.042) < 3.5 * error  # the exact level

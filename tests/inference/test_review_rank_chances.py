@@ -1,0 +1,49 @@
+"""Chances of ranks from influences against a naive loop that resamples rows and starts afresh."""
+
+import numpy as np
+
+from abstain._foundation.scored import scored
+from abstain.inference.influence import covariance
+from abstain.inference.rank_chances import expected_ranks, rank_chances, superiority
+from abstain.metrics import metric_named
+from abstain.metrics.intervals import influences
+
+RESAMPLES = 1500
+
+
+def naive_augrc(confidence, loss):
+    """Mean over the samples of (mid-rank - 1/2)/n times the loss, by counting."""
+    _, place, count = np.unique(confidence, return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - count / 2
+    return float(middle[place] @ loss) / confidence.size**2
+
+
+def test_chances_of_ranks_are_those_of_resampled_rows():
+    rng = np.random.default_rng(0)
+    n, k = 4000, 5
+    loss = (rng.random(n) < 0.15).astype(float)
+    shared = rng.normal(size=n)
+    scores = [
+        np.round((-0.04 * i - 1) * loss + 0.8 * shared + 0.6 * rng.normal(size=n), 2)
+        for i in range(k)
+    ]
+    values = np.array([naive_augrc(c, loss) for c in scores])
+    joint = covariance(influences(metric_named("augrc"), [scored(c, loss) for c in scores]))
+
+    drawn = np.empty((RESAMPLES, k))
+    for b in range(RESAMPLES):
+        rows = rng.integers(n, size=n)
+        drawn[b] = [naive_augrc(c[rows], loss[rows]) for c in scores]
+    order = np.argsort(np.argsort(drawn, axis=1), axis=1)
+    counted = np.array([[np.mean(order[:, i] == r) for r in range(k)] for i in range(k)])
+
+    # Three standard errors of a counted share, and the 0.005 of the 10,000 draws.
+    error = 3 * np.sqrt(0.25 / RESAMPLES) + 0.005
+    chances = rank_chances(values, joint, lower_is_better=True)
+    assert 0.1 < counted.max() < 0.9
+    assert np.abs(chances - counted).max() < error
+    mean = expected_ranks(values, joint, lower_is_better=True)
+    assert np.abs(mean - 1 - order.mean(axis=0)).max() < 3 * order.std() / np.sqrt(RESAMPLES)
+    wins = (drawn[:, :, None] < drawn[:, None, :]).mean(axis=0) + np.eye(k) / 2
+    assert np.abs(superiority(values, joint, lower_is_better=True) - wins).max() < error
+    assert np.abs(joint / np.cov(drawn.T) - 1).max() < 0.2

@@ -1,0 +1,75 @@
+"""Resampling by counts is resampling by rows: every metric of the catalogue, on the same draws."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.laws.cases import rows, scored_cases
+from tests.laws.test_catalogue import ALL, every_metric
+
+from abstain._foundation.scored import Scored
+from abstain.inference.draws import Draws
+from abstain.metrics import Metric
+from abstain.metrics._resampled import replicates
+
+GRADED = [metric for metric in ALL if not metric.needs]
+
+
+def plans(n: int, seed: int, data: st.DataObject) -> Draws:
+    """Draw a plan: i.i.d., in strata, by cluster, of another size."""
+    codes = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    kind = data.draw(st.sampled_from(["i.i.d.", "strata", "cluster", "both", "size"]))
+    return {
+        "i.i.d.": lambda: Draws(n, 3, rng=seed),
+        "strata": lambda: Draws(n, 3, rng=seed, strata=codes),
+        "cluster": lambda: Draws(n, 3, rng=seed, cluster=codes),
+        "both": lambda: Draws(n, 3, rng=seed, cluster=codes, strata=codes > 0),
+        "size": lambda: Draws(n, 3, rng=seed, size=2),
+    }[kind]()
+
+
+def naive(metric: Metric, s: Scored, draws: Draws) -> np.ndarray:
+    counts = np.concatenate(list(draws), axis=1)
+    values = []
+    for count in counts.T:
+        again = rows(s, np.repeat(np.arange(s.n), count))
+        empty = again.weight is not None and not again.weight.any()
+        values.append(np.nan if empty else metric.compute(again).value)
+    return np.array(values)
+
+
+def agree(metric: Metric, s: Scored, draws: Draws) -> None:
+    got = replicates([s], [metric], draws)[0, 0]
+    expected = naive(metric, s, draws)
+    scale = np.maximum(1.0, np.abs(np.where(np.isfinite(expected), expected, 1.0)))
+    np.testing.assert_allclose(got / scale, expected / scale, rtol=0, atol=1e-12)
+
+
+@every_metric
+@given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=25)
+def test_counts_are_rows(metric: Metric, s: Scored, seed: int, data: st.DataObject) -> None:
+    agree(metric, s, plans(s.n, seed, data))
+
+
+@every_metric
+@given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=15)
+def test_counts_are_rows_with_weights(
+    metric: Metric, s: Scored, seed: int, data: st.DataObject
+) -> None:
+    numbers = st.sampled_from([0, 1, 2, 3]) if data.draw(st.booleans()) else st.floats(0.1, 2)
+    weight = np.array(data.draw(st.lists(numbers, min_size=s.n, max_size=s.n)), dtype=float)
+    agree(metric, replace(s, weight=weight), plans(s.n, seed, data))
+
+
+@pytest.mark.parametrize("metric", GRADED, ids=lambda m: m.name)
+@given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=15)
+def test_counts_are_rows_for_other_losses(
+    metric: Metric, s: Scored, seed: int, data: st.DataObject
+) -> None:
+    loss = np.array(data.draw(st.lists(st.floats(0, 1), min_size=s.n, max_size=s.n)))
+    agree(metric, replace(s, loss=loss), plans(s.n, seed, data))

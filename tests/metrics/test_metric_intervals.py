@@ -1,0 +1,233 @@
+"""Intervals and differences of metrics: against DeLong and simulation, and where nothing varies."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from abstain._foundation.scored import ClassView, Scored, scored
+from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
+from abstain.inference.proportions import clopper_pearson, wilson
+from abstain.metrics import METRICS, metric_named
+from abstain.metrics._influence_registry import influence_of
+from abstain.metrics.intervals import (
+    difference_of,
+    influences,
+    interval_of,
+    metric_difference,
+    metric_interval,
+)
+
+
+def population(rng: np.random.Generator, n: int, rate: float = 0.1, apart: float = 1.6):
+    loss = (rng.random(n) < rate).astype(float)
+    return rng.normal(size=n) + np.where(loss > 0, 0, apart), loss
+
+
+def placements(c: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """DeLong's structural components, by all pairs."""
+    right, wrong = c[loss == 0], c[loss == 1]
+    wins = (right[:, None] > wrong) + (right[:, None] == wrong) / 2
+    return wins.mean(axis=1), wins.mean(axis=0)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_failure_auroc_is_delongs_test(ties: bool) -> None:
+    rng = np.random.default_rng(0)
+    c, loss = population(rng, 300)
+    other = c + rng.normal(size=300)
+    if ties:
+        c, other = np.round(c, 1), np.round(other)
+    parts = [placements(x, loss) for x in (c, other)]
+    s, f = (loss == 0).sum(), (loss == 1).sum()
+    # DeLong divides by s - 1 and f - 1 where the influences divide by s and f.
+    by_right = np.cov(np.array([p[0] for p in parts])) * (s - 1) / s
+    by_wrong = np.cov(np.array([p[1] for p in parts])) * (f - 1) / f
+    delong = (by_right / s + by_wrong / f) * 300 / 299
+    metric, pair = METRICS["failure_auroc"], (scored(c, loss), scored(other, loss))
+    assert np.isclose(interval_of(metric, pair[0]).standard_error, np.sqrt(delong[0, 0]))
+    expected = np.sqrt(delong[0, 0] + delong[1, 1] - 2 * delong[0, 1])
+    assert np.isclose(difference_of(metric, pair).standard_error, expected)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "selective_risk@80cov",
+        "generalized_risk@80cov",
+        "classification_quality@80cov",
+        "rejection_quality@80cov",
+        "coverage@5risk",
+        "aurc_plugin",
+        "e_aurc",
+        "achievable_aurc",
+    ],
+)
+def test_standard_errors_are_the_spread_of_repeated_studies(name: str) -> None:
+    rng, metric = np.random.default_rng(1), metric_named(name)
+    values, errors = [], []
+    for _ in range(400):
+        s = scored(*population(rng, 800))
+        values.append(metric.compute(s).value)
+        errors.append(interval_of(metric, s).standard_error)
+    ratio = np.sqrt(np.nanmean(np.square(errors))) / np.std(values)
+    # Monte-Carlo error of a standard deviation from 400 draws: 3.5 %.
+    assert 0.82 < ratio < 1.2
+
+
+def test_where_the_threshold_cannot_move_the_risk_is_a_plain_mean() -> None:
+    # One large tie group holds the coverage; its members stand or fall together.
+    rng = np.random.default_rng(2)
+    c, loss = np.repeat([2.0, 1.0], [850, 150]), (rng.random(1000) < 0.1).astype(float)
+    loss[850:] = 1
+    found = interval_of(metric_named("selective_risk@80cov"), scored(c, loss))
+    risk = loss[:850].mean()
+    assert np.isclose(found.standard_error, np.sqrt(risk * (1 - risk) / 850), rtol=2e-3)
+
+
+def test_the_accuracy_has_wilsons_interval() -> None:
+    labels = np.arange(50) % 2
+    prediction = np.where(np.arange(50) < 4, 1 - labels, labels)
+    s = replace(
+        scored(np.linspace(1, 0, 50), prediction != labels),
+        view=ClassView(labels, prediction, (0, 1)),
+    )
+    found, expected = interval_of(METRICS["accuracy"], s), wilson(46, 50)
+    assert np.allclose([found.low, found.high], [expected.low, expected.high])
+
+
+TWO = scored([0.9, 0.1], [0, 1])
+#: The metrics of a confidence and a loss, which need no classes.
+PLAIN = [metric for metric in METRICS.values() if not metric.missing(TWO)]
+RISK_END = clopper_pearson(0, 60).high
+
+
+@pytest.mark.parametrize("metric", PLAIN, ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "loss",
+    [
+        np.zeros(60),
+        np.ones(60),
+        (np.arange(60) >= 52).astype(float),
+        (np.arange(60) < 8).astype(float),
+        (np.arange(60) == 30).astype(float),
+        np.arange(60) % 2.0,
+    ],
+    ids=["none fails", "all fail", "best order", "worst order", "one fails", "half fail"],
+)
+@pytest.mark.parametrize("confidence", [np.linspace(1, 0, 60), np.full(60, 0.5)], ids=["", "tied"])
+def test_an_interval_holds_its_value_or_says_why_there_is_none(metric, loss, confidence) -> None:
+    s = scored(confidence, loss)
+    value, found = metric.compute(s).value, interval_of(metric, s)
+    if np.isnan(found.low):
+        assert np.isnan(found.high)
+        assert found.note
+    else:
+        assert found.low <= value <= found.high
+        assert metric.low - 1e-12 <= found.low
+        assert found.high <= max(metric.high, value) + 1e-12
+        assert found.low < found.high
+
+
+def test_without_failures_the_end_is_what_the_error_rate_allows() -> None:
+    found = metric_interval(np.linspace(1, 0, 60), np.zeros(60))
+    assert (found.low, found.high) == (0.0, RISK_END - RISK_END**2 / 2)
+    assert "no failures" in found.note
+    grouped = metric_interval(np.linspace(1, 0, 60), np.zeros(60), group=np.arange(60) // 6)
+    assert grouped.high > found.high
+    risk = metric_interval(
+        np.linspace(1, 0, 60), np.arange(60) == 59, metric="selective_risk@80cov"
+    )
+    assert risk.low == 0
+    assert np.isclose(risk.high, clopper_pearson(0, 48).high)
+
+
+def test_a_perfect_score_of_few_failures_is_not_certain() -> None:
+    c, loss = np.linspace(1, 0, 60), np.arange(60) >= 57
+    found = metric_interval(c, loss, metric="failure_auroc")
+    assert (found.low, found.high) == (clopper_pearson(3, 3).low, 1.0)
+    assert metric_interval(c, loss, metric="excess_augrc").high > 0
+
+
+def test_one_instance_and_one_failure_have_notes() -> None:
+    assert metric_interval([0.3], [1.0]).note
+    note = metric_interval(np.linspace(1, 0, 9), np.arange(9) == 4, metric="failure_auroc").note
+    assert "one sample on one side" in note
+
+
+def test_weights_of_any_scale_and_copies_within_a_cluster() -> None:
+    rng = np.random.default_rng(3)
+    c, loss = population(rng, 200, rate=0.2)
+    w = rng.uniform(0.5, 2, 200)
+    once, scaled = (metric_interval(c, loss, weight=x) for x in (w, 5 * w))
+    assert np.allclose([once.low, once.high], [scaled.low, scaled.high])
+    plain = metric_interval(c, loss)
+    home = np.repeat([f"p{i}" for i in range(200)], 3)
+    copied = metric_interval(np.repeat(c, 3), np.repeat(loss, 3), group=home)
+    assert np.isclose(plain.standard_error, copied.standard_error)
+    assert np.isclose(plain.low, copied.low)
+    gone = metric_interval(np.append(c, 9.0), np.append(loss, 1.0), weight=np.append(w, 0.0))
+    assert np.allclose([once.low, once.high], [gone.low, gone.high])
+
+
+def test_losses_of_any_size() -> None:
+    rng = np.random.default_rng(4)
+    c, loss = rng.normal(size=300), rng.exponential(3, 300)
+    found = metric_interval(c, loss)
+    assert "log scale" in found.method
+    scaled = metric_interval(c, loss * 1000)
+    assert np.allclose([found.low * 1000, found.high * 1000], [scaled.low, scaled.high])
+
+
+def test_a_difference_is_that_of_its_influences_and_of_two_classifiers() -> None:
+    rng = np.random.default_rng(5)
+    c, loss = population(rng, 400)
+    other, other_loss = population(rng, 400, apart=1.0)
+    found = metric_difference(c, other, loss, other_loss=other_loss, metric="aurc")
+    pair = (scored(c, loss), scored(other, other_loss))
+    assert found == difference_of(METRICS["aurc"], pair)
+    x = influences(METRICS["aurc"], pair)
+    expected = np.sqrt(np.sum((x[:, 0] - x[:, 1]) ** 2) / (400 * 399))
+    assert np.isclose(found.standard_error, expected)
+    assert np.isclose(found.ratio, found.value / METRICS["aurc"].compute(pair[1]).value + 1)
+
+
+def test_two_scores_of_one_classifier_differ_in_excess_as_in_augrc() -> None:
+    rng = np.random.default_rng(6)
+    c, loss = population(rng, 300)
+    other = c + rng.normal(size=300)
+    one, two = (metric_difference(c, other, loss, metric=m) for m in ("augrc", "excess_augrc"))
+    assert np.isclose(one.value, two.value)
+    assert np.isclose(one.low, two.low)
+    assert np.isclose(one.p_value, two.p_value)
+
+
+def test_influences_are_nan_where_there_are_none() -> None:
+    s = scored([0.9, 0.8, 0.7], [0, 0, 0])
+    assert np.isnan(influences(METRICS["failure_auroc"], [s, s])).all()
+    assert np.isnan(influences(METRICS["ece"], [s])).all()
+
+
+def test_a_metric_may_bring_its_own_influence() -> None:
+    def own(s: Scored) -> np.ndarray:
+        return s.loss - s.loss.mean()
+
+    mine = replace(METRICS["augrc"], name="mine", influence=own)
+    s = scored([0.9, 0.8, 0.7], [0, 1, 0])
+    assert np.array_equal(influence_of(mine, s), own(s))
+
+
+def test_what_cannot_be_is_refused() -> None:
+    c, loss = [0.9, 0.8, 0.7], [0.0, 1.0, 0.0]
+    with pytest.raises(UnknownNameError):
+        metric_interval(c, loss, metric="augcr")
+    with pytest.raises(DomainError, match="`level`"):
+        metric_interval(c, loss, level=95)
+    with pytest.raises(InputError, match="needs labels"):
+        metric_interval(c, loss, metric="accuracy")
+    with pytest.raises(InputError, match="use the bootstrap"):
+        metric_difference(c, c, loss, metric="ece")
+    with pytest.raises(ShapeError, match="`group`"):
+        metric_interval(c, loss, group=[1, 2])
+    with pytest.raises(ShapeError, match="`other`"):
+        metric_difference(c, c[:2], loss, other_loss=loss[:2])
