@@ -115,6 +115,8 @@ def test_clustered_non_inferiority_and_permutation(table: Path, tmp_path: Path) 
         ([*SCORES, "--level", "2"], "level"),
         ([*SCORES, "--clustered"], "group"),
         ([*SCORES, "--margin", "0.1"], "reference"),
+        ([*SCORES, "--figures", "svg"], "--out"),
+        ([*SCORES, "--bootstrap", "1"], "at least 2"),
     ],
 )
 def test_refuses_in_one_plain_line(

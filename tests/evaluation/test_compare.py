@@ -419,3 +419,109 @@ def test_one_cluster_says_nothing_by_any_test():
         assert told.note
         assert not told.better
     assert not [s for s in found.standings if max(s.chances) > 0.99]
+
+
+# ------------------------------------------------------------------------------------ what is said
+@pytest.mark.parametrize("name", ["cluster", "margins", "foo"])
+def test_an_unknown_option_is_refused(name):
+    with pytest.raises(TypeError, match=f"no option '{name}'"):
+        ab.compare(predictions(0), **{name: True})
+    with pytest.raises(TypeError, match=f"no option '{name}'"):
+        ab.evaluate(predictions(0), **{name: True})
+
+
+def test_keys_that_are_no_splits_are_refused():
+    with pytest.raises(InputError, match="tuples of"):
+        ab.compare({"a": predictions(0)})
+
+
+def two_models(**changes) -> dict:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=60)
+    parts = {}
+    for model in "ab":
+        fields = {
+            "prediction": np.where(rng.random(60) < 0.7, labels, 0),
+            "labels": labels,
+            "confidence": rng.random(60),
+        } | changes.get(model, {})
+        parts[("model", model),] = ab.Predictions(**fields)
+    return parts
+
+
+def test_how_the_samples_were_matched_is_said():
+    names = {"ids": [f"x{i}" for i in range(60)]}
+    by_name = ab.compare(two_models(a=names, b=names), methods="model")
+    assert any("matched by name" in f.message for f in by_name.findings)
+    by_order = ab.compare(two_models(), methods="model")
+    assert any("matched by their order" in f.message for f in by_order.findings)
+
+
+def test_groups_that_differ_between_methods_are_refused():
+    parts = two_models(a={"group": np.arange(60) // 6}, b={"group": np.arange(60)})
+    with pytest.raises(InputError, match="same groups"):
+        ab.compare(parts, methods="model", clustered=True)
+
+
+def test_few_clusters_are_a_warning():
+    data = predictions(0, n=300, group=np.arange(300) // 100)
+    found = ab.compare(data, clustered=True)
+    (said,) = [f for f in found.findings if f.kind == "clusters"]
+    assert said.level == "warning"
+    assert "3 groups" in said.message
+
+
+def test_the_first_sample_that_does_not_match_is_named():
+    one = {"ids": [f"x{i}" for i in range(60)]}
+    two = {"ids": [f"x{i}" for i in range(59)] + ["y"]}
+    with pytest.raises(InputError, match="'x59' is not among them"):
+        ab.compare(two_models(a=one, b=two), methods="model")
+
+
+@pytest.mark.parametrize("bootstrap", [0, 64])
+def test_where_every_sample_fails_no_method_is_better(bootstrap):
+    rng = np.random.default_rng(1)
+    for n in (31, 250):
+        confidence = {name: rng.random(n) for name in "abc"} | {"d": np.round(rng.random(n), 1)}
+        data = ab.Predictions(confidence=confidence, loss=np.ones(n))
+        names = ("augrc", "auarc", "sele", "aurc_plugin", "e_aurc", "aurc")
+        found = ab.compare(data, metrics=names, bootstrap=bootstrap)
+        for p in (p for p in found.pairs if p.valid):
+            assert (p.difference, p.p_value, p.superiority, p.better) == (0, 1, 0.5, "")
+        for s in found.standings:
+            assert s.rank == s.mean_rank == 2.5
+            assert s.chances == pytest.approx([0.25] * 4)
+        for e in found.estimates:
+            assert np.isnan(e.high) or 0 <= e.low <= e.high <= (0.5 if e.metric == "augrc" else 1)
+
+
+def test_non_inferiority_needs_failures():
+    data = predictions(0)
+    silent = ab.Predictions(confidence=data.confidence, loss=np.zeros(400))
+    options = {"margin": 0.01, "reference": "sharp"}
+    for told in ab.compare(silent, **options).non_inferiority:
+        assert np.isnan(told.p_value)
+        assert not told.non_inferior
+    found = {n.method: n for n in ab.compare(data, **options).non_inferiority}
+    assert found["copy"].non_inferior, "the same method is not worse"
+    assert (found["copy"].p_value, found["copy"].bound) == (0, 0)
+
+
+def test_the_default_draws_enough_for_all_pairs():
+    rng = np.random.default_rng(2)
+    sure = {f"m{i}": rng.uniform(0.5, 1, 60) for i in range(9)}
+    loss = (rng.random(60) < 0.3).astype(float)
+    found = ab.compare(ab.Predictions(confidence=sure, loss=loss), metrics=["fpr_at_95tpr"])
+    assert found.bootstrap == 36 * 4 * 20
+    assert not any(f.kind == "few_draws" for f in found.findings)
+    with pytest.raises(InputError, match="at least 2"):
+        ab.compare(ab.Predictions(confidence=sure, loss=loss), bootstrap=1)
+
+
+def test_few_clusters_are_said_of_resamples_too():
+    data = predictions(0, group=np.arange(400) % 3)
+    found = ab.compare(data, clustered=True, test="bootstrap", bootstrap=200)
+    paired = [p for p in found.pairs if p.test == "paired bootstrap" and p.difference]
+    assert paired
+    assert all("only 3 clusters" in p.note for p in paired)
+    assert all("only 3 clusters" in e.note for e in found.estimates)

@@ -243,3 +243,30 @@ def test_predictions_and_evaluations_travel_between_processes() -> None:
     again = ab.evaluate(pickle.loads(pickle.dumps(p)))
     # As text, since NaN equals nothing.
     assert str(evaluation.rows()) == str(again.rows())
+
+
+def test_resampling_where_nothing_fails_says_why_there_is_no_interval() -> None:
+    rng = np.random.default_rng(0)
+    for loss in (np.zeros(80), np.ones(80)):
+        data = ab.Predictions(confidence={"a": rng.random(80)}, loss=loss)
+        found = ab.evaluate(data, interval="bootstrap", bootstrap=60)
+        exact = {r.metric: r for r in ab.evaluate(data)}
+        for result in found:
+            if np.isnan(result.low):
+                assert result.interval_note
+            elif result.metric == "augrc":
+                assert (result.low, result.high) == (exact["augrc"].low, exact["augrc"].high)
+
+
+def test_a_seed_of_any_integer_type_is_the_seed() -> None:
+    data = tossed(60)
+    one, two = (
+        ab.evaluate(data, interval="bootstrap", bootstrap=20, rng=rng, metrics=["augrc"])
+        for rng in (5, np.int64(5))
+    )
+    assert [r.low for r in one] == [r.low for r in two]
+
+
+def test_one_resample_is_refused() -> None:
+    with pytest.raises(ab.errors.InputError, match="`bootstrap` must be at least 2"):
+        ab.evaluate(tossed(60), interval="bootstrap", bootstrap=1)

@@ -5,7 +5,14 @@ import pytest
 from scipy import stats
 
 from abstain.inference.bootstrap import bootstrap
-from abstain.inference.bootstrap_intervals import acceleration, bca, percentile, studentized
+from abstain.inference.bootstrap_intervals import (
+    acceleration,
+    bca,
+    bias_note,
+    debiased,
+    percentile,
+    studentized,
+)
 from abstain.inference.draws import Draws
 
 
@@ -124,3 +131,38 @@ def test_degenerate_replicates() -> None:
     assert "undefined in 500" in none.note
     none = studentized(np.ones(500) / 2, np.ones(500), 0.0, 1.0, scale="logit")
     assert none.note == "the value has no standard error on this scale"
+
+
+@pytest.mark.parametrize(("n", "gap"), [(1000, 0.0), (1000, 0.02), (1000, 0.05), (4000, 0.0)])
+def test_a_sum_of_absolute_gaps_is_held_without_its_bias(n: int, gap: float) -> None:
+    # Ten bins whose observed share lies `gap` below the confidence: an ECE of exactly that.
+    rng = np.random.default_rng(n)
+    sure, held, plain, draws = np.linspace(0.5, 0.95, 10), 0, 0, 200
+
+    def ece(right: np.ndarray, size: np.ndarray) -> np.ndarray:
+        return np.abs(right - size * sure).sum(axis=-1) / n
+
+    for _ in range(draws):
+        size = rng.multinomial(n, np.full(10, 0.1))
+        right = rng.binomial(size, sure - gap)
+        cells = rng.multinomial(n, np.append(right, size - right) / n, size=400)
+        drawn, value = ece(cells[:, :10], cells[:, :10] + cells[:, 10:]), float(ece(right, size))
+        found, naive = debiased(drawn, value), percentile(drawn)
+        held += found.low - 1e-12 <= gap <= found.high
+        plain += naive.low <= gap <= naive.high
+        assert 0 <= found.low < found.high
+    assert held / draws > 0.91
+    if gap < 0.05:
+        assert plain / draws < 0.5
+
+
+def test_a_bias_that_is_not_small_is_said() -> None:
+    drawn = np.random.default_rng(2).normal(size=1000)
+    assert "biased by 0.5" in bias_note(drawn - drawn.mean() + 1.5, 1.0)
+    assert not bias_note(drawn - drawn.mean() + 1.1, 1.0)
+    assert not bias_note([np.nan, np.nan], 1.0)
+    assert np.isnan(debiased([np.nan, 1.0], 1.0).low)
+    # Less than chance alone makes: the squares are all spent, but the interval is no point.
+    spent = debiased(0.02 + np.abs(drawn) / 1000, 0.001)
+    assert spent.low == 0
+    assert spent.high > 0

@@ -9,6 +9,7 @@ from abstain.inference.small_samples import (
     FEW_CLUSTERS,
     FEW_FAILURES,
     FEW_FAILURES_HEAVY,
+    Failures,
     degrees_of_freedom,
     skewed,
     straightened,
@@ -136,3 +137,71 @@ def test_no_ratio_of_numbers_that_are_not_positive() -> None:
     assert np.isnan(found.ratio)
     assert np.isnan(found.ratio_low)
     assert np.isfinite(found.low)
+
+
+def test_rounding_is_no_difference() -> None:
+    rng = np.random.default_rng(6)
+    noise = rng.normal(size=(300, 2)) * 1e-16
+    found = difference_from((0.5, 0.5 + 6e-17), noise, lower_is_better=True, bounds=(0.0, 0.5))
+    assert (found.value, found.standard_error, found.p_value) == (0.0, 0.0, 1.0)
+    assert found.superiority == 0.5
+    assert "counts the same in both" in found.note
+    # Near the best value only the range says what is small.
+    near = difference_from((2e-16, 0.0), noise, lower_is_better=True, bounds=(0.0, 1.0))
+    assert (near.value, near.p_value) == (0.0, 1.0)
+    x = influences(k=1)
+    copy = difference_from(
+        (0.3, 0.3 - 1e-16), np.hstack([x, x * (1 + 1e-16)]), lower_is_better=True
+    )
+    assert (copy.value, copy.low, copy.high, copy.p_value) == (0.0, 0.0, 0.0, 1.0)
+    assert np.isnan(interval_from(0.5, noise[:, 0], bounds=(0.0, 1.0)).low)
+
+
+def test_the_least_true_difference_is_no_rounding() -> None:
+    # Two neighbors of a million change places: the influence of both changes by 1/n.
+    n = 1_000_000
+    x = np.zeros((n, 2))
+    x[:, :] = np.where(np.arange(n) < n // 20, 0.9, -0.9 / 19)[:, None]
+    x[0, 0] += 1 / n
+    found = difference_from((0.02 + 1 / n**2, 0.02), x, lower_is_better=True, bounds=(0.0, 0.5))
+    assert found.value > 0
+    assert found.standard_error > 0
+
+
+def test_a_difference_stays_among_those_that_are_possible() -> None:
+    x = influences(n=12) * 3
+    free = difference_from((0.3, 0.2), x, lower_is_better=True, failures=2)
+    held = difference_from((0.3, 0.2), x, lower_is_better=True, failures=2, bounds=(0.0, 0.5))
+    assert free.high > 0.5
+    assert (held.low, held.high) == (-0.5, 0.5)
+    assert held.p_value == free.p_value
+
+
+def test_the_ratio_holds_one_exactly_when_the_difference_holds_zero() -> None:
+    rng = np.random.default_rng(8)
+    outside = 0
+    for _ in range(300):
+        x = rng.exponential(size=(40, 2)) ** 2 / 8
+        x -= x.mean(axis=0)
+        value = rng.uniform(-0.3, 0.6)
+        found = difference_from((0.4 + value, 0.4), x, lower_is_better=True, failures=9)
+        assert found.ratio_low <= found.ratio <= found.ratio_high
+        assert (found.p_value < 0.05) == (not found.ratio_low <= 1 <= found.ratio_high)
+        outside += found.p_value < 0.05
+    assert 10 < outside < 290
+
+
+def test_a_ratio_has_no_end_where_the_second_may_be_zero() -> None:
+    x = influences(n=30) * np.array([0.1, 1.0])
+    found = difference_from((0.3, 0.2), x, lower_is_better=True)
+    assert found.ratio_high == np.inf
+    assert 0 < found.ratio_low < found.ratio
+    share = influences(k=1) * np.array([0.2, 0.1])
+    exact = difference_from((0.2, 0.1), share, lower_is_better=True)
+    assert np.allclose([exact.ratio_low, exact.ratio_high], 2.0)
+
+
+def test_failures_are_those_that_were_counted() -> None:
+    x = influences(k=1)[:, 0] * 0.1
+    note = interval_from(0.2, x, failures=Failures(0, " among the accepted")).note
+    assert note.startswith("no failures among the accepted: below 10")

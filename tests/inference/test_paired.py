@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference.non_inferiority import non_inferiority
+from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
 from abstain.inference.paired import WARNING, bootstrap_difference, wilcoxon_on_replicates
 
 
@@ -122,8 +122,10 @@ def test_non_inferiority_agrees_with_its_bound():
 def test_non_inferiority_relative_margin_and_edges():
     found = non_inferiority(0.001, 0.001, margin=0.1, relative_to=0.05, lower_is_better=True)
     assert found.margin == pytest.approx(0.005)
-    certain = non_inferiority(0.001, 0.0, margin=0.01, lower_is_better=True)
-    assert (certain.p_value, certain.non_inferior) == (0.0, True)
+    silent = non_inferiority(0.001, 0.0, margin=0.01, lower_is_better=True)
+    assert np.isnan(silent.p_value)
+    assert not silent.non_inferior
+    assert "nothing varies" in silent.note
     missing = non_inferiority(float("nan"), 0.1, margin=0.01, lower_is_better=True)
     assert np.isnan([missing.p_value, missing.bound]).all()
     assert not missing.non_inferior
@@ -142,3 +144,64 @@ def test_refusals():
         non_inferiority(0.1, -0.1, margin=0.1, lower_is_better=True)
     with pytest.raises(InputError, match="must be one of 'holm'"):
         wilcoxon_on_replicates([[1, 2], [2, 3]], lower_is_better=True, adjustment="fdr")
+
+
+def test_resamples_that_differ_by_rounding_tie():
+    drawn = 0.5 + np.random.default_rng(0).normal(size=(2, 200)) * 1e-16
+    found = bootstrap_difference(drawn[0], drawn[1], (0.5, 0.5 - 6e-17), lower_is_better=True)
+    assert (found.difference, found.low, found.high, found.superiority) == (0, 0, 0, 0.5)
+    assert found.p_value == 1
+
+
+def test_resamples_that_miss_the_difference_are_biased():
+    drawn = np.random.default_rng(1).normal(size=(2, 500))
+    far = bootstrap_difference(drawn[0] + 1, drawn[1], (0.0, 0.0), lower_is_better=True)
+    assert "biased by" in far.note
+    near = bootstrap_difference(drawn[0], drawn[1], (0.0, 0.0), lower_is_better=True)
+    assert not near.note
+
+
+def failing(rng, lower: bool, n: int = 400, rate: float = 0.02):
+    """Two means of rare failures of the same size; turned around for a score."""
+    loss = (rng.random((n, 2)) < rate).astype(float)
+    return (loss if lower else 1 - loss), int(loss.any(axis=1).sum())
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_non_inferiority_holds_its_level_with_few_failures(lower):
+    # The first is worse by the margin exactly: it must pass in at most 5 % of the studies.
+    rng = np.random.default_rng(2)
+    passed, normal, draws, margin = 0, 0, 1500, 0.02
+    for _ in range(draws):
+        x, failures = failing(rng, lower)
+        worse = (rng.random(400) < 0.02 / 0.98) & (x[:, 0] == (0 if lower else 1))
+        x[worse, 0] = 1 if lower else 0
+        mean, centered = x.mean(axis=0), x - x.mean(axis=0)
+        options = {"margin": margin, "lower_is_better": lower}
+        found = non_inferiority_from(mean, centered, failures=failures, **options)
+        passed += found.non_inferior
+        assert found.non_inferior == (found.bound < margin if lower else found.bound > -margin)
+        apart = centered[:, 0] - centered[:, 1]
+        normal += non_inferiority(
+            float(mean[0] - mean[1]), float(apart.std(ddof=1)) / 20, **options
+        ).non_inferior
+    assert passed / draws < 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
+    assert passed < normal
+
+
+def test_non_inferiority_is_not_shown_by_silence():
+    silent = non_inferiority_from((0.0, 0.0), np.zeros((50, 2)), margin=0.01, lower_is_better=True)
+    assert np.isnan(silent.p_value)
+    assert not silent.non_inferior
+    assert silent.note
+    x = np.random.default_rng(3).normal(size=(50, 1))
+    same = non_inferiority_from((0.2, 0.2), np.hstack([x, x]), margin=0.01, lower_is_better=True)
+    assert (same.p_value, same.bound, same.non_inferior) == (0, 0, True)
+    half = non_inferiority_from(
+        (0.2, 0.2), x * np.array([1.0, -1.0]), margin=0.01, lower_is_better=True, level=0.5
+    )
+    assert half.bound == pytest.approx(0, abs=0.02)
+    with pytest.raises(DomainError, match="`level`"):
+        non_inferiority_from(
+            (0.2, 0.2), np.hstack([x, x]), margin=0.1, lower_is_better=True, level=2
+        )

@@ -5,6 +5,7 @@ import numpy as np
 from abstain._foundation.scored import scored
 from abstain.inference.influence import covariance
 from abstain.inference.rank_chances import expected_ranks, rank_chances, superiority
+from abstain.inference.ranking import ranks
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import influences
 
@@ -47,3 +48,17 @@ def test_chances_of_ranks_are_those_of_resampled_rows():
     wins = (drawn[:, :, None] < drawn[:, None, :]).mean(axis=0) + np.eye(k) / 2
     assert np.abs(superiority(values, joint, lower_is_better=True) - wins).max() < error
     assert np.abs(joint / np.cov(drawn.T) - 1).max() < 0.2
+
+
+def test_rounding_of_values_and_covariance_is_a_tie():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(3, 50)) * 1e-18
+    values = np.array([0.5, 0.5 - 6e-17, 0.5 + 1.2e-16])
+    for lower in (True, False):
+        beaten = superiority(values, noise @ noise.T, lower_is_better=lower)
+        assert (beaten == 0.5).all()
+        assert (expected_ranks(values, noise @ noise.T, lower_is_better=lower) == 2).all()
+        assert np.allclose(rank_chances(values, noise @ noise.T, lower_is_better=lower), 1 / 3)
+        assert (ranks(values, lower_is_better=lower) == 2).all()
+    assert ranks([np.inf, 1.0, -np.inf, np.inf], lower_is_better=True).tolist() == [3.5, 2, 1, 3.5]
+    assert ranks([0.02, 0.02 + 1e-12], lower_is_better=True).tolist() == [1, 2]

@@ -9,7 +9,7 @@ from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain.inference.proportions import clopper_pearson, wilson
 from abstain.metrics import METRICS, metric_named
-from abstain.metrics._influence_registry import influence_of
+from abstain.metrics._influence_registry import influence_of, why_not
 from abstain.metrics.intervals import (
     difference_of,
     influences,
@@ -231,3 +231,75 @@ def test_what_cannot_be_is_refused() -> None:
         metric_interval(c, loss, group=[1, 2])
     with pytest.raises(ShapeError, match="`other`"):
         metric_difference(c, c[:2], loss, other_loss=loss[:2])
+
+
+@pytest.mark.parametrize("metric", PLAIN, ids=lambda m: m.name)
+@pytest.mark.parametrize("constant", [1.0, 0.0, 0.37])
+def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, constant) -> None:
+    rng = np.random.default_rng(7)
+    for n in (40, 333):
+        confidence = rng.random((2, n))
+        loss = np.full(n, constant)
+        pair = [scored(confidence[0], loss), scored(np.round(confidence[1], 1), loss)]
+        if metric.missing(pair[0]) or not metric.rank_based:
+            return
+        # What these count is another number with ties.
+        if why_not(metric) or metric.name in {"f1_auc", "aurc_log"}:
+            return
+        if np.isnan([metric.compute(s).value for s in pair]).any():
+            return
+        found = difference_of(metric, tuple(pair))
+        assert (found.value, found.p_value, found.superiority) == (0.0, 1.0, 0.5)
+        for s in pair:
+            interval = interval_of(metric, s)
+            assert np.isnan(interval.low) or metric.low <= interval.low
+            assert np.isnan(interval.high) or interval.high <= metric.high
+
+
+def test_failures_among_the_accepted_are_named_so() -> None:
+    c, loss = np.linspace(1, 0, 80), (np.arange(80) >= 78).astype(float)
+    assert "none of the accepted" in metric_interval(c, loss, metric="selective_risk@80cov").note
+    loss[60:] = 1.0
+    note = metric_interval(c, loss, metric="selective_risk@80cov").note
+    assert "only 4 failures among the accepted" in note
+    rng = np.random.default_rng(10)
+    other = metric_difference(c, c + 0.2 * rng.normal(size=80), loss, metric="coverage@5risk")
+    assert "among the accepted: below" in other.note
+    assert "among" not in metric_interval(c, loss[::-1][:80] * (np.arange(80) < 3)).note
+
+
+def test_differences_stay_within_the_range_of_the_metric() -> None:
+    rng = np.random.default_rng(8)
+    loss = (np.arange(12) < 2).astype(float)
+    for _ in range(40):
+        for metric, width in (("augrc", 0.5), ("coverage@10risk", 1.0), ("prr", 2.0)):
+            found = metric_difference(rng.random(12), rng.random(12), loss, metric=metric)
+            assert np.isnan(found.low) or -width <= found.low <= found.high <= width
+    large = metric_difference(rng.random(12), rng.random(12), loss * 40, metric="augrc")
+    assert -20 <= large.low <= large.high <= 20
+
+
+def test_the_ratio_excludes_one_as_rarely_as_the_difference_excludes_zero() -> None:
+    rng, excluded, agreed = np.random.default_rng(9), 0, 0
+    for _ in range(400):
+        loss = (rng.permutation(200) < 8).astype(float)
+        base = 0.7 * rng.normal(size=200) - 1.6 * loss
+        one, two = base + 0.7 * rng.normal(size=(2, 200))
+        found = metric_difference(one, two, loss)
+        out = not found.ratio_low <= 1 <= found.ratio_high
+        excluded += out
+        agreed += out == (found.p_value < 0.05)
+    assert agreed == 400
+    assert excluded / 400 < 0.05
+
+
+def test_wilson_warns_of_few_clusters() -> None:
+    labels = np.arange(60) % 2
+    prediction = np.where(np.arange(60) < 9, 1 - labels, labels)
+    s = replace(
+        scored(np.linspace(1, 0, 60), prediction != labels),
+        view=ClassView(labels, prediction, (0, 1)),
+    )
+    found = interval_of(METRICS["accuracy"], s, cluster=np.arange(60) % 3)
+    assert "only 3 clusters" in found.note
+    assert not interval_of(METRICS["accuracy"], s).note

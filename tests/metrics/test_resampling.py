@@ -95,3 +95,27 @@ def test_what_is_undefined_in_some_resamples_is_said() -> None:
 def test_what_is_refused(options, error, words) -> None:
     with pytest.raises(error, match=words):
         ab.metric_bootstrap(*data(), **options)
+
+
+def test_calibration_errors_lose_their_bias_and_say_so() -> None:
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.4, 1, 1500)
+    loss = (rng.random(1500) > sure).astype(float)
+    found = ab.metric_bootstrap(sure, loss, metric="ece", resamples=200, rng=0)
+    assert found.interval.low == 0
+    assert "twice the bias" in found.interval.method
+    assert "biased by" in found.interval.note
+    assert found.bias > 0
+
+
+def test_one_resample_makes_no_interval() -> None:
+    c, loss = data()
+    for resamples in (1, Draws(c.size, 1, rng=0)):
+        with pytest.raises(InputError, match="at least 2 for an interval; got 1"):
+            ab.metric_bootstrap(c, loss, resamples=resamples)
+
+
+def test_few_clusters_are_said() -> None:
+    c, loss = data()
+    found = ab.metric_bootstrap(c, loss, resamples=200, group=np.arange(c.size) % 3, rng=0)
+    assert "only 3 clusters" in found.interval.note

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
@@ -27,6 +27,8 @@ def test_selective_risk_is_the_least_over_thresholds_that_keep_the_coverage(
 @given(s=scored_cases(most=20), max_risk=st.floats(0, 1))
 def test_coverage_at_risk_is_the_largest(s: Scored, max_risk: float) -> None:
     c, loss = s.confidence, s.loss
+    # A hair below a risk is that risk: a share such as 29/100 is no exact number.
+    assume(all(not 0 < loss[c >= t].mean() - max_risk < 1e-9 for t in set(c)))
     fine = [np.mean(c >= t) for t in set(c) if np.sum(loss[c >= t]) <= max_risk * np.sum(c >= t)]
     got = ab.coverage_at_risk(c, loss, max_risk=max_risk)
     assert got == pytest.approx(max(fine, default=0.0))

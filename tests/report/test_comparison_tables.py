@@ -1,6 +1,7 @@
 """A comparison in the terminal, in Markdown and in LaTeX."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -11,6 +12,7 @@ from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import Comparison, Estimate, PairedDifference
 from abstain.plots import chosen
 from abstain.report import comparison_latex, comparison_markdown, comparison_terminal
+from abstain.report.terminal import narrow
 from abstain.report.words import number
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)
@@ -171,8 +173,44 @@ def test_terminal_has_values_intervals_ranks_and_p(plain):
     assert "Warning: " in text
 
 
-def test_terminal_counts_what_it_leaves_out():
-    data = tuple((("shift", f"s{i}"),) for i in range(30))
-    comparison = made_up(METHODS[:2], ("augrc",), data, draws=20)
-    assert "... and 6 tables more" in printed(comparison_terminal(comparison))
-    assert "tables more" not in printed(comparison_terminal(comparison, full=True))
+def many(n=30):
+    data = tuple((("shift", f"s{i}"),) for i in range(n))
+    return made_up(METHODS[:3], ("augrc",), data, draws=20)
+
+
+def test_many_tables_are_lines_unless_all_are_asked_for():
+    comparison = many()
+    short = printed(comparison_terminal(comparison), width=300)
+    full = printed(comparison_terminal(comparison, full=True), width=300)
+    assert "p, best" not in short
+    assert "--full prints a table of each; --out leaves all of them." in short
+    assert full.count("p, best") == 31
+    assert "--full" not in full
+    lines = [line for line in short.splitlines() if line.startswith("AUGRC, shift = ")]
+    assert len(lines) == 30
+    found = chosen.by_value(chosen.estimates_in(comparison, "augrc", comparison.data[0]))
+    top = found[0]
+    ends = f"{narrow(top.value)} [{narrow(top.low)}, {narrow(top.high)}]"
+    assert lines[0].startswith(f"AUGRC, shift = s0: best {top.method} {ends}")
+    stands = chosen.footing(found, chosen.pairs_in(comparison, "augrc", comparison.data[0]))
+    alike = [m for m, footing in stands.items() if footing == "not told apart"]
+    assert lines[0].endswith(f"; not told from it: {', '.join(alike)}" if alike else "]")
+
+
+def test_the_verdict_comes_first(plain):
+    text = printed(comparison_terminal(plain))
+    assert text.index("has the lowest AUGRC") < text.index("AUGRC ↓")
+    assert text.index("take the data sets as independent") < text.index("AUGRC ↓")
+
+
+def test_resamples_are_counted_and_the_literature_left_to_the_report(plain):
+    said = "400 resamples drawn. The test of the literature, on the replicates, is in the report"
+    assert said in printed(comparison_terminal(plain), width=200)
+    bare = printed(comparison_terminal(replace(plain, bootstrap=0)))
+    assert "resamples" not in bare
+
+
+def test_ranks_are_said_to_suppose_and_not_to_be_adjusted(plain):
+    text = printed(comparison_terminal(plain), width=400)
+    assert f"{chosen.SUPPOSED}; not adjusted for the number of pairs, p is" in text
+    assert "drawn anew" not in text

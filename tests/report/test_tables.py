@@ -3,11 +3,14 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
+from tests.report.conftest import predictions
 from tests.report.pages import DISARMED, HOSTILE, steering
 
 from abstain.errors import InputError, UnknownNameError
+from abstain.evaluation import evaluate
 from abstain.report import html_report, latex_table, markdown_table, terminal_table
 from abstain.report.latex import escape as latex_escape
 from abstain.report.markdown import escape as markdown_escape
@@ -170,3 +173,19 @@ def test_a_narrow_terminal_leaves_metrics_out_and_says_so(plain, width):
     assert "…" not in text
     assert max(map(len, text.splitlines())) <= width
     assert "Too narrow" not in printed(terminal_table(plain))
+
+
+def test_intervals_are_those_of_what_was_asked_for():
+    p = predictions(np.random.default_rng(5), 200, ["a", "b"])
+    options = {"interval": "bootstrap", "bootstrap": 50}
+    found = evaluate(p, metrics=["accuracy", "ece"], **options)
+    table = printed(terminal_table(found)).split("intervals")[1]
+    assert "Accuracy ↑" in table
+    assert "ECE ↓" in table
+    alone = printed(terminal_table(evaluate(p, metrics=["ece"], **options))).split("intervals")[1]
+    assert "ECE ↓" in alone
+    several = evaluate(p, metrics=["ece", "e_aurc", "failure_auroc", "augrc"], **options)
+    table = printed(terminal_table(several)).split("intervals")[1]
+    assert "AUGRC ↓" in table
+    assert "Failure AUROC ↑" in table
+    assert "ECE ↓" not in table

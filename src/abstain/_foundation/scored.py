@@ -8,7 +8,13 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import is_on_device
 from abstain._foundation.device import group_ties_on_device
-from abstain._foundation.ranks import TieGroups, group_ties, untied_failures, untied_order
+from abstain._foundation.ranks import (
+    TieGroups,
+    group_index,
+    group_ties,
+    untied_failures,
+    untied_order,
+)
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
@@ -106,6 +112,16 @@ class Scored:
         the same value for any order within it, so this is the best score without ties too.
         """
         return group_ties(-self.loss.astype(np.float64), self.loss, self.weight)
+
+    @cached_property
+    def oracle_home(self) -> IntArray:
+        """The group of each sample among those of the best score, -1 for weight 0."""
+        groups, best = self.oracle, -self.loss.astype(np.float64)
+        if self.weight is None and self.binary:
+            # Successes come first, where there are some.
+            return (self.loss > 0) * (groups.loss.size - 1)
+        found = group_index(groups, best)
+        return found if self.weight is None else np.where(self.weight > 0, found, -1)
 
     @property
     def n(self) -> int:

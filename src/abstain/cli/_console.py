@@ -1,6 +1,7 @@
 """Where commands print: as wide as the terminal, 100 columns where there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -22,3 +23,14 @@ def leave_word(left: Sequence[Path]) -> None:
         # A Text, as rich reads markup in a plain string.
         files = Text(visible("Left " + ", ".join(str(path) for path in left)))
         console().print(files, soft_wrap=True)
+
+
+@contextmanager
+def working(words: str) -> Iterator[None]:
+    """Say on the terminal what goes on, until it is done; pipes and files get nothing."""
+    err = Console(stderr=True)
+    if not err.is_terminal:
+        yield
+        return
+    with err.status(words):
+        yield

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-Level = Annotated[float, Parameter(help="of the intervals, above 0.5 and below 1")]
+Level = Annotated[float, Parameter(help="of the intervals, such as 0.95")]
 Clustered = Annotated[
     bool, Parameter(help="samples of one --group are not independent", negative=())
 ]
@@ -36,7 +36,9 @@ class Tests:
     adjustment: Annotated[
         Literal["holm", "bonferroni", "none"], Parameter(help="for the number of pairs")
     ] = "holm"
-    bootstrap: Annotated[int, Parameter(help="resamples to draw as well; 0 for none")] = 0
+    bootstrap: Annotated[
+        int, Parameter(help="resamples for rankings and the literature's test; see --out")
+    ] = 0
     margin: Annotated[
         float | None, Parameter(help="test that nothing is worse than --reference by this much")
     ] = None

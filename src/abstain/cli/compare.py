@@ -1,23 +1,37 @@
 """`abstain compare`: from files of predictions to differences, rankings and a report."""
 
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console, leave_word
+from abstain.cli._console import console, leave_word, working
 from abstain.cli._read import read, split_by
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Tests
 from abstain.cli.columns import Columns, several
+from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
 from abstain.evaluation import compare as compare_predictions
 from abstain.tables import Reading
 
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is printed and left behind."""
+
+    figures: Annotated[
+        tuple[Literal["svg", "pdf", "png"], ...],
+        several("with --out, also leave the figures of the report in this format"),
+    ] = ()
+    out: Annotated[Path | None, Parameter(help="folder for tables and report.html")] = None
+    full: Annotated[bool, Parameter(help="print every table", negative=())] = False
+
+
 #: No option given: every column is looked for under its usual names.
-_USUAL, _TESTS = Columns(), Tests()
+_USUAL, _TESTS, _OUTPUT = Columns(), Tests(), Output()
 
 
 def compare(
@@ -40,31 +54,32 @@ def compare(
         str | None, Parameter(help="column whose values are methods (models), or 'filename'")
     ] = None,
     tests: Annotated[Tests, Parameter(name="*")] = _TESTS,
-    figures: Annotated[
-        tuple[Literal["svg", "pdf", "png"], ...],
-        several("with --out, also leave the figures of the report in this format"),
-    ] = (),
-    out: Annotated[Path | None, Parameter(help="folder for tables and report.html")] = None,
+    output: Annotated[Output, Parameter(name="*")] = _OUTPUT,
 ) -> None:
     """Compare methods on the same samples: differences with intervals, tests, rankings.
 
     Prints a table. With --out it also leaves tables of all numbers and a report to open.
     Values are fractions.
     """
+    if output.figures and output.out is None:
+        msg = "--figures needs a folder to leave them in: --out"
+        raise AbstainError(msg)
     asked, (runs, methods) = split_by(columns, files, runs_from, methods_from)
     reading = read(files, asked)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
-    comparison = compare_predictions(
-        reading,
-        scores=score or _named(reading, columns),
-        metrics=metric,
-        rng=options.pop("seed"),
-        notes=reading.notes,
-        **options,
-    )
+    with working("Comparing"):
+        comparison = compare_predictions(
+            reading,
+            scores=score or _named(reading, columns),
+            metrics=metric,
+            rng=options.pop("seed"),
+            notes=reading.notes,
+            **options,
+        )
     # Files first: whoever reads the table through `head` closes the pipe early.
-    left = [] if out is None else _leave(comparison, reading.source, out, figures)
-    _print(comparison, left)
+    with working("Writing"):
+        left = _leave(comparison, reading.source, output)
+    _print(comparison, left, full=output.full)
 
 
 def _named(reading: Reading, columns: Columns) -> list[str] | None:
@@ -74,25 +89,27 @@ def _named(reading: Reading, columns: Columns) -> list[str] | None:
     return list(next(iter(reading.values())).confidence or {})
 
 
-def _leave(comparison: Comparison, source: str, out: Path, figures: tuple[str, ...]) -> list[Path]:
+def _leave(comparison: Comparison, source: str, output: Output) -> list[Path]:
     from abstain.report import write_comparison, write_figures
     from abstain.tables import write_results
 
+    if output.out is None:
+        return []
     command = shlex.join(["abstain", *ARGUMENTS.get()])
-    left = list(write_results(comparison.rows("estimates"), out))
+    left = list(write_results(comparison.rows("estimates"), output.out))
     for table in comparison.TABLES[1:]:
-        rows = comparison.rows(table)
-        if rows:
-            left += write_results(rows, out, name=table)
-    left.append(write_comparison(comparison, out / "report.html", source=source, command=command))
-    if figures:
-        write_figures(comparison, out / "figures", formats=figures)
-        left.append(out / "figures")
+        if rows := comparison.rows(table):
+            left += write_results(rows, output.out, name=table)
+    page = output.out / "report.html"
+    left.append(write_comparison(comparison, page, source=source, command=command))
+    if output.figures:
+        write_figures(comparison, output.out / "figures", formats=output.figures)
+        left.append(output.out / "figures")
     return left
 
 
-def _print(comparison: Comparison, left: list[Path]) -> None:
+def _print(comparison: Comparison, left: list[Path], *, full: bool) -> None:
     from abstain.report import comparison_terminal
 
-    console().print(comparison_terminal(comparison))
+    console().print(comparison_terminal(comparison, full=full))
     leave_word(left)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console, leave_word
+from abstain.cli._console import console, leave_word, working
 from abstain.cli._read import read
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Intervals
@@ -46,15 +46,16 @@ def evaluate(
     """
     reading = read(files, columns)
     options = asdict(intervals)
-    evaluation = evaluate_predictions(
-        reading,
-        scores=score or None,
-        metrics=metric or None,
-        loss=loss,
-        rng=options.pop("seed"),
-        notes=reading.notes,
-        **options,
-    )
+    with working("Evaluating"):
+        evaluation = evaluate_predictions(
+            reading,
+            scores=score or None,
+            metrics=metric or None,
+            loss=loss,
+            rng=options.pop("seed"),
+            notes=reading.notes,
+            **options,
+        )
     # Files first: whoever reads the table through `head` closes the pipe early.
     left = [] if out is None else _leave(evaluation, reading.source, out)
     _print(evaluation, left, full=full)

@@ -206,7 +206,15 @@ def _agreements(several: Sequence[_Blocks]) -> Iterator[Agreement]:
 def _aggregates(blocks: _Blocks, plan: Plan) -> Iterator[Aggregate]:
     for method, runs in zip(blocks.methods, blocks.runs, strict=True):
         found = interquartile_mean(runs, level=plan.level, rng=plan.seed)
-        yield Aggregate(blocks.metric.name, method, found.value, found.low, found.high, runs.size)
+        yield Aggregate(
+            metric=blocks.metric.name,
+            method=method,
+            interquartile_mean=found.value,
+            low=found.low,
+            high=found.high,
+            scores=runs.size,
+            note=found.note,
+        )
 
 
 def _improvements(blocks: _Blocks, plan: Plan) -> Iterator[Improvement]:
@@ -216,7 +224,9 @@ def _improvements(blocks: _Blocks, plan: Plan) -> Iterator[Improvement]:
             runs[i], runs[j], lower_is_better=lower, level=plan.level, rng=plan.seed
         )
         names = blocks.methods[i], blocks.methods[j]
-        yield Improvement(blocks.metric.name, *names, found.value, found.low, found.high)
+        yield Improvement(
+            blocks.metric.name, *names, found.value, found.low, found.high, found.note
+        )
 
 
 def _profiles(blocks: _Blocks, plan: Plan) -> Iterator[Profile]:

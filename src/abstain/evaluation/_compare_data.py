@@ -6,21 +6,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from abstain.curves.bands import as_generalized, band_of
-from abstain.evaluation._pairs import deciding, difference, pairs
+from abstain.evaluation._pairs import deciding, enough, pairs
 from abstain.evaluation._plan import RESAMPLES, Plan
 from abstain.evaluation._sampled import Sampled, measured, resampled
 from abstain.evaluation._standings import agreements, stabilities, standings
 from abstain.evaluation.compared import Estimate, PairedDifference, Standing
 from abstain.evaluation.compared_across import Agreement, BandOf, NonInferiority, Stability
-from abstain.evaluation.uncertainty import of_replicates
+from abstain.evaluation.uncertainty import NO_SPREAD, of_replicates
 from abstain.evaluation.units import Unit
-from abstain.inference.bootstrap_intervals import bca, percentile
-from abstain.inference.intervals import Interval, interval_from
+from abstain.inference.bootstrap_intervals import bca, told, vary
+from abstain.inference.intervals import Interval, interval_from, no_interval
 from abstain.inference.multiplicity import adjust
-from abstain.inference.non_inferiority import non_inferiority
+from abstain.inference.non_inferiority import NonInferiority as Found
+from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
+from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import influence_function, is_heavy, most_degrees
 from abstain.metrics.intervals import bounds_of, interval_of
+from abstain.metrics.resampling import central
 from abstain.typing import Split
 
 #: The name of the mean over runs among the runs.
@@ -47,7 +50,8 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
     """Compare the methods on the runs of one data set."""
     data = units[0].data
     sampled = [measured(metric, units) for metric in metrics]
-    resamples = plan.resamples or (RESAMPLES if _needs_resamples(metrics, plan) else 0)
+    needed = enough(RESAMPLES, 4, len(units[0].scored), plan)
+    resamples = plan.resamples or (needed if _needs_resamples(metrics, plan) else 0)
     if resamples:
         drawn = resampled(metrics, units, resamples, plan.seed)
         sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
@@ -120,21 +124,31 @@ def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
 def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     """Return the interval of the mean over the runs of one method."""
     if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
-        drawn, level = sampled.mean_replicates[i], plan.level
-        if sampled.shares is None:
-            return percentile(drawn, level=level)
-        return bca(drawn, float(sampled.mean[i]), sampled.shares[:, i], level=level)
+        return _resampled_mean(sampled, i, plan)
     scored = [unit.scored[sampled.methods[i]] for unit in sampled.units]
     return interval_from(
         float(sampled.mean[i]),
         sampled.influences[:, i],
         level=plan.level,
         bounds=bounds_of(sampled.metric, scored[0]),
-        failures=sampled.failures(i),
+        failures=sampled.resting(i),
         heavy=is_heavy(sampled.metric),
         most_degrees=min(most_degrees(sampled.metric, s) for s in scored),
         cluster=sampled.cluster,
     )
+
+
+def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
+    drawn, level = sampled.mean_replicates[i], plan.level
+    value = float(sampled.mean[i])
+    if not vary(drawn, value):
+        return no_interval(level, NO_SPREAD)
+    if sampled.shares is None:
+        found = central(sampled.metric, drawn, value, level=level)
+    else:
+        found = bca(drawn, value, sampled.shares[:, i], level=level)
+    first = sampled.units[0].scored[sampled.methods[i]]
+    return told(found, few_clusters(sampled.clusters), bounds=bounds_of(sampled.metric, first))
 
 
 # ------------------------------------------------------------------------------------ the rest
@@ -149,22 +163,10 @@ def _non_inferiority(sampled: Sampled, data: Split, plan: Plan) -> Iterator[NonI
         return
     reference = sampled.methods.index(plan.reference)
     others = [i for i in range(len(sampled.methods)) if i != reference]
-    found = []
-    for i in others:
-        value = float(sampled.mean[i] - sampled.mean[reference])
-        error = _standard_error(sampled, i, reference, plan)
-        found.append(
-            (
-                value,
-                non_inferiority(
-                    value,
-                    error,
-                    margin=plan.margin,
-                    lower_is_better=sampled.metric.lower_is_better,
-                    level=plan.level,
-                ),
-            )
-        )
+    found = [
+        (float(sampled.mean[i] - sampled.mean[reference]), _no_worse(sampled, i, reference, plan))
+        for i in others
+    ]
     p_values = adjust([n.p_value for _, n in found], method=plan.adjustment)
     sign = 1.0 if sampled.metric.lower_is_better else -1.0
     for i, (value, n), p in zip(others, found, p_values, strict=True):
@@ -179,11 +181,30 @@ def _non_inferiority(sampled: Sampled, data: Split, plan: Plan) -> Iterator[NonI
             p_value=n.p_value,
             adjusted=float(p),
             non_inferior=bool(p < plan.alpha),
+            note=n.note,
         )
 
 
-def _standard_error(sampled: Sampled, i: int, j: int, plan: Plan) -> float:
+def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> Found:
+    """Test that one method is not worse than another by the margin."""
+    lower, margin = sampled.metric.lower_is_better, plan.margin or 0.0
+    values = float(sampled.mean[i]), float(sampled.mean[j])
     if sampled.shares is not None:
-        return difference(sampled, i, j, plan.level).standard_error
+        return non_inferiority_from(
+            values,
+            sampled.influences[:, [i, j]],
+            margin=margin,
+            lower_is_better=lower,
+            level=plan.level,
+            failures=sampled.resting(i, j),
+            bounds=sampled.bounds,
+        )
     drawn = sampled.mean_replicates
-    return float(np.nanstd(drawn[i] - drawn[j], ddof=1))
+    apart = (drawn[i] - drawn[j])[np.isfinite(drawn[i] - drawn[j])]
+    return non_inferiority(
+        values[0] - values[1],
+        float(apart.std(ddof=1)) if apart.size > 1 else float("nan"),
+        margin=margin,
+        lower_is_better=lower,
+        level=plan.level,
+    )

@@ -7,13 +7,13 @@ import numpy as np
 
 from abstain.evaluation._compare_across import Together
 from abstain.evaluation._compare_data import DataPart
-from abstain.evaluation._pairs import deciding
+from abstain.evaluation._pairs import deciding, enough
 from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
 from abstain.evaluation._sampled import same_samples
 from abstain.evaluation.records import Finding
 from abstain.evaluation.units import Unit, independent
 from abstain.inference.paired import WARNING
-from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
+from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import is_heavy, why_not
 
@@ -27,6 +27,8 @@ def findings_of_comparison(
         *_undefined(parts),
         *_few_draws(parts, plan),
         *_resampled(parts, plan),
+        *_matched(units),
+        *_clusters(units),
         *_runs(units, parts),
         *_across(together),
     ]
@@ -72,7 +74,7 @@ def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
         # A swap test counts both sides at once, a bootstrap each by itself.
         least = {
             "bootstrap": 2 * tests / (part.resamples + 1),
-            "permutation": tests / (PERMUTATIONS + 1),
+            "permutation": tests / (enough(PERMUTATIONS, 2, methods, plan) + 1),
         }
         for test in dict.fromkeys(deciding(s, plan) for s in part.sampled if s.defined):
             if least.get(test, 0.0) >= plan.alpha:
@@ -99,6 +101,29 @@ def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
     if any(part.resamples for part in parts):
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
         yield Finding("replicates", "note", (), "", message)
+
+
+def _matched(units: Sequence[Unit]) -> Iterator[Finding]:
+    if any(unit.matched == "order" for unit in units):
+        message = (
+            "The samples of the methods were matched by their order, since they have no names in "
+            "common. Name them (id) where the order may differ."
+        )
+        yield Finding("matched", "note", (), "", message)
+    elif any(unit.matched == "name" for unit in units):
+        yield Finding("matched", "note", (), "", "The samples were matched by name.")
+
+
+def _clusters(units: Sequence[Unit]) -> Iterator[Finding]:
+    counts = [np.unique(unit.cluster).size for unit in units if unit.cluster is not None]
+    if not counts:
+        return
+    message = f"Independent of each other are the {min(counts):,} groups, not the samples."
+    if min(counts) >= FEW_CLUSTERS:
+        yield Finding("clusters", "note", (), "", message)
+        return
+    few = f"Below {FEW_CLUSTERS} groups intervals are too short and tests too sure."
+    yield Finding("clusters", "warning", (), "", f"{message} {few}")
 
 
 def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from abstain.inference.paired import (
     wilcoxon_on_replicates,
 )
 from abstain.inference.permutation import swap_test, swap_test_by_ranks
+from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import is_heavy
 from abstain.typing import Array, FloatArray, Split
@@ -32,6 +34,9 @@ ON_REPLICATES = "Wilcoxon on bootstrap replicates"
 
 #: Goes with the pairs of the permutation test.
 _SWAPS = "swaps give no interval: see that of another test of this pair"
+
+#: No more resamples or permutations are drawn than these unless they were asked for.
+_MOST = 50_000
 
 #: What a test may leave out: an interval, a ratio, a chance.
 _UNKNOWN = dict.fromkeys(
@@ -102,6 +107,15 @@ def pairs(sampled: Sampled, data: Split, plan: Plan) -> Iterator[PairedDifferenc
         yield from _on_replicates(family)
 
 
+def enough(least: int, factor: int, methods: int, plan: Plan) -> int:
+    """Return how many draws let the smallest p-value there is pass the adjustment.
+
+    No more than 50,000, which is said where that is too few (`few_draws` among the findings).
+    """
+    pairs = methods * (methods - 1) // 2 if plan.adjustment != "none" else 1
+    return max(least, min(_MOST, ceil(factor * pairs / plan.alpha - 1e-9)))
+
+
 def deciding(sampled: Sampled, plan: Plan) -> str:
     """Return the test that decides for a metric: the bootstrap where it has no influence."""
     if plan.test == "influence" and sampled.defined and sampled.shares is None:
@@ -117,8 +131,9 @@ def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
         sampled.influences[:, [i, j]],
         lower_is_better=sampled.metric.lower_is_better,
         level=level,
-        failures=sampled.failures(i, j),
+        failures=sampled.resting(i, j),
         heavy=is_heavy(sampled.metric),
+        bounds=sampled.bounds,
         cluster=sampled.cluster,
     )
 
@@ -161,9 +176,13 @@ def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
             high=found.high,
             standard_error=found.standard_error,
             superiority=found.superiority,
-            note=found.note,
+            note=_join(found.note, few_clusters(family.sampled.clusters)),
             **_ratio(drawn[i], drawn[j], values, level),
         )
+
+
+def _join(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
 
 
 def _spread_seen(found: BootstrapDifference, values: tuple[float, float]) -> bool:
@@ -214,10 +233,11 @@ def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
 def _by_permutation(family: _Family) -> Iterator[PairedDifference]:
     scored = _for_swaps(family.sampled)
     unit, metric = family.sampled.units[0], family.sampled.metric
+    size = enough(PERMUTATIONS, 2, len(scored), family.plan)
     for i, j in family.two():
         one, two = ((s.confidence, s.loss) for s in (scored[i], scored[j]))
         options: dict[str, Any] = {
-            "permutations": PERMUTATIONS,
+            "permutations": size,
             "rng": family.plan.seed,
             "cluster": unit.cluster,
         }

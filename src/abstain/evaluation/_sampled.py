@@ -1,8 +1,9 @@
 """One metric of all methods on one data set: the values, and how they vary with the samples."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -10,9 +11,12 @@ from abstain.errors import InputError
 from abstain.evaluation.units import Unit, independent
 from abstain.inference.draws import Draws
 from abstain.inference.influence import covariance_of_shares, shares
+from abstain.inference.intervals import size_of
+from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
-from abstain.metrics._influence_registry import failures_behind, influence_function
+from abstain.metrics._influence_registry import influence_function
 from abstain.metrics._resampled import replicates
+from abstain.metrics.intervals import fewest_failures, range_of
 from abstain.typing import FloatArray, IntArray
 
 
@@ -30,6 +34,8 @@ class Sampled:
         NaN where the metric is undefined.
     reasons : tuple of str
         Why, for each value that is NaN.
+    shares : ndarray of shape (units, k) or None
+        What each sample (or cluster) adds to the error of the means; None without influence.
     replicates : ndarray of shape (runs, k, resamples) or None
         Of the bootstrap, where there was one.
     """
@@ -38,6 +44,7 @@ class Sampled:
     units: tuple[Unit, ...]
     values: FloatArray
     reasons: tuple[str, ...] = ()
+    shares: FloatArray | None = None
     replicates: FloatArray | None = None
 
     @property
@@ -55,34 +62,25 @@ class Sampled:
         """The mean over the runs, shape (k,)."""
         return np.asarray(self.values.mean(axis=0))
 
-    def failures(self, *methods: int) -> int | None:
+    def resting(self, *methods: int) -> Failures | None:
         """Return the fewest failures that the metric rests on, for some methods or for all.
 
         In the run that has the fewest; None where the metric does not rest on failures.
         """
         names = [self.methods[i] for i in methods] or self.methods
-        scored = [unit.scored[name] for unit in self.units for name in names]
-        counts = [failures_behind(self.metric, s) for s in scored]
-        return min((count for count in counts if count is not None), default=None)
+        return fewest_failures(
+            self.metric, [unit.scored[name] for unit in self.units for name in names]
+        )
 
-    @cached_property
-    def shares(self) -> FloatArray | None:
-        """What each sample (or cluster) adds to the error of the means; None without influence."""
-        function = influence_function(self.metric)
-        if function is None or not self.defined:
-            return None
-        tables = [
-            np.column_stack([function(s) for s in unit.scored.values()]) for unit in self.units
-        ]
-        weights = [next(iter(unit.scored.values())).weight for unit in self.units]
-        if len(tables) == 1:
-            return shares(tables[0], weights[0], self.units[0].cluster)
-        # Every run counts the same, however many samples it has and whatever their weights are.
-        each = [
-            np.full(t.shape[0], 1 / t.shape[0]) if w is None else w / w.sum()
-            for t, w in zip(tables, weights, strict=True)
-        ]
-        return shares(np.concatenate(tables), np.concatenate(each), independent(self.units))
+    def failures(self, *methods: int) -> int | None:
+        """Return the number of `resting`."""
+        found = self.resting(*methods)
+        return None if found is None else found.number
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The range that differences of two methods cannot leave."""
+        return range_of(self.metric, [s for unit in self.units for s in unit.scored.values()])
 
     @cached_property
     def covariance(self) -> FloatArray | None:
@@ -99,6 +97,12 @@ class Sampled:
         if self.units[0].cluster is None:
             return None
         return np.arange(self.influences.shape[0])
+
+    @property
+    def clusters(self) -> int | None:
+        """The number of clusters; None without them."""
+        cluster = self.units[0].cluster
+        return None if cluster is None else np.unique(cluster).size
 
     @cached_property
     def influences(self) -> FloatArray:
@@ -137,11 +141,52 @@ def same_samples(units: Sequence[Unit]) -> bool:
 
 
 def measured(metric: Metric, units: Sequence[Unit]) -> Sampled:
-    """Compute the metric for every run and method."""
+    """Compute the metric for every run and method, and its influences where it has some."""
     found = [[metric.compute(s) for s in unit.scored.values()] for unit in units]
     values = np.array([[float(m.value) for m in row] for row in found])
     reasons = dict.fromkeys(m.reason for row in found for m in row if m.reason)
-    return Sampled(metric, tuple(units), values, tuple(reasons))
+    sampled = Sampled(metric, tuple(units), values, tuple(reasons))
+    function = influence_function(metric)
+    if not sampled.defined:
+        return sampled
+    size, tables = size_of(tuple(values.ravel()), sampled.bounds), []
+    for unit, own in zip(units, values, strict=True):
+        if function is None:
+            equal_up_to(rounding(0, size), own)
+            continue
+        table = np.column_stack([function(s) for s in unit.scored.values()])
+        tables.append(table)
+        least = rounding(table.shape[0], size)
+        table[:, np.abs(table).max(axis=0) <= least] = 0.0
+        equal_up_to(least, own, table)
+    return replace(sampled, shares=_shares(tables, units) if tables else None)
+
+
+def _shares(tables: Sequence[FloatArray], units: Sequence[Unit]) -> FloatArray:
+    """Join the influences (n, k) of the runs."""
+    weights = [next(iter(unit.scored.values())).weight for unit in units]
+    if len(tables) == 1:
+        return shares(tables[0], weights[0], units[0].cluster)
+    # Every run counts the same, however many samples it has and whatever their weights are.
+    each = [
+        np.full(t.shape[0], 1 / t.shape[0]) if w is None else w / w.sum()
+        for t, w in zip(tables, weights, strict=True)
+    ]
+    return shares(np.concatenate(tables), np.concatenate(each), independent(units))
+
+
+def equal_up_to(least: float, values: FloatArray, table: FloatArray | None = None) -> None:
+    """Make values of methods equal, in place, that differ by rounding only.
+
+    Where there are influences these have to agree too. Rounding is no difference, but a regular
+    one: tests and ranks would find it.
+    """
+    for i, j in combinations(range(len(values)), 2):
+        near = np.abs(values[i] - values[j]) <= least
+        if table is None:
+            values[j] = np.where(near, values[i], values[j])
+        elif near and np.abs(table[:, i] - table[:, j]).max() <= least:
+            values[j], table[:, j] = values[i], table[:, i]
 
 
 def resampled(
@@ -151,15 +196,27 @@ def resampled(
 
     Runs on the same samples share their draws; others are drawn apart.
     """
+    if resamples < 2:
+        msg = (
+            f"`bootstrap` must be at least 2 for intervals and tests; got {resamples}. "
+            "The default draws enough"
+        )
+        raise InputError(msg)
     k = len(units[0].scored)
     if same_samples(units):
         draws = Draws(units[0].n, resamples, rng=seed, cluster=units[0].cluster)
         sets = [s for unit in units for s in unit.scored.values()]
-        out = replicates(sets, metrics, draws)
-        return out.reshape(len(metrics), len(units), k, resamples)
-    seeds = np.random.SeedSequence(seed).generate_state(len(units), np.uint64)
-    parts = []
-    for unit, own in zip(units, seeds, strict=True):
-        draws = Draws(unit.n, resamples, rng=int(own) >> 1, cluster=unit.cluster)
-        parts.append(replicates(list(unit.scored.values()), metrics, draws))
-    return np.stack(parts, axis=1)
+        out = replicates(sets, metrics, draws).reshape(len(metrics), len(units), k, resamples)
+    else:
+        seeds = np.random.SeedSequence(seed).generate_state(len(units), np.uint64)
+        parts = []
+        for unit, own in zip(units, seeds, strict=True):
+            draws = Draws(unit.n, resamples, rng=int(own) >> 1, cluster=unit.cluster)
+            parts.append(replicates(list(unit.scored.values()), metrics, draws))
+        out = np.stack(parts, axis=1)
+    for metric, own in zip(metrics, out, strict=True):
+        bounds = range_of(metric, [s for unit in units for s in unit.scored.values()])
+        size = size_of((float(np.abs(own[np.isfinite(own)]).max(initial=0.0)),), bounds)
+        for run in own:
+            equal_up_to(rounding(0, size), run)
+    return out

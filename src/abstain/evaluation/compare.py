@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack, cast
 
+import numpy as np
+
 from abstain._foundation import checks
 from abstain._foundation.random import generator
 from abstain.errors import InputError
@@ -12,10 +14,11 @@ from abstain.evaluation._compare_data import DataPart, compare_data
 from abstain.evaluation._compare_findings import findings_of_comparison
 from abstain.evaluation._plan import TEST_NAMES, TESTS, Plan
 from abstain.evaluation.comparison import Comparison
-from abstain.evaluation.evaluate import metrics_of
+from abstain.evaluation.evaluate import metrics_of, refuse_unknown
 from abstain.evaluation.records import Finding
 from abstain.evaluation.units import Roles, Unit, units_of
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
+from abstain.inference.proportions import level_of
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
@@ -119,6 +122,7 @@ def compare(
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
+    refuse_unknown(more, CompareOptions, "compare")
     plan = _plan(level, test, bootstrap, rng, more)
     roles = Roles(more.get("runs"), more.get("methods"), more.get("clustered", False))
     units = units_of(predictions, roles, scores, more.get("loss"))
@@ -165,14 +169,17 @@ def _joined(
 
 def _plan(level: float, test: str, bootstrap: int, rng: Rng, more: CompareOptions) -> Plan:
     resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
+    if resamples == 1:
+        msg = "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
+        raise InputError(msg)
     margin = more.get("margin")
     if (margin is None) != (more.get("reference") is None):
         msg = "`margin` and `reference` go together: how much worse than which method?"
         raise InputError(msg)
-    seed = int(rng) if isinstance(rng, int) else int(generator(rng).integers(2**63))
+    seed = int(rng) if isinstance(rng, int | np.integer) else int(generator(rng).integers(2**63))
     generator(seed)
     return Plan(
-        level=checks.fraction(level, "level", low=0.5, high=0.9999),
+        level=level_of(level),
         test=checks.one_of(test, "test", TESTS),
         adjustment=cast(
             "Adjustment", checks.one_of(more.get("adjustment", "holm"), "adjustment", ADJUSTMENTS)

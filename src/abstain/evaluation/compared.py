@@ -72,7 +72,7 @@ class PairedDifference:
         "influence function", "paired bootstrap", "permutation", "Wilcoxon across data sets",
         "Wilcoxon across runs" or "Wilcoxon on bootstrap replicates".
     superiority : float
-        The chance that the first is better on data drawn anew, ties half.
+        The chance that the first is better on data of another study of this size, ties half.
     better : str
         The method that is better at the level of the comparison after adjustment, or empty.
     valid : bool
@@ -117,8 +117,8 @@ class Standing:
     rank : float
         1 is best; tied values share the mean of their ranks.
     mean_rank, rank_low, rank_high : float
-        Over what could have been drawn instead: mean and central range at the level of the
-        comparison.
+        Over other studies of this size, were these values the true ones: mean and central range
+        at the level of the comparison.
     chances : tuple of float
         The chance of each rank, best first.
     source : str

@@ -57,7 +57,7 @@ class Agreement:
     tau : float
         Kendall's tau-b of the two rankings: 1 the same order, -1 the reverse.
     low, high : float
-        Central range over what could have been drawn instead; NaN when not computed.
+        Central range over resamples, or over draws of the joint normal law; NaN when not computed.
     """
 
     data: Split | None
@@ -95,9 +95,11 @@ class NonInferiority:
         How much worse the method is (negative when it is better), and the one-sided upper bound
         of it at the level of the comparison.
     p_value, adjusted : float
-        Of the hypothesis that it is worse by the margin or more.
+        Of the hypothesis that it is worse by the margin or more; NaN where nothing varies.
     non_inferior : bool
-        Whether the bound stays below the margin after adjustment.
+        Whether the adjusted p-value is below 1 - level.
+    note : str
+        What to be careful about, or empty.
     """
 
     metric: str
@@ -110,11 +112,15 @@ class NonInferiority:
     p_value: float
     adjusted: float
     non_inferior: bool
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """The interquartile mean of a metric over all runs and data sets, with its interval."""
+    """The interquartile mean of a metric over all runs and data sets, with its interval.
+
+    NaN ends where there is one run of each data set; `note` says what to be careful about.
+    """
 
     metric: str
     method: str
@@ -122,11 +128,15 @@ class Aggregate:
     low: float
     high: float
     scores: int
+    note: str = ""
 
 
 @dataclass(frozen=True)
 class Improvement:
-    """The chance that a run of the first method beats a run of the second, ties half."""
+    """The chance that a run of the first method beats a run of the second, ties half.
+
+    NaN ends where there is one run of each data set; `note` says what to be careful about.
+    """
 
     metric: str
     first: str
@@ -134,6 +144,7 @@ class Improvement:
     chance: float
     low: float
     high: float
+    note: str = ""
 
 
 @dataclass(frozen=True)

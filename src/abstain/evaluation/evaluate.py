@@ -5,7 +5,7 @@ from typing import TypedDict, Unpack
 
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, applicable, score
-from abstain.errors import InputError
+from abstain.errors import InputError, suggest
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of
 from abstain.evaluation.records import RESULT_COLUMNS, Case, Evaluation, Finding, Result
@@ -99,6 +99,7 @@ def evaluate(
     """
     splits = splits_of(predictions)
     chosen = metrics_of(metrics)
+    refuse_unknown(more, IntervalOptions, "evaluate")
     how = uncertainty(interval, **more)
     results: list[Result] = []
     cases: list[Case] = []
@@ -119,6 +120,15 @@ def evaluate(
     _keep_skipped(skipped, results)
     label = loss if isinstance(loss, str) else _loss_name(loss, splits)
     return Evaluation(tuple(results), tuple(cases), _unique(findings), label, skipped, binary)
+
+
+def refuse_unknown(given: Mapping[str, object], known: type, function: str) -> None:
+    """Refuse an option that does not exist, as Python does for those in the signature."""
+    names = list(known.__annotations__)
+    for name in given:
+        if name not in names:
+            msg = f"{function}() has no option {name!r}.{suggest(name, names)}"
+            raise TypeError(msg)
 
 
 def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
@@ -145,6 +155,16 @@ def splits_of(
             f"empty; got {type(predictions).__name__}"
         )
         raise InputError(msg)
+    for split in predictions:
+        pairs: object = split
+        if not isinstance(pairs, tuple) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
+        ):
+            msg = (
+                "the keys of `predictions` must be tuples of (column, value) pairs, such as "
+                f"(('model', 'a'),); got {pairs!r}"
+            )
+            raise InputError(msg)
     for column in (column for split in predictions for column, _ in split):
         if column in RESULT_COLUMNS:
             msg = (

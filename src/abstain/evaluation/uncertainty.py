@@ -8,21 +8,27 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.names import coded
 from abstain._foundation.random import generator
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import Measured, Scored
 from abstain.errors import InputError
 from abstain.evaluation.records import Result
-from abstain.inference.bootstrap_intervals import bca, percentile
+from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.draws import Draws
 from abstain.inference.influence import shares
-from abstain.inference.intervals import Interval
+from abstain.inference.intervals import Interval, no_interval
+from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric, metric_named
+from abstain.metrics._influence_extremes import extreme_interval
 from abstain.metrics._influence_registry import influence_of
 from abstain.metrics._resampled import replicates as replicates_of
-from abstain.metrics.intervals import interval_of
+from abstain.metrics.intervals import bounds_of, interval_of
+from abstain.metrics.resampling import central
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, IntArray, Rng
 
 KINDS = ("analytic", "bootstrap", "none")
+
+#: Where resampling changes nothing, it has nothing to say.
+NO_SPREAD = "every resample gives the same value, so its spread cannot be seen"
 
 
 @dataclass(frozen=True)
@@ -46,12 +52,17 @@ def uncertainty(
 ) -> Uncertainty:
     """Check the options."""
     checks.one_of(kind, "interval", KINDS)
-    seed = int(rng) if isinstance(rng, int) else int(generator(rng).integers(2**63))
+    given: object = rng
+    seed = int(given if isinstance(given, int | np.integer) else generator(rng).integers(2**63))
     generator(seed)
+    resamples = checks.positive_int(bootstrap, "bootstrap")
+    if kind == "bootstrap" and resamples < 2:
+        msg = f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
+        raise InputError(msg)
     return Uncertainty(
         kind,
         checks.fraction(level, "level", low=0.5, high=0.9999),
-        checks.positive_int(bootstrap, "bootstrap"),
+        resamples,
         clustered,
         seed,
     )
@@ -72,11 +83,10 @@ def with_intervals(
     if how.kind == "none":
         return list(results)
     cluster = clusters_of(part) if how.clustered else None
-    metrics = [metric_named(result.metric) for result in results]
-    defined = [i for i, result in enumerate(results) if not result.reason]
+    known = {i: result for i, result in enumerate(results) if not result.reason}
     make = _analytic if how.kind == "analytic" else _resampled
-    found = make([metrics[i] for i in defined], s, cluster, how)
-    intervals = dict(zip(defined, found, strict=True))
+    found = make(list(known.values()), s, cluster, how)
+    intervals = dict(zip(known, found, strict=True))
     return [_told(result, intervals.get(i), how) for i, result in enumerate(results)]
 
 
@@ -95,14 +105,24 @@ def _told(result: Result, interval: Interval | None, how: Uncertainty) -> Result
 
 
 def _analytic(
-    metrics: Sequence[Metric], s: Scored, cluster: IntArray | None, how: Uncertainty
+    results: Sequence[Result], s: Scored, cluster: IntArray | None, how: Uncertainty
 ) -> list[Interval]:
-    return [interval_of(metric, s, level=how.level, cluster=cluster) for metric in metrics]
+    return [
+        interval_of(
+            metric_named(result.metric),
+            s,
+            level=how.level,
+            cluster=cluster,
+            measured=Measured(result.value),
+        )
+        for result in results
+    ]
 
 
 def _resampled(
-    metrics: Sequence[Metric], s: Scored, cluster: IntArray | None, how: Uncertainty
+    results: Sequence[Result], s: Scored, cluster: IntArray | None, how: Uncertainty
 ) -> list[Interval]:
+    metrics = [metric_named(result.metric) for result in results]
     draws = Draws(s.n, how.resamples, rng=how.seed, cluster=cluster)
     table = replicates_of([s], metrics, draws)[:, 0]
     return [
@@ -119,9 +139,18 @@ def of_replicates(
     cluster: IntArray | None,
     level: float,
 ) -> Interval:
-    """Return the BCa interval, or the percentile interval of a metric without influence."""
+    """Return the BCa interval, or the central range for a metric without influence."""
+    measured = metric.compute(s)
+    if measured.reason:
+        return no_interval(level, measured.reason)
+    value = float(measured.value)
+    if not vary(replicates, value):
+        known = extreme_interval(metric, s, measured, level=level, cluster=cluster)
+        return known or no_interval(level, NO_SPREAD)
     influence = influence_of(metric, s)
     if influence is None:
-        return percentile(replicates, level=level)
-    parts = shares(influence, s.weight, cluster)[:, 0]
-    return bca(replicates, float(metric.compute(s).value), parts, level=level)
+        found = central(metric, replicates, value, level=level)
+    else:
+        found = bca(replicates, value, shares(influence, s.weight, cluster)[:, 0], level=level)
+    units = None if cluster is None else np.unique(cluster).size
+    return told(found, few_clusters(units), bounds=bounds_of(metric, s))

@@ -7,6 +7,14 @@ import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
+from abstain.evaluation._alignment import (
+    aligned,
+    differ,
+    in_order_of,
+    named_apart,
+    names_of,
+    paired_by_name,
+)
 from abstain.evaluation.evaluate import join, scores_of, splits_of
 from abstain.evaluation.uncertainty import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -31,6 +39,9 @@ class Unit:
         Codes of samples that are not independent, when they are to be used.
     group : ndarray of shape (n,) or None
         The names of these clusters.
+    matched : str
+        How the samples of several classifiers were matched: by "name" or by "order"; empty for
+        one classifier.
     """
 
     data: Split
@@ -40,6 +51,7 @@ class Unit:
     labels: Array | None
     cluster: IntArray | None
     group: Array | None
+    matched: str = ""
 
     @property
     def n(self) -> int:
@@ -52,9 +64,9 @@ class Unit:
         Also where nothing tells them apart: to add up rows of different samples is no mistake,
         while to take the same samples for different ones would make the means look too sure.
         """
-        if self.n != other.n or _named_apart(self.names, other.names):
+        if self.n != other.n or named_apart(self.names, other.names):
             return False
-        return not _differ(self.labels, other.labels)
+        return not differ(self.labels, other.labels)
 
 
 def independent(units: Sequence[Unit]) -> IntArray | None:
@@ -77,22 +89,6 @@ def independent(units: Sequence[Unit]) -> IntArray | None:
 def _coded(names: Sequence[Array | None]) -> IntArray:
     together = np.concatenate([np.asarray(own) for own in names])
     return np.unique(together, return_inverse=True)[1].astype(np.int64)
-
-
-def _differ(one: Array | None, two: Array | None) -> bool:
-    """Tell whether both are known and not the same."""
-    return one is not None and two is not None and not np.array_equal(one, two)
-
-
-def _named_apart(one: Array | None, two: Array | None) -> bool:
-    """Tell whether names say that samples differ.
-
-    Whole numbers without any in common do not: they number the rows of one file.
-    """
-    if one is None or two is None or np.array_equal(one, two):
-        return False
-    numbers = all(all(name.isdecimal() for name in own) for own in (one, two))
-    return not numbers or bool(np.isin(one, two).any())
 
 
 @dataclass(frozen=True)
@@ -133,7 +129,7 @@ def units_of(
     units = []
     for (data, run), models in parts.items():
         like = first.setdefault(data, next(iter(models.values())))
-        ordered = {model: _in_order_of(like, part) for model, part in models.items()}
+        ordered = {model: in_order_of(like, part) for model, part in models.items()}
         units.append(_unit(data, run, ordered, choice))
     return _refuse_gaps(units)
 
@@ -184,58 +180,32 @@ def _named(data: Split, run: str, model: str = "") -> str:
 
 def _unit(data: Split, run: str, models: Mapping[str, Predictions], choice: _Choice) -> Unit:
     first = next(iter(models.values()))
-    aligned = {
-        model: _aligned(first, part, _named(data, run, model)) for model, part in models.items()
+    parts = {
+        model: aligned(first, part, _named(data, run, model)) for model, part in models.items()
     }
     scored: dict[str, Scored] = {}
-    for model, part in aligned.items():
+    for model, part in parts.items():
         losses = per_sample_loss(part, choice.loss)
         own = [(s.name, join(part, s, losses)) for s in scores_of(part, choice.scores)]
         alone = len(own) == 1
         for name, s in own:
             scored[(model if alone else f"{model} / {name}") if model else name] = s
     labels = None if first.labels is None else np.asarray(first.labels)
-    cluster = clusters_of(first) if choice.clustered else None
+    cluster = _cluster(first, parts) if choice.clustered else None
     group = np.asarray(first.group).astype(str) if choice.clustered else None
-    return Unit(data, run, scored, _names_of(first), labels, cluster, group)
+    by_name = all(paired_by_name(first, part) for part in parts.values())
+    matched = "" if len(parts) == 1 else "name" if by_name else "order"
+    return Unit(data, run, scored, names_of(first), labels, cluster, group, matched)
 
 
-def _names_of(part: Predictions) -> Array | None:
-    return None if part.ids is None else np.asarray(part.ids).astype(str)
-
-
-def _in_order_of(first: Predictions, part: Predictions) -> Predictions:
-    """Put samples into the order of the first part where the names of both are the same."""
-    mine, theirs = _names_of(first), _names_of(part)
-    if part is first or mine is None or theirs is None or mine.size != theirs.size:
-        return part
-    if np.unique(mine).size < mine.size or not np.array_equal(np.sort(mine), np.sort(theirs)):
-        return part
-    rows = np.empty(mine.size, np.int64)
-    rows[np.argsort(mine)] = np.argsort(theirs)
-    ordered = part.subset(rows)
-    # Names that are row numbers of two files may be the same for other samples.
-    return part if _differ(first.labels, ordered.labels) else ordered
-
-
-def _aligned(first: Predictions, part: Predictions, name: str) -> Predictions:
-    """Put the samples of a part into the order of the first, by their names where they have."""
-    if part is first:
-        return part
-    part = _in_order_of(first, part)
-    apart = _differ(first.labels, part.labels) or _named_apart(_names_of(first), _names_of(part))
-    if part.n != first.n or apart:
-        msg = (
-            f"{name} must hold the same samples as the other methods, so that they can be "
-            f"compared in pairs; got {part.n} and {first.n} samples that do not match in name or "
-            "in order and label. Name the samples by an id column, or compare data sets apart."
-        )
-        raise InputError(msg)
-    mine, theirs = (np.ones(p.n) if p.weight is None else p.weight for p in (first, part))
-    if not np.array_equal(mine, theirs):
-        msg = f"{name} must give the samples the same weights as the other methods do"
-        raise InputError(msg)
-    return part
+def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
+    """Return the clusters, which must be the same for all methods."""
+    codes = clusters_of(first)
+    for model, part in parts.items():
+        if part is not first and not np.array_equal(part.group, first.group):
+            msg = f"method {model!r} must put the samples into the same groups as the others do"
+            raise InputError(msg)
+    return codes
 
 
 def _refuse_gaps(units: Sequence[Unit]) -> tuple[Unit, ...]:
@@ -249,7 +219,9 @@ def _refuse_gaps(units: Sequence[Unit]) -> tuple[Unit, ...]:
             )
             raise InputError(msg)
     if len(methods) < 2:
-        msg = f"a comparison needs at least two methods; got only {methods[0]!r}"
+        columns = ", ".join(column for column, _ in units[0].data)
+        hint = f" If the values of {columns} are the methods, say so (methods)." if columns else ""
+        msg = f"a comparison needs at least two methods; got only {methods[0]!r}.{hint}"
         raise InputError(msg)
     runs: dict[Split, set[str]] = {}
     for unit in units:

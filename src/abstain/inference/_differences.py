@@ -4,8 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from abstain.inference._ratio import ratio_ends
 from abstain.inference.influence import covariance_of_shares
 from abstain.inference.small_samples import (
+    Failures,
+    counted,
     degrees_of_freedom,
     skewed,
     skewness,
@@ -35,9 +38,10 @@ class Difference:
     p_value : float
         Two-sided, of no difference.
     superiority : float
-        The chance that the first is better on data drawn anew.
+        The chance that the first is better in another study, were these values the true ones.
     ratio, ratio_low, ratio_high : float
-        First over second with its interval; NaN where one of them is not above zero.
+        First over second with its interval, which may reach 0 or inf; NaN where one of them is
+        not above zero.
     method : str
         How it was made, in words.
     note : str
@@ -69,8 +73,29 @@ def quantile_words(degrees: float) -> str:
     return f"t with {shown} degrees of freedom"
 
 
+def without_rounding(
+    value: float, influences: FloatArray, least: float
+) -> tuple[float, FloatArray]:
+    """Return a difference and its influences with all that is `least` or less exactly 0.
+
+    Rounding is as regular as data: it has a spread, and a test of its own finds it.
+    """
+    nothing = np.abs(influences).max(axis=0, initial=0.0) <= least
+    if nothing.any():
+        influences = np.where(nothing, 0.0, influences)
+    if np.abs(influences[:, 0] - influences[:, 1]).max(initial=0.0) <= least:
+        influences = influences[:, [0, 0]]
+        value = 0.0 if abs(value) <= least else value
+    return value, influences
+
+
 def plain_difference(
-    value: float, parts: FloatArray, failures: int | None, *, level: float, lower_is_better: bool
+    value: float,
+    parts: FloatArray,
+    failures: int | Failures | None,
+    *,
+    level: float,
+    lower_is_better: bool,
 ) -> Difference:
     """Return the difference without its ratio."""
     apart = parts[:, 0] - parts[:, 1]
@@ -78,7 +103,7 @@ def plain_difference(
     note = _why_no_difference(value, error, parts)
     if note:
         return _not_apart(value, error, parts, level, note)
-    degrees, skew = _degrees(apart, failures), skewness(apart)
+    degrees, skew = min(degrees_of_freedom(apart), most_degrees(failures)), skewness(apart)
     reach = t_quantile(level, degrees)
     statistic = straightened(value / error, skew)
     better = -statistic if lower_is_better else statistic
@@ -97,9 +122,10 @@ def plain_difference(
     )
 
 
-def _degrees(apart: FloatArray, failures: int | None) -> float:
-    most = np.inf if failures is None else failures - 1.0
-    return max(1.0, min(degrees_of_freedom(apart), most))
+def most_degrees(failures: int | Failures | None) -> float:
+    """Return the most degrees of freedom that so many failures allow."""
+    known = counted(failures)
+    return np.inf if known is None else max(1.0, known.number - 1.0)
 
 
 def _not_apart(
@@ -121,19 +147,27 @@ def _why_no_difference(value: float, error: float, parts: FloatArray) -> str:
         return "one independent sample shows no spread"
     if error > 1e-14 * float(np.abs(parts).max(initial=0.0)):
         return ""
-    if value == 0 and parts.any():
-        return "every sample counts the same in both"
-    return "no sample changes the difference, so its spread cannot be seen"
+    if value != 0:
+        return "no sample changes the difference, so its spread cannot be seen"
+    seen = "" if parts.any() else ", and none changes either, so no spread can be seen"
+    return f"every sample counts the same in both{seen}"
 
 
 def with_ratio(
-    found: Difference, first: float, second: float, parts: FloatArray, failures: int | None
+    found: Difference,
+    values: tuple[float, float],
+    parts: FloatArray,
+    failures: int | Failures | None,
 ) -> Difference:
-    """Add the ratio, with an interval on the log scale, where both numbers are above zero."""
-    if min(first, second) <= 0:
+    """Add the ratio with its interval, where both numbers are above zero."""
+    if min(values) <= 0:
         return found
-    apart = parts[:, 0] / first - parts[:, 1] / second
-    half = error_of(apart[:, None]) * t_quantile(found.level, _degrees(apart, failures))
-    ratio = first / second
-    low, high = ratio * np.exp(np.array([-half, half]).clip(-700, 700))
-    return replace(found, ratio=ratio, ratio_low=float(low), ratio_high=float(high))
+    low, high = ratio_ends(values, parts, most_degrees(failures), level=found.level)
+    return replace(found, ratio=values[0] / values[1], ratio_low=low, ratio_high=high)
+
+
+def clipped(found: Difference, bounds: tuple[float, float]) -> Difference:
+    """Keep the ends among the differences that two numbers within the bounds can have."""
+    width = bounds[1] - bounds[0]
+    low, high = (min(max(end, -width), width) for end in (found.low, found.high))
+    return found if np.isnan(found.low) else replace(found, low=low, high=high)

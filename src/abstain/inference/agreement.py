@@ -74,7 +74,7 @@ def agreement(
 ) -> TauSummary:
     """Compute Kendall's tau-b between two metrics on each of the same resamples.
 
-    Answers: how alike do the two metrics rank, over the data that could have been drawn?
+    Answers: how alike do the two metrics rank, over the resamples?
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def stability(replicates: AnyArray, *, level: float = 0.95) -> TauSummary:
     Notes
     -----
     Direction does not matter. Two resamples of the same data differ as two samples would, so
-    this is the stability of the ranking against data drawn anew. Cost: k^2 B.
+    this is the stability of the ranking against other samples. Cost: k^2 B.
 
     Examples
     --------

@@ -8,13 +8,22 @@ from scipy.special import expit, logit
 from abstain.inference._differences import (
     NAN,
     Difference,
+    clipped,
     error_of,
     plain_difference,
     quantile_words,
     with_ratio,
+    without_rounding,
 )
 from abstain.inference.influence import shares
-from abstain.inference.small_samples import degrees_of_freedom, events, t_quantile, warning
+from abstain.inference.small_samples import (
+    Failures,
+    degrees_of_freedom,
+    events,
+    rounding,
+    t_quantile,
+    warning,
+)
 from abstain.typing import FloatArray, IntArray
 
 __all__ = ["Difference", "Interval", "difference_from", "interval_from", "no_interval"]
@@ -57,7 +66,7 @@ def interval_from(  # noqa: PLR0913
     *,
     level: float = 0.95,
     bounds: tuple[float, float] = (0.0, float("inf")),
-    failures: int | None = None,
+    failures: int | Failures | None = None,
     heavy: bool = False,
     most_degrees: float = float("inf"),
     weight: FloatArray | None = None,
@@ -78,7 +87,7 @@ def interval_from(  # noqa: PLR0913
     bounds : tuple of float, default=(0, inf)
         The range of the number, which picks the scale: logit between two finite ends, log above
         one, none otherwise.
-    failures : int, optional
+    failures : int or Failures, optional
         How many samples failed, for a warning when they are few.
     heavy : bool, default=False
         Whether a few failures may carry the number, as for the AURC; then more are needed, and
@@ -108,9 +117,11 @@ def interval_from(  # noqa: PLR0913
     (0.132, 0.292, 'influence function, logit scale, t with 88.9 degrees of freedom')
     """
     parts = shares(influence, weight, cluster)
-    error = error_of(parts)
+    error, size = error_of(parts), size_of((value,), bounds)
     units = None if cluster is None else parts.shape[0]
     note = warning(failures, heavy=heavy, units=units)
+    if float(np.abs(influence).max(initial=0.0)) <= rounding(influence.size, size):
+        error = 0.0 if np.isfinite(error) else error
     trouble = _trouble(value, error, bounds) or (
         "one sample on one side shows no spread there" if most_degrees < 1 else ""
     )
@@ -160,8 +171,9 @@ def difference_from(  # noqa: PLR0913
     *,
     lower_is_better: bool,
     level: float = 0.95,
-    failures: int | None = None,
+    failures: int | Failures | None = None,
     heavy: bool = False,
+    bounds: tuple[float, float] = (-float("inf"), float("inf")),
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
 ) -> Difference:
@@ -179,10 +191,13 @@ def difference_from(  # noqa: PLR0913
         The direction, for `superiority`.
     level : float, default=0.95
         Between 0 and 1.
-    failures : int, optional
-        How many samples failed (under either), for a warning when they are few.
+    failures : int or Failures, optional
+        How many samples failed (under either), which bounds the degrees of freedom, and for a
+        warning when they are few.
     heavy : bool, default=False
         Whether a few failures may carry the numbers, as for the AURC.
+    bounds : tuple of float, default=(-inf, inf)
+        The range of the numbers: their difference cannot leave it, and it says what is rounding.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
 
@@ -195,13 +210,16 @@ def difference_from(  # noqa: PLR0913
     -----
     A t-test on the differences of the influences, so what both share cancels. The degrees of
     freedom come from those differences (at most failures - 1), and half of the skewness that they
-    show is corrected (Hall 1992). The ratio has an interval of its own on the log scale. In large
-    samples this is DeLong's test for the AUROC.
+    show is corrected [1]_. The ratio has the interval of all ratios that the same test does not
+    reject [2]_, so that it holds 1 when that of the difference holds 0. In large samples this is
+    DeLong's test for the AUROC.
 
     References
     ----------
     .. [1] Hall (1992), On the removal of skewness by transformation,
        https://doi.org/10.1111/j.2517-6161.1992.tb01876.x
+    .. [2] Fieller (1954), Some problems in interval estimation,
+       https://doi.org/10.1111/j.2517-6161.1954.tb00159.x
 
     Examples
     --------
@@ -212,13 +230,20 @@ def difference_from(  # noqa: PLR0913
     >>> round(found.value, 3), round(found.standard_error, 3), round(found.p_value, 3)
     (-0.2, 0.408, 0.658)
     """
-    first, second = float(values[0]), float(values[1])
+    both = float(values[0]), float(values[1])
+    least = rounding(influences.shape[0], size_of(both, bounds))
+    value, influences = without_rounding(both[0] - both[1], influences, least)
     parts = shares(influences, weight, cluster)
     units = None if cluster is None else parts.shape[0]
-    plain = plain_difference(
-        first - second, parts, failures, level=level, lower_is_better=lower_is_better
-    )
+    plain = plain_difference(value, parts, failures, level=level, lower_is_better=lower_is_better)
     if plain.note:
         return plain
     note = warning(failures, heavy=heavy, units=units)
-    return replace(with_ratio(plain, first, second, parts, failures), note=note)
+    return replace(clipped(with_ratio(plain, both, parts, failures), bounds), note=note)
+
+
+def size_of(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
+    """Return the size of numbers for their rounding: of their range, where that is finite."""
+    width = bounds[1] - bounds[0]
+    finite = (abs(v) for v in (*values, width) if np.isfinite(v))
+    return max(finite, default=0.0)

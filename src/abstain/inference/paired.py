@@ -7,10 +7,11 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import ShapeError
+from abstain.inference.bootstrap_intervals import bias_note
 from abstain.inference.multiplicity import Adjustment, adjust
 from abstain.inference.proportions import level_of
 from abstain.inference.rank_tests import pairwise_wilcoxon
-from abstain.inference.ranking import stack
+from abstain.inference.ranking import alike, stack
 from abstain.typing import AnyArray, FloatArray
 
 Ends: TypeAlias = Literal["percentile", "basic"]
@@ -122,7 +123,8 @@ def bootstrap_difference(
         msg = f"`first` and `second` must be of the same resamples; got {a.size} and {b.size}"
         raise ShapeError(msg)
     checks.one_of(method, "method", ("percentile", "basic"))
-    d = a - b
+    with np.errstate(invalid="ignore"):
+        d = np.where(alike(a, b), 0.0, a - b)
     return _difference(
         d[~np.isnan(d)],
         a.size,
@@ -195,7 +197,8 @@ def _difference(
     level: float,
 ) -> BootstrapDifference:
     tail = (1 - level) / 2
-    difference = float(values[0]) - float(values[1])
+    one, two = np.array(values, np.float64)[:, None]
+    difference = 0.0 if alike(one, two).all() else float(values[0] - values[1])
     left_out = drawn - d.size
     note = f"{left_out} of {drawn} resamples left out: no value" if left_out else ""
     if d.size < 2 or np.isnan(difference):
@@ -204,6 +207,7 @@ def _difference(
         return BootstrapDifference(
             difference, nan, nan, nan, nan, nan, level, int(d.size), method, note
         )
+    note = "; ".join(filter(None, (note, bias_note(d, difference))))
     ahead = d < 0 if lower_is_better else d > 0
     shown = d if method == "percentile" else 2 * difference - d
     low, high = np.quantile(shown, [tail, 1 - tail])

@@ -17,9 +17,12 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Rng
 #: Variances of differences are differences of variances, exact to rounding only.
 _ROUNDING = 1e-12
 
+#: Standard errors below this share of the values are made by their last digits.
+_LAST_DIGITS = 1e-14
+
 
 def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Compute for each pair the chance that one method is better on data drawn anew.
+    """Compute for each pair the chance that one method is better in another study of this size.
 
     Answers: if the study were repeated, how often would this method beat that one?
 
@@ -57,7 +60,7 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     """
     v, sigma = _moments(values, covariance)
     lead = v[None, :] - v[:, None] if lower_is_better else v[:, None] - v[None, :]
-    error = _error_of_difference(sigma)
+    error = _error_of_difference(v, sigma)
     lead[_same(v, sigma, error)] = 0.0
     # A difference without variance is certain, and even if there is no difference.
     z = np.where(lead > 0, np.inf, np.where(lead < 0, -np.inf, lead + error))
@@ -66,7 +69,7 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
 
 
 def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:
-    """Compute the mean rank of each method over data drawn anew, exactly.
+    """Compute the mean rank of each method over other studies of this size, exactly.
 
     Answers: which rank would this method have on average if the study were repeated?
 
@@ -163,7 +166,7 @@ def rank_chances(
     noise = root @ generator(rng).standard_normal((v.size, half))
     drawn = np.concatenate((v[:, None] + noise, v[:, None] - noise), axis=1)
     # The same method twice must tie in every draw, not up to the rounding of the root.
-    drawn = drawn[_representative(_same(v, sigma, _error_of_difference(sigma)))]
+    drawn = drawn[_representative(_same(v, sigma, _error_of_difference(v, sigma)))]
     return among(known, chances_from(*standings_of(drawn, lower_is_better=lower_is_better)))
 
 
@@ -175,21 +178,26 @@ def _moments(values: AnyArray, covariance: AnyArray) -> tuple[FloatArray, FloatA
     return v, sigma
 
 
-def _error_of_difference(sigma: FloatArray) -> FloatArray:
+def _error_of_difference(v: FloatArray, sigma: FloatArray) -> FloatArray:
     """Return the standard error of each difference; what is rounding counts as zero."""
     variance = np.diag(sigma)
     both = variance[:, None] + variance[None, :]
     of_difference = both - 2 * sigma
-    of_difference[of_difference <= _ROUNDING * both] = 0.0
+    least = np.maximum(_ROUNDING * both, np.square(_LAST_DIGITS * _larger(np.abs(v))))
+    of_difference[of_difference <= least] = 0.0
     return np.sqrt(of_difference)
+
+
+def _larger(x: FloatArray) -> FloatArray:
+    """Return the larger of each two."""
+    return np.asarray(np.maximum(x[:, None], x[None, :]))
 
 
 def _same(v: FloatArray, sigma: FloatArray, error: FloatArray) -> BoolArray:
     """Return which pairs are one and the same method: equal values, and equal in every draw."""
     apart = np.abs(v[:, None] - v[None, :])
-    size = np.maximum(np.abs(v)[:, None], np.abs(v)[None, :])
     spread = np.sqrt(np.abs(np.diag(sigma)))
-    tolerance = _ROUNDING * np.maximum(size, spread[:, None] + spread[None, :])
+    tolerance = _ROUNDING * np.maximum(_larger(np.abs(v)), spread[:, None] + spread[None, :])
     return np.asarray((error == 0) & (apart <= tolerance))
 
 

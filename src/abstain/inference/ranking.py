@@ -7,7 +7,10 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import DomainError, ShapeError
 from abstain.inference.proportions import level_of
-from abstain.typing import AnyArray, Array, FloatArray, IntArray
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+
+#: Values that are no farther apart than this share of them are equal but for rounding.
+_ROUNDING = 1e-13
 
 
 def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
@@ -25,6 +28,8 @@ def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
 
 def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArray:
     """Rank methods by their values: 1 is best, equal values share the mean of their ranks.
+
+    Values that differ by rounding only (a share of 1e-13 of them) are equal.
 
     Answers: who is first, second, third?
 
@@ -61,10 +66,18 @@ def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArr
     x = np.moveaxis(table if lower_is_better else -table, axis, 0)
     placed = np.full(x.shape, np.nan)
     for i, own in enumerate(x):
-        better, equal = (x < own).sum(axis=0), (x == own).sum(axis=0)
+        same = alike(x, own)
+        better, equal = ((x < own) & ~same).sum(axis=0), same.sum(axis=0)
         # Those equal to it, itself among them, share the ranks from better + 1 on.
         placed[i] = np.where(equal > 0, better + (equal + 1) / 2, np.nan)
     return np.moveaxis(placed, 0, axis)
+
+
+def alike(x: FloatArray, y: FloatArray) -> BoolArray:
+    """Return where two numbers are equal up to rounding; NaN equals nothing."""
+    with np.errstate(invalid="ignore"):
+        near = np.abs(x - y) <= _ROUNDING * np.maximum(np.abs(x), np.abs(y))
+    return np.asarray((x == y) | (near & np.isfinite(x) & np.isfinite(y)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,11 +98,12 @@ def resampled_areas(
     kept = [i for i, name in enumerate(_ROWS) if i < 2 or name in wanted]
     out = np.empty((len(kept), len(sets), draws.resamples))
     need = Wanted("aurc" in wanted, "aurc_plugin" in wanted)
+    clustered = draws.cluster is not None
 
     def work(block: int) -> None:
         counts = draws.counts(block, run)
         columns = slice(BLOCK * block, BLOCK * block + counts.shape[1])
-        for i, values in enumerate(_of_block(sets, counts, need, run)):
+        for i, values in enumerate(_of_block(sets, counts, need, run, clustered=clustered)):
             out[:, i, columns] = values[kept]
 
     over(work, range(draws.blocks), threads)
@@ -122,11 +123,11 @@ def over(work: Callable[[T], R], items: Sequence[T], threads: int | None) -> lis
 
 
 def _of_block(
-    sets: Sequence[Ordered], counts: Array, wanted: Wanted, run: Kernels
+    sets: Sequence[Ordered], counts: Array, wanted: Wanted, run: Kernels, *, clustered: bool
 ) -> Iterator[FloatArray]:
     most = int(counts.sum(axis=0, dtype=np.int64).max())
     block, table = run.prepare(counts), tables(most)
-    rest = Rest.of(counts, most)
+    rest = Rest.of(counts, most, clustered=clustered)
     for one in sets:
         if one.failures_only and most < _EXACT:
             yield run.failures_only(block, one, table, wanted, rest)

@@ -3,13 +3,18 @@
 Terms that are the same for all samples are left out throughout: `Gradient.influence` centers.
 """
 
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeAlias
+
 import numpy as np
 from scipy.special import digamma
 
+from abstain._foundation.arrays import sealed
 from abstain._foundation.ranks import TieGroups, group_index, group_ties
 from abstain._foundation.scored import Scored
 from abstain.curves.hull import hull_vertices, take
-from abstain.curves.quadrature import hyperbolic_weights, linear_weights
+from abstain.curves.quadrature import hyperbolic_weights
 from abstain.inference.influence import Gradient, of_cumulated, tail_sums, trapezoid_steps
 from abstain.metrics.rank_weights import (
     augrc_weight,
@@ -17,8 +22,12 @@ from abstain.metrics.rank_weights import (
     plugin_weight,
     sele_weight,
     trapezoid_weight,
+    vertex_area,
+    vertex_area_rising,
 )
 from abstain.typing import Array, FloatArray, IntArray
+
+Influence: TypeAlias = Callable[[Scored], FloatArray]
 
 
 def home(s: Scored) -> IntArray:
@@ -27,6 +36,19 @@ def home(s: Scored) -> IntArray:
     if "_home" not in cache:
         cache["_home"] = place_in(s.groups, s.confidence, s.weight)
     return cache["_home"]
+
+
+def kept(influence: Influence) -> Influence:
+    """Keep the influences on the scored samples: several metrics are made of them."""
+
+    @wraps(influence)
+    def recall(s: Scored) -> FloatArray:
+        cache: dict[Influence, FloatArray] = s.__dict__.setdefault("_influences", {})
+        if influence not in cache:
+            cache[influence] = sealed(influence(s))
+        return cache[influence]
+
+    return recall
 
 
 def place_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> IntArray:
@@ -47,8 +69,7 @@ def on_groups(s: Scored, gradient: Gradient) -> FloatArray:
 
 def oracle_influence(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the same for a number of the best order of the losses."""
-    best = -s.loss.astype(np.float64)
-    return gradient.influence(s.oracle, place_in(s.oracle, best, s.weight), s.loss)
+    return gradient.influence(s.oracle, s.oracle_home, s.loss)
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
@@ -88,7 +109,7 @@ def _harmonic_gradient(
 def trapezoid_gradient(groups: TieGroups) -> Gradient:
     """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
     risk = groups.loss_through / groups.through
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
+    area = vertex_area(groups)
     moved = trapezoid_steps(risk, flat=True) / groups.total - area * risk / groups.through
     return Gradient(tail_sums(moved), trapezoid_weight(groups) / groups.total)
 
@@ -127,7 +148,7 @@ def f1_auc(s: Scored) -> FloatArray:
     groups = group_ties(s.confidence, fine, s.weight)
     divisor = groups.through + groups.loss_through[-1]
     f1 = 2 * groups.loss_through / divisor
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=False)
+    area = vertex_area_rising(groups)
     shrink = area * f1 / divisor
     through = trapezoid_steps(f1, flat=False) / groups.total - shrink
     found = of_cumulated(through, 2 * area / divisor)
@@ -146,7 +167,7 @@ def cwsa_area(s: Scored, *, plus: bool) -> FloatArray:
     reached = np.cumsum(score) - np.cumsum(score * below_one) * inverse
     by = groups.through if plus else np.full_like(score, groups.total)
     value = reached / by
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=plus)
+    area = vertex_area(groups) if plus else vertex_area_rising(groups)
     moved = trapezoid_steps(value, flat=plus) / groups.total
     if plus:
         moved = moved - area * value / by
@@ -156,10 +177,13 @@ def cwsa_area(s: Scored, *, plus: bool) -> FloatArray:
 
 
 def probability_home(s: Scored) -> IntArray:
-    """Return the group of each sample by its probability of being right."""
+    """Return the group of each sample by its probability of being right; kept, too."""
     if s.probability is None or s.probability is s.confidence:
         return home(s)
-    return place_in(s.probability_groups, s.probability, s.weight)
+    cache: dict[str, IntArray] = s.__dict__
+    if "_probability_home" not in cache:
+        cache["_probability_home"] = place_in(s.probability_groups, s.probability, s.weight)
+    return cache["_probability_home"]
 
 
 def roc_gradient(groups: TieGroups) -> Gradient:

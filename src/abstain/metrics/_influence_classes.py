@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abstain._foundation.ranks import group_index, reached
+from abstain._foundation.ranks import reached
 from abstain._foundation.scored import ClassView, Scored
-from abstain.curves.quadrature import linear_weights
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics._influence_areas import (
     augrc_gradient,
@@ -15,8 +14,8 @@ from abstain.metrics._influence_areas import (
     with_loss,
 )
 from abstain.metrics._views import log_probabilities_of, probabilities_of, view_of
-from abstain.metrics.rank_weights import augrc_weight
-from abstain.typing import FloatArray, IntArray
+from abstain.metrics.rank_weights import augrc_weight, vertex_area
+from abstain.typing import BoolArray, FloatArray, IntArray
 
 
 def weights(s: Scored) -> FloatArray:
@@ -110,26 +109,35 @@ def aurc_ba(s: Scored) -> FloatArray:
     """AURC of the mean class-wise selective risk."""
     groups, kept = s.groups, weights(s) > 0
     place, present = _places(s)
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
+    area = vertex_area(groups)
     to_come = np.append(tail_sums(area), 0.0)
     out = np.zeros(s.n)
     rises = np.zeros(groups.loss.size)
-    for code in range(present):
-        rows = np.flatnonzero((place == code) & kept)
-        weight = None if s.weight is None else s.weight[rows]
-        part = Scored(s.confidence[rows], s.loss[rows], weight)
-        own = part.groups
-        start = group_index(groups, own.confidence)
-        risk = own.loss_through / own.through
-        here = (to_come[start] - np.append(to_come[start[1:]], 0.0)) / own.through
+    place_of, loss = home(s), s.loss.astype(np.float64)
+    for rows in _by_class(place, kept, present):
+        # The groups of this class, in the same order.
+        start, mine = np.unique(place_of[rows], return_inverse=True)
+        weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
+        through = np.cumsum(np.bincount(mine, weights=weight))
+        risk = np.cumsum(np.bincount(mine, weights=weight * loss[rows])) / through
+        here = (to_come[start] - np.append(to_come[start[1:]], 0.0)) / through
         gradient = Gradient(-tail_sums(here * risk), tail_sums(here))
-        mine = group_index(own, part.confidence)
-        out[rows] = s.total * (gradient.weight[mine] + gradient.loss[mine] * part.loss)
+        out[rows] = s.total * (gradient.weight[mine] + gradient.loss[mine] * loss[rows])
         rises[start] += np.diff(risk, prepend=0.0)
     value = np.cumsum(rises)
     moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total
     by_place = Gradient(moved, np.zeros_like(area)).influence(groups, home(s), s.loss)
     return of_mean(s, (out + by_place) / present)
+
+
+def _by_class(place: IntArray, kept: BoolArray, present: int) -> list[IntArray]:
+    """Return the rows of each class."""
+    # Small integers are sorted by counting them.
+    small = place.astype(np.int16) if present < 1 << 15 else place
+    order = np.argsort(small, kind="stable")
+    order = order[kept[order]]
+    ends = np.searchsorted(place[order], np.arange(1, present))
+    return np.split(order, ends)
 
 
 MEANS: dict[str, Callable[[Scored], FloatArray]] = {

@@ -3,12 +3,12 @@
 import numpy as np
 
 from abstain._foundation.scored import Scored
-from abstain.curves.quadrature import linear_weights
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics._augrc import augrc_optimum
 from abstain.metrics._influence_areas import (
     augrc_gradient,
     home,
+    kept,
     of_loss,
     on_groups,
     oracle_influence,
@@ -16,15 +16,22 @@ from abstain.metrics._influence_areas import (
     trapezoid_gradient,
 )
 from abstain.metrics.excess_aurc import aurc_optimum
-from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, trapezoid_weight
+from abstain.metrics.rank_weights import (
+    augrc_weight,
+    rank_weighted_risk,
+    trapezoid_weight,
+    vertex_area,
+)
 from abstain.typing import FloatArray
 
 
+@kept
 def augrc(s: Scored) -> FloatArray:
     """AUGRC."""
     return on_groups(s, augrc_gradient(s.groups))
 
 
+@kept
 def best_augrc(s: Scored) -> FloatArray:
     """AUGRC of the best order."""
     return oracle_influence(s, augrc_gradient(s.oracle))
@@ -44,6 +51,7 @@ def prr(s: Scored) -> FloatArray:
     return (random - augrc(s) - value * (random - best_augrc(s))) / gain
 
 
+@kept
 def trapezoid(s: Scored) -> FloatArray:
     """AURC, trapezoid."""
     return on_groups(s, trapezoid_gradient(s.groups))
@@ -63,6 +71,7 @@ def normalized_aurc(s: Scored) -> FloatArray:
     return (trapezoid(s) - lowest - value * (random - lowest)) / room
 
 
+@kept
 def best_trapezoid(s: Scored) -> FloatArray:
     """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
     best = oracle_influence(s, plugin_gradient(s.oracle))
@@ -74,7 +83,7 @@ def best_trapezoid(s: Scored) -> FloatArray:
 
 
 def _value_over_ties(s: Scored) -> float:
-    area = linear_weights(s.groups.through / s.groups.total, 0.0, 1.0, flat=True)
+    area = vertex_area(s.groups)
     return float(area @ (_least_mass(s) / s.groups.through))
 
 
@@ -102,7 +111,7 @@ def _best_over_ties(s: Scored) -> FloatArray:
 def _over_ties(s: Scored, next_loss: FloatArray) -> FloatArray:
     groups = s.groups
     risk = _least_mass(s) / groups.through
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
+    area = vertex_area(groups)
     on_mass = area / groups.through
     moved = trapezoid_steps(risk, flat=True) / groups.total - on_mass * risk
     place = Gradient(tail_sums(moved + on_mass * next_loss), np.zeros_like(area))

@@ -65,6 +65,8 @@ def extreme_interval(
 
 def independent(s: Scored, cluster: IntArray | None) -> float:
     """Return the number of independent samples that weights and clusters leave."""
+    if s.weight is None and cluster is None:
+        return float(s.n)
     weight = np.ones(s.n) if s.weight is None else s.weight
     if cluster is not None:
         weight = np.bincount(cluster, weights=weight).astype(np.float64)
@@ -82,10 +84,11 @@ def _without_contrast(
     rate = clopper_pearson(n if failed else 0.0, n, level=level)
     ends = [f(r) for f in extremes for r in (rate.low, rate.high)]
     what = "every sample fails" if failed else "no failures"
-    # The extremes are those of large samples; a small one may lie a step outside.
+    # The extremes are those of large samples; a small one may lie a step outside. Rounding may
+    # take the value itself a hair out of its range.
     return Interval(
-        min(*ends, value),
-        max(*ends, value),
+        max(min(*ends, value), metric.low),
+        min(max(*ends, value), metric.high),
         level,
         "Clopper-Pearson on the error rate, best and worst order",
         note=f"{what}: one-sided, as far as the error rate and any order allow",

@@ -169,6 +169,14 @@ def failures_behind(metric: Metric, s: Scored) -> int | None:
     return _failures(s)
 
 
+def failures_among(metric: Metric) -> str:
+    """Return among which samples `failures_behind` counts, in words; empty for all of them."""
+    name = metric.name
+    found = _AT_COVERAGE.fullmatch(name)
+    accepted = found[1].endswith("risk") if found else _AT_RISK.fullmatch(name) is not None
+    return " among the accepted" if accepted else ""
+
+
 def is_heavy(metric: Metric) -> bool:
     """Whether its most confident failures weigh without bound, so that it takes more of them."""
     return metric.name in _HEAVY

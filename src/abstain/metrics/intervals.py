@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.names import codes_of
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Measured, Scored, scored
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
     Difference,
@@ -16,10 +16,12 @@ from abstain.inference.intervals import (
     no_interval,
 )
 from abstain.inference.proportions import level_of, wilson
+from abstain.inference.small_samples import Failures, few_clusters
 from abstain.metrics._entry import Metric
 from abstain.metrics._influence_extremes import extreme_interval, independent
 from abstain.metrics._influence_registry import (
     caution,
+    failures_among,
     failures_behind,
     influence_of,
     is_heavy,
@@ -184,13 +186,18 @@ def _applies(metric: Metric, s: Scored) -> None:
 
 
 def interval_of(
-    metric: Metric, s: Scored, *, level: float = 0.95, cluster: IntArray | None = None
+    metric: Metric,
+    s: Scored,
+    *,
+    level: float = 0.95,
+    cluster: IntArray | None = None,
+    measured: Measured | None = None,
 ) -> Interval:
     """Return the analytic interval of a metric that applies; NaN ends and a note without one.
 
-    `cluster` holds codes from 0.
+    `cluster` holds codes from 0; `measured` is the value, if it is known already.
     """
-    measured = metric.compute(s)
+    measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
     known = extreme_interval(metric, s, measured, level=level, cluster=cluster)
@@ -206,7 +213,7 @@ def interval_of(
         influence,
         level=level,
         bounds=bounds_of(metric, s),
-        failures=failures_behind(metric, s),
+        failures=fewest_failures(metric, [s]),
         heavy=is_heavy(metric),
         most_degrees=most_degrees(metric, s),
         weight=s.weight,
@@ -222,18 +229,28 @@ def _cautioned(found: Interval, about: str) -> Interval:
 
 def _share(value: float, s: Scored, level: float, cluster: IntArray | None) -> Interval:
     n = independent(s, cluster)
-    return wilson(value * n, n, level=level)
+    units = None if cluster is None else np.unique(cluster).size
+    return replace(wilson(value * n, n, level=level), note=few_clusters(units))
 
 
-def _fewest(metric: Metric, pair: tuple[Scored, Scored]) -> int | None:
-    counts = [count for s in pair if (count := failures_behind(metric, s)) is not None]
-    return min(counts, default=None)
+def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
+    """Return the fewest failures that the metric of one of these rests on; None if on none."""
+    counts = [count for s in cases if (count := failures_behind(metric, s)) is not None]
+    return Failures(min(counts), failures_among(metric)) if counts else None
 
 
 def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
     """Return the range of a metric for these data; declared ranges are for losses in [0, 1]."""
     if not s.bounded and metric.low == 0 and metric.lower_is_better:
         return 0.0, float("inf")
+    return metric.low, metric.high
+
+
+def range_of(metric: Metric, cases: Sequence[Scored]) -> tuple[float, float]:
+    """Return the same for differences: a loss of any size stretches the declared range."""
+    if metric.low == 0 and metric.lower_is_better:
+        most = max((float(s.loss.max()) for s in cases if not s.bounded), default=1.0)
+        return 0.0, metric.high * most
     return metric.low, metric.high
 
 
@@ -268,8 +285,9 @@ def difference_of(
         influences(metric, pair),
         lower_is_better=metric.lower_is_better,
         level=level,
-        failures=_fewest(metric, pair),
+        failures=fewest_failures(metric, pair),
         heavy=is_heavy(metric),
+        bounds=range_of(metric, pair),
         weight=first.weight,
         cluster=cluster,
     )

@@ -77,7 +77,19 @@ def log_weight(groups: TieGroups) -> FloatArray:
 @remembered
 def trapezoid_weight(groups: TieGroups) -> FloatArray:
     """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
-    return _through_vertices(groups, partial_selective(0.0, 1.0))
+    return _through_vertices(groups, lambda own: vertex_area(own) * (own.total / own.through))
+
+
+@remembered
+def vertex_area(groups: TieGroups) -> FloatArray:
+    """Weights on the risks at the vertices: trapezoid area over all coverages, flat at first."""
+    return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
+
+
+@remembered
+def vertex_area_rising(groups: TieGroups) -> FloatArray:
+    """Compute the same for a curve that rises from the origin."""
+    return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=False)
 
 
 def partial_selective(low: float, high: float) -> Callable[[TieGroups], FloatArray]:

@@ -11,15 +11,25 @@ from abstain._foundation.arrays import sealed
 from abstain._foundation.names import codes_of
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError, ShapeError
-from abstain.inference.bootstrap_intervals import Scale, bca, percentile, studentized
+from abstain.inference.bootstrap_intervals import (
+    Scale,
+    bca,
+    bias_note,
+    debiased,
+    percentile,
+    studentized,
+    told,
+)
 from abstain.inference.draws import Draws
 from abstain.inference.intervals import Interval
 from abstain.inference.proportions import level_of
 from abstain.inference.replicates import ordered
+from abstain.inference.small_samples import few_clusters
 from abstain.metrics._entry import Metric
 from abstain.metrics._influence_registry import influence_of, why_not
 from abstain.metrics._registry import metric_named
 from abstain.metrics._resampled import replicates, weighted
+from abstain.metrics.intervals import bounds_of
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
 Kind: TypeAlias = Literal["percentile", "bca", "studentized"]
@@ -86,7 +96,8 @@ def metric_bootstrap(  # noqa: PLR0913
     level : float, default=0.95
         Between 0 and 1.
     interval : {"percentile", "bca", "studentized"}, default="percentile"
-        "percentile": the central range of the replicates. "bca": corrected for bias and
+        "percentile": the central range of the replicates, less twice the bias for the calibration
+        errors of bins. "bca": corrected for bias and
         skewness. "studentized": bootstrap-t, each replicate over its own standard error, on the
         log or logit scale where the range of the metric has one.
     weight : array of shape (n,), optional
@@ -107,8 +118,8 @@ def metric_bootstrap(  # noqa: PLR0913
     ShapeError, DomainError, UnknownNameError
         As in `augrc`; also if `level` is not between 0 and 1 or there is no such metric.
     InputError
-        If the metric needs more than a confidence and a loss of this kind, or has no influence
-        function and "bca" or "studentized" is asked for.
+        If there are fewer than 2 resamples, the metric needs more than a confidence and a loss of
+        this kind, or has no influence function and "bca" or "studentized" is asked for.
 
     Notes
     -----
@@ -139,15 +150,25 @@ def metric_bootstrap(  # noqa: PLR0913
     level, value = level_of(level), float(chosen.compute(s).value)
     drawn = replicates([s], [chosen], draws)[0, 0]
     if interval == "percentile":
-        found = percentile(drawn, level=level)
+        found = central(chosen, drawn, value, level=level)
     elif interval == "bca":
         found = bca(drawn, value, _shares(chosen, s, draws.cluster), level=level)
     else:
         found = _studentized(chosen, s, draws, drawn, level)
+    units = None if draws.cluster is None else draws.units
+    found = told(found, few_clusters(units), bounds=bounds_of(chosen, s))
     kept = drawn[np.isfinite(drawn)]
     error = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
     bias = float(kept.mean()) - value if kept.size else float("nan")
     return BootstrapResult(value, sealed(drawn), found, error, bias, draws.seed)
+
+
+def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
+    """Return the central range of the replicates, less its bias for a sum of absolute values."""
+    if metric.family == "calibration" and why_not(metric):
+        return told(debiased(drawn, value, level=level), bias_note(drawn, value))
+    found = percentile(drawn, level=level)
+    return told(found, bias_note(drawn, value)) if why_not(metric) else found
 
 
 def _applies(metric: Metric, s: Scored, interval: str) -> None:
@@ -163,6 +184,10 @@ def _applies(metric: Metric, s: Scored, interval: str) -> None:
 
 
 def _plan(n: int, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
+    size = resamples.resamples if isinstance(resamples, Draws) else resamples
+    if checks.positive_int(size, "resamples") < 2:
+        msg = f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
+        raise InputError(msg)
     if isinstance(resamples, Draws):
         if resamples.n != n:
             msg = f"`resamples` draws from {resamples.n} samples, but there are {n}"

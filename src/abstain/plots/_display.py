@@ -10,6 +10,7 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
 from abstain.plots._drawable import Drawable
+from abstain.plots._legend import legend_height, name_the_curves
 from abstain.plots._style import CURVE, finish, line_style
 from abstain.typing import AnyArray
 
@@ -103,8 +104,14 @@ class Display(Drawable, Generic[CurveT]):
             self._draw(axes, self._drawn(curve), style)
         x_title, y_title = self._titles()
         axes.set(xlabel=x_title, ylabel=y_title)
-        finish(axes, legend=len(self.curves) > 1 or "label" in kwargs)
+        finish(axes)
+        if len(self.curves) > 1 or "label" in kwargs:
+            name_the_curves(axes)
         return self
+
+    def _size(self) -> tuple[float, float]:
+        width, height = super()._size()
+        return width, height + legend_height(self.curves, width)
 
     def _drawn(self, curve: CurveT) -> CurveT:
         """Return the curve as it is drawn."""

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from abstain.plots.palette import LIGHT, dash
-from abstain.plots.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +41,7 @@ def reference_style() -> dict[str, Any]:
     return {"color": MUTED, "linestyle": (0, (1, 3)), "linewidth": 1.0, "zorder": 1}
 
 
-def finish(ax: "Axes", *, legend: bool) -> None:
+def finish(ax: "Axes") -> None:
     """Calm the axes down."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GRID)
@@ -51,16 +50,3 @@ def finish(ax: "Axes", *, legend: bool) -> None:
     ax.tick_params(colors=MUTED, length=0)
     ax.xaxis.label.set_color(INK)
     ax.yaxis.label.set_color(INK)
-    if legend:
-        _name_the_curves(ax)
-
-
-def _name_the_curves(ax: "Axes") -> None:
-    """Put names into the legend as they are: matplotlib hides "_x" and sets "$x$" as math."""
-    ours = [line for line in ax.get_lines() if line.get_gid() == CURVE]
-    theirs = [h for h in ax.get_legend_handles_labels()[0] if h not in ours]
-    handles = [*ours, *theirs]
-    legend = ax.legend(handles, ["name"] * len(handles), frameon=False, labelcolor=INK)
-    for text, handle in zip(legend.get_texts(), handles, strict=True):
-        text.set_parse_math(False)
-        text.set_text(visible(str(handle.get_label())))

@@ -12,9 +12,10 @@ from abstain.evaluation.comparison import Comparison
 from abstain.plots import chosen
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import head, labels
+from abstain.plots._legend import legend_height, name_the_curves
 from abstain.plots._style import CURVE, finish, line_style
 from abstain.tables import split_name
-from abstain.typing import Split
+from abstain.typing import BoolArray, Split
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,6 +33,9 @@ METHOD = "method-"
 # the rest, so the axis is chosen by what lies above this coverage.
 _STEADY = 0.1
 
+#: A band of the whole curve that speaks only from this coverage on is not drawn.
+_LATE = 0.8
+
 
 @dataclass(eq=False)
 class RiskCoverageBandDisplay(Drawable):
@@ -48,6 +52,8 @@ class RiskCoverageBandDisplay(Drawable):
         The data set, in words, or empty.
     places : dict of str to int
         The color of each method; by default in the order of `bands`.
+    known : int
+        How many methods there are, where not all are drawn.
 
     Examples
     --------
@@ -73,6 +79,7 @@ class RiskCoverageBandDisplay(Drawable):
     bands: dict[str, RiskCoverageBand]
     where: str = ""
     places: dict[str, int] | None = None
+    known: int = 0
 
     @classmethod
     def from_curve(cls, band: Mapping[str, RiskCoverageBand]) -> Self:
@@ -128,7 +135,8 @@ class RiskCoverageBandDisplay(Drawable):
         found = {b.method: getattr(b, kind) for b in comparison.bands if b.data == split}
         bands = {method: found[method] for method in wanted if method in found}
         places = {method: i for i, method in enumerate(comparison.methods)}
-        return cls(bands, split_name(split) if split else "", places)
+        known = len(found) if len(found) > len(bands) else 0
+        return cls(bands, split_name(split) if split else "", places, known)
 
     @property
     def title(self) -> str:
@@ -137,11 +145,12 @@ class RiskCoverageBandDisplay(Drawable):
         if band is None:
             return "No bands"
         where = f", {self.where}" if self.where else ""
+        some = f", {len(self.bands)} of {self.known} methods" if self.known else ""
         level = chosen.percent(band.level)
-        return (
-            f"{band.kind.capitalize()} risk against coverage{where}\n"
-            f"({level} bands: inner at each coverage, outer for the whole curve)"
-        )
+        said = f"{level} bands: inner at each coverage, outer for the whole curve"
+        if not any(whole(band).any() for band in self.bands.values()):
+            said = f"{level} bands at each coverage; too few samples for one of the whole curve"
+        return f"{band.kind.capitalize()} risk against coverage{where}{some}\n({said})"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, the name of the method first."""
@@ -180,7 +189,9 @@ class RiskCoverageBandDisplay(Drawable):
         risk = _TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
         axes.set(xlabel="Coverage (share accepted)", ylabel=risk, xlim=(0, 1))
         axes.set_ylim(0, self._top())
-        finish(axes, legend=bool(self.bands))
+        finish(axes)
+        if self.bands:
+            name_the_curves(axes)
         self._mark_lines(axes)
         if title:
             head(axes, self.title)
@@ -188,12 +199,15 @@ class RiskCoverageBandDisplay(Drawable):
 
     def _draw(self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str) -> None:
         x, color = band.coverage, style["color"]
-        whole: dict[str, Any] = {
+        outer: dict[str, Any] = {
             "facecolor": (color, 0.06),
             "edgecolor": (color, 0.6),
             "linewidth": 0.6,
         }
-        ax.fill_between(x, band.low_all, band.high_all, **whole, gid=gid)
+        speaks = whole(band)
+        if speaks.any():
+            ends = band.low_all[speaks], band.high_all[speaks]
+            ax.fill_between(x[speaks], *ends, **outer, gid=gid)
         inner: dict[str, Any] = {"color": color, "alpha": 0.18, "linewidth": 0}
         ax.fill_between(x, band.low, band.high, **inner, gid=gid)
         ax.plot(x, band.risk, **style)
@@ -201,13 +215,31 @@ class RiskCoverageBandDisplay(Drawable):
     def _mark_lines(self, ax: "Axes") -> None:
         """Mark each curve as its method's, after the legend has found them by their old mark."""
         lines = [line for line in ax.get_lines() if line.get_gid() == CURVE]
-        for line, name in zip(lines, self.bands, strict=False):
+        legend = ax.get_legend()
+        named: list[Any] = [] if legend is None else [*legend.legend_handles, *legend.get_texts()]
+        ours = [part for part in named if part.get_gid() == CURVE]
+        # The lines, the lines beside the names and the names, each in the order of the bands.
+        for i, part in enumerate([*lines, *ours]):
+            name = list(self.bands)[i % len(self.bands)]
             place = list(self.bands).index(name) if self.places is None else self.places[name]
-            line.set_gid(f"{METHOD}{place}")
+            part.set_gid(f"{METHOD}{place}")
 
     def _top(self) -> float | None:
-        reach = [
-            float(np.nanmax(np.append(band.high_all[band.coverage >= _STEADY], 0.0)))
-            for band in self.bands.values()
-        ]
-        return max(reach, default=0.0) * 1.05 or None
+        return max((_reach(band) for band in self.bands.values()), default=0.0) * 1.05 or None
+
+    def _size(self) -> tuple[float, float]:
+        width, height = super()._size()
+        return width, height + legend_height(self.bands, width)
+
+
+def whole(band: RiskCoverageBand) -> BoolArray:
+    """Tell at which coverages the band of the whole curve is shown: none where it speaks late."""
+    if band.simultaneous_from > _LATE:
+        return np.zeros(band.coverage.size, dtype=bool)
+    return band.coverage >= band.simultaneous_from
+
+
+def _reach(band: RiskCoverageBand) -> float:
+    """Return how far up what is drawn of a band reaches."""
+    drawn = np.where(whole(band), band.high_all, band.high)
+    return float(np.nanmax(np.append(drawn[band.coverage >= _STEADY], 0.0)))

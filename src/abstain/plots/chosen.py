@@ -19,6 +19,16 @@ from abstain.typing import Split
 #: The name of the mean over several runs among the estimates.
 _MEAN = "mean"
 
+#: Curves drawn in one figure: more cannot be told apart.
+_CURVES = 8
+
+#: What the draws behind ranks and chances take for granted: they lie around the values found, so
+#: a lead that is chance is drawn as a real one.
+SUPPOSED = "if the values found were the true ones"
+
+#: Goes with every range of ranks.
+NOT_ADJUSTED = "not adjusted for the number of pairs, p is"
+
 #: How a method stands to the best of its metric and data set.
 Footing = Literal["best", "not told apart", "worse", "untested", "undefined"]
 
@@ -63,6 +73,27 @@ def data_or_all(comparison: Comparison, data: Split | None) -> Split | None:
 def run_shown(comparison: Comparison) -> str:
     """Return the run whose estimates are shown: the only one, or the mean over them."""
     return comparison.runs[0] if len(comparison.runs) == 1 else _MEAN
+
+
+def blocks_of(comparison: Comparison) -> str:
+    """Return what ranks the methods once in all that is said over all: data sets, else runs."""
+    return "data sets" if len(comparison.data) > 1 else "runs"
+
+
+def scores_of(comparison: Comparison) -> str:
+    """Return what an aggregate over all is taken over."""
+    if len(comparison.runs) == 1:
+        return "data sets"
+    several = len(comparison.data) > 1
+    return f"runs of {len(comparison.data)} data sets" if several else "runs"
+
+
+def with_curves(comparison: Comparison) -> tuple[str, ...]:
+    """Return the methods whose curves are drawn, the best ones, in the order of all."""
+    standings = standings_in(comparison, comparison.metrics[0], comparison.data[0])
+    first = dict.fromkeys([*(s.method for s in standings), *comparison.methods])
+    kept = list(first)[:_CURVES]
+    return tuple(m for m in comparison.methods if m in kept)
 
 
 def estimates_in(comparison: Comparison, metric: str, data: Split) -> list[Estimate]:
@@ -172,7 +203,18 @@ def metric_title(name: str) -> str:
         title = metric_named(name).title
     except UnknownNameError:
         return name
-    return title[:1].upper() + title[1:]
+    return sentence(title)
+
+
+def sentence(words: str) -> str:
+    """Start with a capital letter.
+
+    Examples
+    --------
+    >>> sentence("with 5 runs this test finds nothing")
+    'With 5 runs this test finds nothing'
+    """
+    return words[:1].upper() + words[1:]
 
 
 def of_data(data: Split | None) -> str:

@@ -27,6 +27,8 @@ class CriticalDifferenceDisplay(Drawable):
     ----------
     across : AcrossData
         Mean ranks, Friedman's test and Nemenyi's critical difference.
+    over : str
+        What ranks the methods once: "data sets" or "runs".
 
     Examples
     --------
@@ -48,6 +50,7 @@ class CriticalDifferenceDisplay(Drawable):
     """
 
     across: AcrossData
+    over: str = "data sets or runs"
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
@@ -78,14 +81,14 @@ class CriticalDifferenceDisplay(Drawable):
                 "of each, for which SignificanceMapDisplay shows the differences"
             )
             raise InputError(msg)
-        return cls(across)
+        return cls(across, chosen.blocks_of(comparison))
 
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
         a = self.across
         return (
-            f"Mean ranks by {chosen.metric_title(a.metric)} over {a.blocks} data sets or runs\n"
+            f"Mean ranks by {chosen.metric_title(a.metric)} over {a.blocks} {self.over}\n"
             f"(Friedman {chosen.said_of_p(a.p_value)}; bars join what Nemenyi's test does not "
             "tell apart)"
         )

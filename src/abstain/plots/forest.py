@@ -24,6 +24,9 @@ _MARKS = {
 }
 _OTHER = {"marker": "o", "color": INK, "markerfacecolor": INK}
 
+#: Numbers on the axis of values.
+_TICKS = 5
+
 
 @dataclass(eq=False)
 class ForestDisplay(Drawable):
@@ -177,6 +180,7 @@ class ForestDisplay(Drawable):
         rows = self._rows()
         better = "lower" if rows and rows[0].lower_is_better else "higher"
         ax.set_xlabel(f"{chosen.metric_title(self.metric)} ({better} is better)", parse_math=False)
+        _write_numbers(ax)
         if title:
             head(ax, self.title)
 
@@ -191,3 +195,14 @@ class ForestDisplay(Drawable):
         heads = 1.4 * len(self.groups) if self._headed() else 0
         names = room(e.method for e in self._rows())
         return 4.4 + names, 1.2 + 0.27 * (len(self._rows()) + heads)
+
+
+def _write_numbers(ax: "Axes") -> None:
+    """Write few and short numbers on the axis of values, so that no two run together."""
+    low, high = ax.get_xlim()
+    for steps in range(_TICKS, 0, -1):
+        ax.locator_params(axis="x", nbins=steps, min_n_ticks=2)
+        if sum(low <= tick <= high for tick in ax.get_xticks()) <= _TICKS:
+            break
+    ax.ticklabel_format(axis="x", style="sci", scilimits=(-4, 4), useOffset=False)
+    ax.xaxis.get_offset_text().set_color(MUTED)

@@ -8,6 +8,7 @@ from abstain.evaluation.comparison import Comparison, Profile
 from abstain.plots import chosen
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import head, labels
+from abstain.plots._legend import legend_height, name_the_curves
 from abstain.plots._style import CURVE, finish, line_style
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ class PerformanceProfileDisplay(Drawable):
     ----------
     profiles : tuple of Profile
         One for each method, all of one metric.
+    over : str
+        What a share is of: "runs", "data sets" or both.
 
     Examples
     --------
@@ -37,6 +40,7 @@ class PerformanceProfileDisplay(Drawable):
     """
 
     profiles: tuple[Profile, ...]
+    over: str = "runs and data sets"
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, metric: str | None = None) -> Self:
@@ -64,13 +68,13 @@ class PerformanceProfileDisplay(Drawable):
         if not found:
             msg = "a performance profile needs several data sets or runs; the comparison has none"
             raise InputError(msg)
-        return cls(found)
+        return cls(found, chosen.scores_of(comparison))
 
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
         metric = chosen.metric_title(self.profiles[0].metric)
-        return f"Share of runs and data sets at least as good as a threshold of {metric}"
+        return f"Share of {self.over} at least as good as a threshold of {metric}"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, the name of the method first."""
@@ -112,7 +116,12 @@ class PerformanceProfileDisplay(Drawable):
         metric = chosen.metric_title(self.profiles[0].metric)
         axes.set_xlabel(f"Threshold of {metric}", parse_math=False)
         axes.set(ylabel="Share at least as good", ylim=(-0.02, 1.02))
-        finish(axes, legend=True)
+        finish(axes)
+        name_the_curves(axes)
         if title:
             head(axes, self.title)
         return self
+
+    def _size(self) -> tuple[float, float]:
+        width, height = super()._size()
+        return width, height + legend_height((p.method for p in self.profiles), width)

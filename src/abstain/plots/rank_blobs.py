@@ -24,8 +24,9 @@ _RADIUS = 0.44
 class RankBlobDisplay(Drawable):
     """A row for each method, a column for each rank, the area of a blob its chance.
 
-    The cross marks the mean rank and the line through it the central range of ranks, both over
-    data that could have been drawn instead.
+    The cross marks the mean of the chances drawn and the line through it their central range,
+    both over studies of this size if the values found were the true ones. Over all data sets the
+    rank is that of the aggregate, whose mean is another than the mean rank over the data sets.
 
     Attributes
     ----------
@@ -88,7 +89,8 @@ class RankBlobDisplay(Drawable):
         metric = chosen.metric_title(first.metric)
         return (
             f"Chance of each rank by {metric}{chosen.of_data(first.data)}\n"
-            f"({first.source}; × mean rank, line: {chosen.percent(self.level)} of ranks)"
+            f"({first.source}; × mean, line: {chosen.percent(self.level)} of ranks in studies of "
+            f"this size, {chosen.SUPPOSED}; {chosen.NOT_ADJUSTED})"
         )
 
     def frame(self) -> "pl.DataFrame":
@@ -99,7 +101,7 @@ class RankBlobDisplay(Drawable):
             {
                 "method": s.method,
                 "rank": s.rank,
-                "mean_rank": s.mean_rank,
+                "mean_rank": _mean(s),
                 "rank_low": s.rank_low,
                 "rank_high": s.rank_high,
                 **{f"rank_{i}": chance for i, chance in enumerate(s.chances, 1)},
@@ -153,7 +155,7 @@ class RankBlobDisplay(Drawable):
                 ax.add_patch(Circle((rank, y), _RADIUS * math.sqrt(chance), **style | kwargs))
         line: dict[str, Any] = {"color": INK, "linewidth": 1.4, "zorder": 3}
         ax.plot([standing.rank_low, standing.rank_high], [y, y], **line)
-        ax.plot([standing.mean_rank], [y], marker="x", markersize=6, markeredgewidth=1.6, **line)
+        ax.plot([_mean(standing)], [y], marker="x", markersize=6, markeredgewidth=1.6, **line)
 
     def _ranks(self) -> int:
         return max((len(s.chances) for s in self.standings), default=1)
@@ -162,3 +164,14 @@ class RankBlobDisplay(Drawable):
         cell = 0.4 if len(self.standings) <= 10 else 0.3
         names = room(s.method for s in self.standings)
         return max(0.8 + names + cell * self._ranks(), 4.2), 1.4 + cell * len(self.standings)
+
+
+def _mean(standing: Standing) -> float:
+    """Return the mean of the chances that are drawn.
+
+    Over all data sets `mean_rank` is another quantity: the mean of the ranks on each of them.
+    """
+    if standing.data is not None or not standing.chances:
+        return standing.mean_rank
+    drawn = sum(rank * chance for rank, chance in enumerate(standing.chances, 1))
+    return drawn / (sum(standing.chances) or math.nan)

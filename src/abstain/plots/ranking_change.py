@@ -95,8 +95,10 @@ class RankingChangeDisplay(Drawable):
         if self.agreement is None or math.isnan(self.agreement.tau):
             return ""
         a = self.agreement
-        between = "" if math.isnan(a.low) else f", {a.low:.2f} to {a.high:.2f} on data drawn anew"
-        return f"\n(Kendall's tau {a.tau:.2f}{between})"
+        if math.isnan(a.low):
+            return f"\n(Kendall's tau {a.tau:.2f})"
+        between = f"{a.low:.2f} to {a.high:.2f} in studies of this size, {chosen.SUPPOSED}"
+        return f"\n(Kendall's tau {a.tau:.2f}; {between})"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a method."""

@@ -10,19 +10,19 @@ from abstain.report.words import arrow, interval_range, percent, short_title
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: The metrics whose intervals are printed, where they were computed: three fit beside the names.
-_SHOWN = ("accuracy", "augrc", "aurc")
+#: The metrics whose intervals are printed first, where they were computed.
+_FIRST = ("accuracy", "augrc", "aurc")
+
+#: So many fit beside the names.
+_MOST = 3
 
 
 def intervals_table(found: Pivot) -> "list[Table]":
     """Return the table, or nothing when no number has an interval."""
     with_interval = {r.metric for r in found.results.values() if r.interval}
-    names = [name for name in _SHOWN if name in with_interval] or [
-        name for name in found.headline if name in with_interval
-    ][: len(_SHOWN)]
-    if not names:
-        return []
-    return [_table(found, names)]
+    wanted = dict.fromkeys([*_FIRST, *found.headline, *found.metrics])
+    names = [name for name in wanted if name in with_interval]
+    return [_table(found, names[:_MOST])] if names else []
 
 
 def _table(found: Pivot, names: Sequence[str]) -> "Table":

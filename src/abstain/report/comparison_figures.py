@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain.errors import InputError
@@ -57,15 +58,8 @@ class Figure:
     display: Drawable
 
 
-def figures_of(
-    comparison: Comparison,
-    data: Sequence[Split] | None = None,
-    methods: tuple[str, ...] | None = None,
-) -> Iterator[Figure]:
-    """Yield the figures of the data sets given, by default of all, and those over all.
-
-    `methods` are those whose curves are drawn, by default all.
-    """
+def figures_of(comparison: Comparison, data: Sequence[Split] | None = None) -> Iterator[Figure]:
+    """Yield the figures of the data sets given, by default of all, and those over all."""
     splits = comparison.data if data is None else data
     for metric in comparison.metrics:
         for split in splits:
@@ -76,7 +70,7 @@ def figures_of(
     if len(comparison.data) > 1:
         yield from _rank_changes(comparison, None)
     for split in splits:
-        yield from _bands(comparison, split, methods)
+        yield from _bands(comparison, split)
 
 
 def _of_metric(comparison: Comparison, metric: str, data: Split) -> Iterator[Figure]:
@@ -112,9 +106,8 @@ def _rank_changes(comparison: Comparison, data: Split | None) -> Iterator[Figure
             yield _figure("rank-change", comparison, metrics, data, display)
 
 
-def _bands(
-    comparison: Comparison, data: Split, methods: tuple[str, ...] | None
-) -> Iterator[Figure]:
+def _bands(comparison: Comparison, data: Split) -> Iterator[Figure]:
+    methods = chosen.with_curves(comparison)
     for kind in ("selective", "generalized"):
         display = RiskCoverageBandDisplay.from_comparison(
             comparison, data=data, kind=kind, methods=methods
@@ -138,6 +131,14 @@ def _figure(
 
 def _slug(text: str) -> str:
     return _UNSAFE.sub("-", text).strip("-.")[:60] or "x"
+
+
+def find_figure(
+    figures: list[dict[str, Any]], kind: str, metric: str, data: Split | None
+) -> dict[str, Any] | None:
+    """Return a figure of a page among those drawn."""
+    wanted = (kind, metric, data)
+    return next((f for f in figures if (f["kind"], f["metric"], f["data"]) == wanted), None)
 
 
 def write_figures(

@@ -22,18 +22,28 @@ _WORDS = {
         "counts as found."
     ),
     "Superiority": (
-        "The chance that the first method comes out better on data drawn anew, ties counted half."
+        "If the values found were the true ones, how many of 100 studies of this size would find "
+        "the first method better, ties counted half. A lead that is chance is taken for real here, "
+        "so it is no evidence of one: that is p. Over several {blocks} it is the share of them on "
+        "which the first is better."
     ),
     "Rank chances": (
-        "How often each rank would come out on data drawn anew, of which the mean rank is the "
-        "mean; 1 is best."
+        "If the values found were the true ones, how many of 100 studies of this size would give "
+        "the method each rank; 1 is best. The leader is flattered: of two equally good methods "
+        "the one that happens to lead comes first in more than half. They are not adjusted for "
+        "the number of pairs, p is."
+    ),
+    "Within the margin": (
+        "Shown where a method worse than the reference by the margin or more would rarely come "
+        "out like this (adjusted p below {alpha:g}). Not shown does not mean worse."
     ),
     "CD": (
-        "Nemenyi's critical difference: methods whose mean ranks over the data sets are closer "
-        "than this are not told apart (Demsar 2006)."
+        "Nemenyi's critical difference: methods whose mean ranks over the {blocks} are closer "
+        "than this are not told apart (Demsar 2006). It takes the {blocks} as independent."
     ),
     "Friedman": (
-        "A test of whether the methods rank differently at all, each data set ranking them once."
+        "A test of whether the methods rank differently at all, each of the {blocks}, taken as "
+        "independent, ranking them once."
     ),
     "Kendall's tau": ("How alike two rankings are: 1 the same order, 0 unrelated, −1 the reverse."),
     "Pointwise and simultaneous band": (
@@ -46,8 +56,11 @@ _WORDS = {
 def word_entries(comparison: Comparison) -> list[dict[str, str]]:
     """Return the words with their meanings at the level of the comparison."""
     level, alpha = chosen.percent(comparison.level), round(1 - comparison.level, 10)
+    blocks = chosen.blocks_of(comparison)
+    unasked = set() if comparison.across else {"CD", "Friedman"}
+    unasked |= set() if comparison.non_inferiority else {"Within the margin"}
     return [
-        {"title": title, "meaning": words.format(level=level, alpha=alpha)}
+        {"title": title, "meaning": words.format(level=level, alpha=alpha, blocks=blocks)}
         for title, words in _WORDS.items()
-        if comparison.across or title not in {"CD", "Friedman"}
+        if title not in unasked
     ]

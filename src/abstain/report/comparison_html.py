@@ -71,7 +71,7 @@ def comparison_html(
         version=ab.__version__,
         trusted=trusted,
         css=trusted(style() + resource("comparison.css")),
-        javascript=trusted(resource("comparison.js")),
+        javascript=trusted(resource("sorting.js") + resource("comparison.js")),
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from abstain.evaluation.comparison import BandOf, Comparison, PairedDifference
 from abstain.plots import chosen
+from abstain.plots.bands import whole
 from abstain.report.comparison_words import arrow_of, between, of_hundred, ranks_between, where
 from abstain.report.words import count, number
 from abstain.typing import Split
@@ -95,7 +96,10 @@ def _standing_table(
         for s in found
     ]
     heads = list(range(1, max((len(s.chances) for s in found), default=0) + 1))
-    return {"source": source, "heads": heads, "rows": rows}
+    # Over all data sets the mean of the ranks on each is not the mean of the rank over all.
+    each = data is None and "rank then aggregate" in source
+    mean = "Mean rank per data set" if each else "Mean rank"
+    return {"source": source, "heads": heads, "rows": rows, "mean": mean}
 
 
 def glance_rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -113,7 +117,7 @@ def _glance(comparison: Comparison, metric: str, data: Split) -> dict[str, Any]:
     top = chosen.by_value(found)[0] if found else None
     by = {kind: [m for m, s in stands.items() if s == kind] for kind in set(stands.values())}
     return {
-        "metric": f"{chosen.metric_title(metric)} {arrow_of(found)}",
+        "metric": f"{chosen.metric_title(metric)}\N{NO-BREAK SPACE}{arrow_of(found)}",
         "data": where(data) or "all samples",
         "best": by.get("best", []),
         "value": cell(top.value if top else math.nan),
@@ -130,6 +134,7 @@ def band_rows(bands: list[BandOf], kind: str) -> list[dict[str, Any]]:
 
 def _band_rows(band: BandOf, kind: str) -> list[dict[str, Any]]:
     curve = getattr(band, kind)
+    speaks = whole(curve)
     step = max(len(curve.coverage) // _POINTS, 1)
     # From the right: full coverage is the point that everyone looks for.
     kept = range(len(curve.coverage) - 1, -1, -step)
@@ -139,7 +144,9 @@ def _band_rows(band: BandOf, kind: str) -> list[dict[str, Any]]:
             "coverage": cell(float(curve.coverage[i])),
             "risk": cell(float(curve.risk[i])),
             "pointwise": between(float(curve.low[i]), float(curve.high[i])),
-            "whole": between(float(curve.low_all[i]), float(curve.high_all[i])),
+            "whole": between(float(curve.low_all[i]), float(curve.high_all[i]))
+            if speaks[i]
+            else "",
         }
         for i in reversed(kept)
     ]

@@ -5,9 +5,9 @@ from typing import Any
 
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import chosen
+from abstain.report.comparison_margin import margin_asked, margin_caution, margins_in
 from abstain.report.comparison_rows import cell, p_cell
 from abstain.report.comparison_words import between, of_hundred, where
-from abstain.report.words import number
 from abstain.typing import Split
 
 
@@ -17,8 +17,8 @@ def agreement_rows(comparison: Comparison) -> list[dict[str, Any]]:
         {
             "first": chosen.metric_title(a.first),
             "second": chosen.metric_title(a.second),
-            "data": where(a.data) or "all samples",
-            "tau": {**cell(a.tau), "text": _tau(a.tau)},
+            "data": _place(comparison, a.data),
+            "tau": _tau_cell(a.tau),
             "between": "" if math.isnan(a.low) else f"{_tau(a.low)} to {_tau(a.high)}",
         }
         for a in comparison.agreements
@@ -31,11 +31,22 @@ def stability_rows(comparison: Comparison) -> list[dict[str, Any]]:
         {
             "metric": chosen.metric_title(s.metric),
             "data": where(s.data) or "all samples",
-            "tau": {**cell(s.mean_tau), "text": _tau(s.mean_tau)},
+            "tau": _tau_cell(s.mean_tau),
             "between": "" if math.isnan(s.low) else f"{_tau(s.low)} to {_tau(s.high)}",
         }
         for s in comparison.stability
     ]
+
+
+def _place(comparison: Comparison, data: Split | None) -> str:
+    if data is None:
+        return f"all {chosen.blocks_of(comparison)} together"
+    return where(data) or "all samples"
+
+
+def _tau_cell(value: float) -> dict[str, str]:
+    # The last digits of a tau are rounding.
+    return {**cell(round(value, 12)), "text": _tau(value)}
 
 
 def _tau(value: float) -> str:
@@ -58,7 +69,6 @@ def aggregate_rows(comparison: Comparison, metric: str) -> list[dict[str, Any]]:
             "method": a.method,
             "mean": cell(a.interquartile_mean),
             "interval": between(a.low, a.high),
-            "scores": str(a.scores),
         }
         for a in comparison.aggregates
         if a.metric == metric
@@ -85,7 +95,7 @@ def _hundreds(low: float, high: float) -> str:
 
 def margin_table(comparison: Comparison, metric: str, data: Split) -> dict[str, Any] | None:
     """Return who is at most a margin worse than the reference, if that was asked."""
-    found = [n for n in comparison.non_inferiority if (n.metric, n.data) == (metric, data)]
+    found = margins_in(comparison, metric, data)
     if not found:
         return None
     rows = [
@@ -99,4 +109,5 @@ def margin_table(comparison: Comparison, metric: str, data: Split) -> dict[str, 
         }
         for n in found
     ]
-    return {"reference": found[0].reference, "margin": number(found[0].margin), "rows": rows}
+    asked = chosen.sentence(margin_asked(found[0], quoted=False))
+    return {"asked": asked, "caution": margin_caution(comparison), "rows": rows}

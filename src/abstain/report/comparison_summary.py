@@ -4,15 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import chosen
-from abstain.plots.palette import dash, variable
+from abstain.report.comparison_curves import curves_of, curves_said, methods_of
 from abstain.report.comparison_facts import facts_of, findings_of
-from abstain.report.comparison_figures import Figure, figures_of
+from abstain.report.comparison_figures import Figure, figures_of, find_figure
 from abstain.report.comparison_glossary import word_entries
+from abstain.report.comparison_over_all import aggregate_said, over_all_words
 from abstain.report.comparison_rows import (
-    band_rows,
     estimate_rows,
     glance_rows,
     pair_rows,
@@ -31,14 +30,16 @@ from abstain.report.comparison_verdict import comparison_verdict
 from abstain.report.comparison_words import arrow_of, where
 from abstain.report.glossary import metric_entries, score_entries
 from abstain.report.summary import Origin
-from abstain.report.words import unique
 from abstain.typing import Split
 
 #: Figures and rows of pairs on one page: beyond these a page is too heavy to open.
 _FIGURES, _PAIRS = 90, 4000
 
-#: Curves shown at first; a reader can show the others. And how many are drawn.
-_CURVES, _MOST_CURVES = 3, 8
+#: With more methods the chances of their ranks stand below the figure, not beside it.
+_BESIDE = 8
+
+#: Letters of a name that a column of a table has room for.
+_NAME = 18
 
 
 def summarize_comparison(comparison: Comparison, origin: Origin) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def summarize_comparison(comparison: Comparison, origin: Origin) -> dict[str, An
         Strings, flags, drawn figures and lists of dicts; no number is computed here.
     """
     data = comparison.data[: _most_data(comparison)]
-    found = figures_of(comparison, data, _with_curves(comparison))
+    found = figures_of(comparison, data)
     figures = [_drawn(f"figure-{i}", f) for i, f in enumerate(found)]
     return {
         "title": origin.title,
@@ -76,12 +77,15 @@ def summarize_comparison(comparison: Comparison, origin: Origin) -> dict[str, An
         "changes": _changes(comparison, figures),
         "agreements": agreement_rows(comparison),
         "stability": stability_rows(comparison),
-        "curves": [c for i, d in enumerate(data) if (c := _curves(comparison, i, d, figures))],
-        "methods": [
-            _method(comparison.methods.index(name), name, comparison)
-            for name in _with_curves(comparison)
-        ],
+        "curves": [c for i, d in enumerate(data) if (c := curves_of(comparison, i, d, figures))],
+        "methods": methods_of(comparison),
+        "beside": "side" if len(comparison.methods) <= _BESIDE else "stack",
+        "longest": min(max(map(len, comparison.methods)), _NAME),
         "level": chosen.percent(comparison.level),
+        "supposed": chosen.SUPPOSED,
+        "not_adjusted": chosen.NOT_ADJUSTED,
+        **over_all_words(comparison),
+        "curves_drawn": curves_said(comparison),
         "words": word_entries(comparison),
         "metrics": metric_entries(list(comparison.metrics)),
         "score_glossary": score_entries(list(comparison.methods), ()),
@@ -95,21 +99,13 @@ def _most_data(comparison: Comparison) -> int:
     return max(min(_FIGURES // figures, _PAIRS // pairs), 1)
 
 
-def _with_curves(comparison: Comparison) -> tuple[str, ...]:
-    """Return the methods whose curves are drawn, in the order of all."""
-    standings = chosen.standings_in(comparison, comparison.metrics[0], comparison.data[0])
-    first = dict.fromkeys([*(s.method for s in standings), *comparison.methods])
-    kept = list(first)[:_MOST_CURVES]
-    return tuple(m for m in comparison.methods if m in kept)
-
-
 def _left_out(comparison: Comparison, data: Sequence[Split]) -> list[str]:
     if len(data) == len(comparison.data):
         return []
     shown = f"{len(data)} of {len(comparison.data)}"
     words = (
         "The first table and what is over all data sets are complete; figures and tables in "
-        f"detail are of the first {shown} data sets. `write_figures` leaves the figures of all."
+        f"detail are of the first {shown} data sets. `--figures svg` leaves the figures of all."
     )
     return [words]
 
@@ -123,18 +119,13 @@ def _drawn(key: str, figure: Figure) -> dict[str, Any]:
         "metric": figure.metric,
         "data": figure.data,
         "title": title,
-        "more": more.strip("()"),
+        "more": chosen.sentence(more.removeprefix("(").removesuffix(")")),
         "svg": inline_svg(display, key),
         "ranks": getattr(display, "ranks", {}),
         "metrics": [
             chosen.metric_title(getattr(display, name, "")) for name in ("first", "second")
         ],
     }
-
-
-def _find(figures: list[dict[str, Any]], kind: str, metric: str, data: Split | None) -> Any:
-    wanted = (kind, metric, data)
-    return next((f for f in figures if (f["kind"], f["metric"], f["data"]) == wanted), None)
 
 
 def _view(
@@ -149,13 +140,13 @@ def _view(
         "metric": i,
         "data": j,
         "label": ", ".join(filter(None, named)),
-        "forest": _find(figures, "forest", metric, data),
+        "forest": find_figure(figures, "forest", metric, data),
         "estimates": estimate_rows(comparison, metric, data),
-        "map": _find(figures, "significance", metric, data),
+        "map": find_figure(figures, "significance", metric, data),
         "pairs": [t for t in tables if t["valid"]],
         "literature": [t for t in tables if not t["valid"]],
         "margin": margin_table(comparison, metric, data),
-        "blobs": _find(figures, "ranks", metric, data),
+        "blobs": find_figure(figures, "ranks", metric, data),
         "standings": standing_rows(comparison, metric, data),
     }
 
@@ -163,7 +154,17 @@ def _view(
 def _pair_tables(comparison: Comparison, metric: str, data: Split | None) -> list[dict[str, Any]]:
     """Return the pairs by each test, the one that decides first."""
     tests = chosen.known_tests(comparison, metric, data)
-    return [_pair_table(chosen.pairs_in(comparison, metric, data, test)) for test in tests]
+    ahead = {
+        "head": "First better, of 100 studies",
+        "about": f"Of 100 studies of this size, {chosen.SUPPOSED}; no evidence by itself",
+    }
+    if data is None:
+        share = f"% of {chosen.blocks_of(comparison)}"
+        ahead = {"head": f"First better, {share}", "about": "Ties counted half"}
+    return [
+        {**_pair_table(chosen.pairs_in(comparison, metric, data, test)), "ahead": ahead}
+        for test in tests
+    ]
 
 
 def _pair_table(pairs: list[PairedDifference]) -> dict[str, Any]:
@@ -171,10 +172,12 @@ def _pair_table(pairs: list[PairedDifference]) -> dict[str, Any]:
     notes = list(dict.fromkeys(p.note for p in pairs if p.note))
     return {
         "test": first.test,
-        "judged": chosen.judged_by(first),
+        "judged": chosen.sentence(chosen.judged_by(first)),
         "valid": first.valid,
         # Said once above the table where all rows share it.
-        "note": notes[0].rstrip(".") if len(notes) == 1 and all(p.note for p in pairs) else "",
+        "note": chosen.sentence(notes[0].rstrip("."))
+        if len(notes) == 1 and all(p.note for p in pairs)
+        else "",
         "rows": pair_rows(pairs),
     }
 
@@ -191,14 +194,15 @@ def _overall(
         "key": f"{i}-all",
         "metric": i,
         "label": chosen.metric_title(metric),
-        "diagram": _find(figures, "critical-difference", metric, None),
-        "note": across.note if across else "",
+        "diagram": find_figure(figures, "critical-difference", metric, None),
+        "note": chosen.sentence(across.note) if across else "",
         "mean_ranks": mean_rank_rows(comparison, metric),
         "pairs": _pair_tables(comparison, metric, None),
-        "profile": _find(figures, "profile", metric, None),
+        "profile": find_figure(figures, "profile", metric, None),
         "aggregates": aggregate_rows(comparison, metric),
+        "aggregated": aggregate_said(comparison, metric),
         "improvements": improvement_rows(comparison, metric),
-        "blobs": _find(figures, "ranks", metric, None),
+        "blobs": find_figure(figures, "ranks", metric, None),
         "standings": standings,
     }
 
@@ -223,44 +227,6 @@ def _changes(comparison: Comparison, figures: list[dict[str, Any]]) -> list[dict
     ]
 
 
-def _curves(
-    comparison: Comparison, j: int, data: Split, figures: list[dict[str, Any]]
-) -> dict[str, Any] | None:
-    kept = _with_curves(comparison)
-    bands = [b for b in comparison.bands if b.data == data and b.method in kept]
-    if not bands:
-        return None
-    kinds = ("selective", "generalized")
-    return {
-        "data": j,
-        "label": where(data),
-        "parts": [
-            {
-                "key": f"{kind}-{j}",
-                "figure": _find(figures, f"{kind}-bands", "", data),
-                "rows": band_rows(bands, kind),
-                "note": " ".join(_notes_of([getattr(b, kind) for b in bands])),
-            }
-            for kind in kinds
-        ],
-    }
-
-
-def _notes_of(bands: list[RiskCoverageBand]) -> list[str]:
-    notes = unique(band.note for band in bands if band.note)
-    first = max((band.simultaneous_from for band in bands), default=0.0)
-    more = f"The outer band speaks of coverages from {first:.2g} up." if first else ""
-    return [*([more] if more else []), *(f"{note}." for note in notes)]
-
-
 def _metric(index: int, name: str, comparison: Comparison) -> dict[str, Any]:
     found = [e for e in comparison.estimates if e.metric == name]
     return {"key": index, "label": f"{chosen.metric_title(name)} {arrow_of(found)}"}
-
-
-def _method(index: int, name: str, comparison: Comparison) -> dict[str, Any]:
-    standings = chosen.standings_in(comparison, comparison.metrics[0], comparison.data[0])
-    first = [s.method for s in standings][:_CURVES] or list(comparison.methods[:_CURVES])
-    pattern = " ".join(str(length) for length in dash(index))
-    shown = name in first
-    return {"key": index, "name": name, "color": variable(index), "dash": pattern, "shown": shown}

@@ -6,6 +6,13 @@ from typing import TYPE_CHECKING
 from abstain.evaluation.comparison import Comparison, Estimate, PairedDifference, Standing
 from abstain.plots import chosen
 from abstain.report._terminal_parts import empty_table, text
+from abstain.report.comparison_margin import (
+    margin_asked,
+    margin_line,
+    margin_summary,
+    margins_in,
+)
+from abstain.report.comparison_over_all import independence_said
 from abstain.report.comparison_verdict import comparison_verdict
 from abstain.report.comparison_words import arrow_of, ranks_between, where
 from abstain.report.terminal import findings_said, narrow
@@ -19,8 +26,11 @@ if TYPE_CHECKING:
 # Method, value, interval, ranks and p fit into 60 columns.
 _NAME_WIDTH, _NUMBER_WIDTH, _SPAN_WIDTH = 11, 8, 17
 
-#: Tables printed before the rest is only counted.
-_TABLES = 24
+#: More tables than this are lines instead.
+_TABLES = 6
+
+#: Methods named in a line before the rest is only counted.
+_NAMED = 4
 
 
 def comparison_terminal(comparison: Comparison, *, full: bool = False) -> "RenderableType":
@@ -31,7 +41,7 @@ def comparison_terminal(comparison: Comparison, *, full: bool = False) -> "Rende
     comparison : Comparison
         What `compare` returned.
     full : bool, default=False
-        Every data set and every finding, however many there are.
+        A table for every metric and data set, and every finding, however many there are.
 
     Returns
     -------
@@ -60,7 +70,9 @@ def comparison_terminal(comparison: Comparison, *, full: bool = False) -> "Rende
     >>> from rich.console import Console
     >>> with (console := Console(width=60)).capture() as printed:
     ...     console.print(comparison_terminal(one))
-    >>> print("\n".join(line.rstrip() for line in printed.get().splitlines()[:4]))
+    >>> print("\n".join(line.rstrip() for line in printed.get().splitlines()[:6]))
+    Only “msr” has a value of AUGRC.
+    <BLANKLINE>
     AUGRC ↓
     Method     Value       95 % interval  Ranks  p, best
     ────────────────────────────────────────────────────
@@ -70,15 +82,70 @@ def comparison_terminal(comparison: Comparison, *, full: bool = False) -> "Rende
 
     chosen.checked(comparison)
     places = [(metric, data) for metric in comparison.metrics for data in comparison.data]
-    shown = places if full else places[:_TABLES]
-    body: list[RenderableType] = []
-    for metric, data in shown:
-        body += [_table(comparison, metric, data), text("")]
-    if len(shown) < len(places):
-        rest = len(places) - len(shown)
-        body.append(text(f"... and {rest} tables more; the report has them all.", "dim"))
-    body += [text(sentence) for sentence in comparison_verdict(comparison)]
-    return Group(*body, *findings_said(comparison.findings, everything=full), _footer(comparison))
+    tables = full or len(places) <= _TABLES
+    body: list[RenderableType] = [text(said) for said in comparison_verdict(comparison)]
+    body += [text(line, "dim") for line in [independence_said(comparison)] if line]
+    body.append(text(""))
+    if tables:
+        for metric, data in places:
+            body += [_table(comparison, metric, data), text("")]
+    else:
+        body += [text(_line(comparison, metric, data)) for metric, data in places]
+        body += [text("--full prints a table of each; --out leaves all of them.", "dim"), text("")]
+    body += [text(line) for line in _margins(comparison, full=full)]
+    body += findings_said(comparison.findings, everything=full)
+    body += [text(line, "dim") for line in [_drawn(comparison)] if line]
+    return Group(*body, _footer(comparison, tables=tables))
+
+
+def _line(comparison: Comparison, metric: str, data: Split) -> str:
+    """Say in one line who leads by one metric on one data set, and who is not told from it."""
+    found = chosen.by_value(chosen.estimates_in(comparison, metric, data))
+    stands = chosen.footing(found, chosen.pairs_in(comparison, metric, data))
+    best = [m for m, footing in stands.items() if footing == "best"]
+    lead = f"{_named(metric, data)}: "
+    if not best:
+        return f"{lead}no method leads"
+    alike = [m for m, footing in stands.items() if footing == "not told apart"]
+    top = found[0]
+    ends = "" if math.isnan(top.low) else f" [{narrow(top.low)}, {narrow(top.high)}]"
+    rest = f"; not told from it: {_some(alike)}" if alike else ""
+    return f"{lead}best {_some(best)} {narrow(top.value)}{ends}{rest}"
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _named(metric: str, data: Split) -> str:
+    return ", ".join(filter(None, [chosen.metric_title(metric), where(data)]))
+
+
+def _margins(comparison: Comparison, *, full: bool) -> list[str]:
+    """Return a line for each method held against the reference, or for each data set of many."""
+    places = [(metric, data) for metric in comparison.metrics for data in comparison.data]
+    short = not full and len(places) > _TABLES
+    lines = []
+    for metric, data in places:
+        found = margins_in(comparison, metric, data)
+        if not found:
+            continue
+        head = f"{_named(metric, data)}, {margin_asked(found[0], quoted=False)}?"
+        own = [f"  {margin_line(n)}" for n in found]
+        summary = margin_summary(comparison, metric, data)
+        lines += [f"{head} {chosen.sentence(summary)}."] if short else [head, *own]
+    return [*lines, ""] if lines else []
+
+
+def _drawn(comparison: Comparison) -> str:
+    """Say how much was resampled, and where the test of the literature is."""
+    if not comparison.bootstrap:
+        return ""
+    said = f"{comparison.bootstrap:,} resamples drawn."
+    if all(pair.valid for pair in comparison.pairs):
+        return said
+    return f"{said} The test of the literature, on the replicates, is in the report only (--out)."
 
 
 def _table(comparison: Comparison, metric: str, data: Split) -> "Table":
@@ -131,12 +198,19 @@ def _span(estimate: Estimate) -> str:
     return f"{narrow(estimate.low)} to {narrow(estimate.high)}"
 
 
-def _footer(comparison: Comparison) -> "Text":
+def _footer(comparison: Comparison, *, tables: bool) -> "Text":
     said = chosen.said_of_tests(comparison)
     test = f" ({said})" if said else ""
+    if not tables:
+        level = chosen.percent(comparison.level)
+        return text(
+            f"In brackets: {level} intervals. Not told from it: by the adjusted p-value{test}. "
+            "Values are fractions.",
+            "dim",
+        )
     return text(
         f"Bold: best value. p, best: adjusted p-value against the best{test}; ≈ not told from it. "
-        f"Ranks: {chosen.percent(comparison.level)} of ranks on data drawn anew. Values are "
-        "fractions.",
+        f"Ranks: {chosen.percent(comparison.level)} of ranks in studies of this size, "
+        f"{chosen.SUPPOSED}; {chosen.NOT_ADJUSTED}. Values are fractions.",
         "dim",
     )

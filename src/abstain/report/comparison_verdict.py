@@ -5,6 +5,7 @@ from collections import Counter
 
 from abstain.evaluation.comparison import Comparison, Estimate, PairedDifference
 from abstain.plots import chosen
+from abstain.report.comparison_margin import margin_caution, margin_verdict
 from abstain.report.comparison_words import between, listed, of_hundred
 from abstain.report.words import number
 from abstain.typing import Split
@@ -14,6 +15,9 @@ _METRICS = 3
 
 #: Methods of which it is said on how many data sets the lead over them is found.
 _SOMEWHERE = 4
+
+#: Methods beside the first of which it is said on how many data sets they lead.
+_NAMED = 3
 
 #: From this Kendall's tau on two rankings are called much alike.
 _ALIKE = 0.8
@@ -25,6 +29,8 @@ def comparison_verdict(comparison: Comparison) -> list[str]:
     for metric in comparison.metrics[:_METRICS]:
         one = len(comparison.data) == 1
         sentences.append(_on_one(comparison, metric) if one else _on_many(comparison, metric))
+    sentences += [margin_verdict(comparison, m) for m in comparison.metrics[:_METRICS]]
+    sentences.append(margin_caution(comparison))
     sentences += [_agreement(comparison, m) for m in comparison.metrics[1:_METRICS]]
     return [sentence for sentence in sentences if sentence]
 
@@ -88,22 +94,35 @@ def _first(comparison: Comparison, metric: str, data: Split, best: str) -> str:
     own = next((s for s in standings if s.method == best), None)
     if own is None or not own.chances or math.isnan(own.chances[0]):
         return ""
-    return f"On data drawn anew it would come first in {of_hundred(own.chances[0])} of 100 cases."
+    count = of_hundred(own.chances[0])
+    supposed = chosen.sentence(chosen.SUPPOSED)
+    return f"{supposed}, it would come first in {count} of 100 studies of this size."
 
 
 # -------------------------------------------------------------------------- several data sets
 def _on_many(comparison: Comparison, metric: str) -> str:
     found = {d: chosen.estimates_in(comparison, metric, d) for d in comparison.data}
-    wins = Counter(m for estimates in found.values() for m in chosen.best_of(estimates))
+    best_on = [chosen.best_of(estimates) for estimates in found.values()]
+    wins = Counter(method for leading in best_on for method in leading)
     title, known = chosen.metric_title(metric), [e for es in found.values() for e in es]
     if not wins:
         return _no_best(title, known)
     extreme = "lowest" if known[0].lower_is_better else "highest"
     (best, count), *rest = wins.most_common()
-    others = "".join(f", “{m}” on {n}" for m, n in rest[:3])
+    others = _others(rest, nobody=best_on.count([]))
     lead = f"“{best}” has the {extreme} {title} on {count} of {len(found)} data sets{others}."
     more = [_leads(comparison, metric, best), _friedman(comparison, metric)]
     return " ".join(filter(None, [lead, *more]))
+
+
+def _others(rest: list[tuple[str, int]], *, nobody: int) -> str:
+    """Account for the data sets on which another method leads, or none."""
+    parts = [
+        *(f"“{method}” on {count}" for method, count in rest[:_NAMED]),
+        f"{len(rest) - _NAMED} more on others" if len(rest) > _NAMED else "",
+        f"no method leads on {nobody}" if nobody else "",
+    ]
+    return "".join(f", {part}" for part in parts if part)
 
 
 def _leads(comparison: Comparison, metric: str, best: str) -> str:

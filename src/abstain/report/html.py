@@ -76,7 +76,7 @@ def html_report(
         **summary,
         version=ab.__version__,
         css=trusted(style()),
-        javascript=trusted(resource("report.js")),
+        javascript=trusted(resource("sorting.js") + resource("report.js")),
         library=trusted(_library()),
         data=trusted(script_json(chart_data(pivot(evaluation)))),
         specs=trusted(script_json(_specs(summary))),

@@ -201,44 +201,12 @@
     show();
   };
 
-  // --------------------------------------------------------------------------------- sorting
-  const keyOf = (cell, kind) => {
-    const raw = cell.dataset.v ?? cell.textContent.trim();
-    if (kind === "text") return raw.toLowerCase();
-    const value = parseFloat(raw.replace(/[\u202f,]/g, ""));
-    return Number.isNaN(value) ? Infinity : value;
-  };
-  const sortTable = (table, column, descending) => {
-    const heads = all("thead th", table);
-    const kind = heads[column].dataset.sort;
-    heads.forEach((head) => head.removeAttribute("aria-sort"));
-    heads[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
-    for (const body of table.tBodies) {
-      const rows = Array.from(body.rows).map((row) => [keyOf(row.cells[column], kind), row]);
-      // An undefined value stays last in both directions.
-      const order = (a, b) => (a === b ? 0 : a === Infinity ? 1 : b === Infinity ? -1 : (a < b) === descending ? 1 : -1);
-      rows.sort((a, b) => order(a[0], b[0]));
-      body.append(...rows.map((pair) => pair[1]));
-    }
-  };
-  const makeSortable = (table) => {
-    all("thead th", table).forEach((head, column) => {
-      if (!head.dataset.sort) return;
-      const button = document.createElement("button");
-      button.type = "button";
-      button.className = "sort";
-      button.append(...head.childNodes);
-      head.append(button);
-      button.addEventListener("click", () => sortTable(table, column, head.getAttribute("aria-sort") === "ascending"));
-    });
-  };
-
   // ------------------------------------------------------------------------------------ start
-  all("table.sortable").forEach(makeSortable);
+  all("table.sortable").forEach(sorting.makeSortable);
   byId("thousand").addEventListener("change", (event) => document.body.classList.toggle("thousand", event.target.checked));
   byId("family").addEventListener("change", filterNumbers);
   byId("find").addEventListener("input", filterNumbers);
-  byId("sort-by").addEventListener("change", (event) => event.target.value && sortTable(byId("every"), +event.target.value, false));
+  byId("sort-by").addEventListener("change", (event) => event.target.value && sorting.sortTable(byId("every"), +event.target.value, false));
   byId("sample-score")?.addEventListener("change", show);
   byId("bands")?.addEventListener("change", () => ["selective", "generalized"].forEach(fill));
   for (const id of ["bands-option", "points-shown"]) byId(id)?.removeAttribute("hidden");

@@ -1,0 +1,141 @@
+"""Displays of a comparison stay readable with many names and say what they rest on."""
+
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from tests.plots.comparisons import DATA, METHODS, band, made_up
+
+from abstain.evaluation.comparison import Estimate
+from abstain.plots import (
+    CriticalDifferenceDisplay,
+    ForestDisplay,
+    RankBlobDisplay,
+    RankingChangeDisplay,
+    RiskCoverageBandDisplay,
+    chosen,
+)
+
+IID = DATA[0]
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return made_up()
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    yield
+    plt.close("all")
+
+
+def drawn(display):
+    display.plot()
+    display.figure_.canvas.draw()
+    return display.figure_.canvas.get_renderer()
+
+
+# --------------------------------------------------------------------------------- many names
+@pytest.mark.parametrize("k", [5, 12, 20])
+def test_names_of_many_curves_stand_below_the_axes(k):
+    grid = np.linspace(0.1, 1, 5)
+    bands = {f"confidence_{i:02}": band("selective", grid, grid / 10) for i in range(k)}
+    display = RiskCoverageBandDisplay.from_curve(bands)
+    renderer = drawn(display)
+    figure, ax = display.figure_, display.ax_
+    legend = ax.get_legend().get_window_extent(renderer)
+    assert legend.y1 < ax.xaxis.get_tightbbox(renderer).y0
+    assert legend.x1 < figure.bbox.x1
+    assert legend.y0 >= 0
+    # The axes keep the size that they have with few names.
+    assert ax.get_window_extent(renderer).height > 2.7 * figure.dpi
+    assert ax.bbox.y1 < figure._suptitle.get_window_extent(renderer).y0
+
+
+def test_few_names_stay_inside():
+    grid = np.linspace(0.1, 1, 5)
+    bands = {name: band("selective", grid, grid / 10) for name in "abcd"}
+    display = RiskCoverageBandDisplay.from_curve(bands).plot()
+    assert display._size() == (5.6, 4.2)
+    assert len(display.ax_.get_legend().get_texts()) == 4
+
+
+def test_names_of_the_legend_belong_to_their_curves(plain):
+    display = RiskCoverageBandDisplay.from_comparison(plain, data=IID, methods=("pe", "msr")).plot()
+    legend = display.ax_.get_legend()
+    found = {t.get_text(): t.get_gid() for t in legend.get_texts()}
+    assert found == {"pe": "method-2", "msr": "method-0"}
+    lines = {line.get_label(): line.get_gid() for line in display.ax_.lines}
+    assert lines == found
+    assert [h.get_gid() for h in legend.legend_handles] == list(found.values())
+
+
+def test_drawn_curves_are_counted(plain):
+    some = RiskCoverageBandDisplay.from_comparison(plain, data=IID, methods=METHODS[:2])
+    assert ", 2 of 6 methods" in some.title
+    assert "methods" not in RiskCoverageBandDisplay.from_comparison(plain, data=IID).title
+
+
+def test_a_band_of_the_whole_curve_that_speaks_late_is_not_drawn():
+    grid = np.linspace(0.1, 1, 10)
+    plain = band("selective", grid, grid / 10)
+    late, partly = (replace(plain, simultaneous_from=start) for start in (0.9, 0.5))
+    display = RiskCoverageBandDisplay.from_curve({"a": late}).plot()
+    assert len(display.ax_.collections) == 1
+    assert "too few samples for one of the whole curve" in display.title
+    display = RiskCoverageBandDisplay.from_curve({"a": partly}).plot()
+    outer = display.ax_.collections[0].get_paths()[0].vertices
+    assert outer[:, 0].min() == pytest.approx(0.5)
+    assert "outer for the whole curve" in display.title
+
+
+@pytest.mark.parametrize("scale", [1e-5, 0.01, 1.0, 3e4])
+def test_numbers_of_a_forest_never_overlap(scale):
+    values = scale * np.linspace(1, 2.1, 5)
+    estimates = [
+        Estimate("augrc", (), "", f"m{i}", v, 0.97 * v, 1.04 * v, 0.1, 0.95, "", 900, 80, True)
+        for i, v in enumerate(values)
+    ]
+    footing = {((), e.method): "untested" for e in estimates}
+    display = ForestDisplay("augrc", {(): estimates}, footing)
+    renderer = drawn(display)
+    low, high = display.ax_.get_xlim()
+    shown = [
+        label.get_window_extent(renderer)
+        for label, at in zip(display.ax_.get_xticklabels(), display.ax_.get_xticks(), strict=True)
+        if low <= at <= high
+    ]
+    assert 2 <= len(shown) <= 5
+    assert not any(a.overlaps(b) for i, a in enumerate(shown) for b in shown[:i])
+
+
+def test_the_cross_over_all_data_is_the_mean_of_what_is_drawn(plain):
+    display = RankBlobDisplay.from_comparison(plain).plot()
+    crosses = [line.get_xdata()[0] for line in display.ax_.lines if line.get_marker() == "x"]
+    means = [
+        sum(r * c for r, c in enumerate(s.chances, 1)) / sum(s.chances) for s in display.standings
+    ]
+    np.testing.assert_allclose(crosses, means)
+    assert display.frame()["mean_rank"].to_list() == pytest.approx(means)
+    one = RankBlobDisplay.from_comparison(plain, data=IID)
+    assert one.frame()["mean_rank"].to_list() == [s.mean_rank for s in one.standings]
+
+
+def test_ranks_say_what_they_suppose(plain):
+    for title in (
+        RankBlobDisplay.from_comparison(plain, data=IID).title,
+        RankingChangeDisplay.from_comparison(plain, data=IID).title,
+    ):
+        assert "if the values found were the true ones" in title
+        assert "drawn anew" not in title
+
+
+def test_what_is_over_all_says_of_what(plain):
+    runs = replace(plain, data=((),), runs=("1", "2"))
+    assert "over 3 data sets\n" in CriticalDifferenceDisplay.from_comparison(plain).title
+    assert "over 3 runs\n" in CriticalDifferenceDisplay.from_comparison(runs).title
+    assert chosen.scores_of(runs) == "runs"
+    assert chosen.scores_of(replace(runs, data=DATA)) == "runs of 3 data sets"
+    assert chosen.scores_of(plain) == "data sets"

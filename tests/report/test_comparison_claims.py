@@ -1,0 +1,246 @@
+"""What a comparison claims in words: no more than its numbers carry, on page and terminal alike."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from tests.plots.comparisons import DATA, METHODS, critical, made_up
+from tests.report.pages import Page
+
+from abstain.evaluation.comparison import Aggregate, NonInferiority, Profile
+from abstain.plots import chosen
+from abstain.report import comparison_html, comparison_terminal
+from abstain.report.comparison_margin import margin_line
+from abstain.report.comparison_verdict import comparison_verdict
+
+
+def printed(renderable, width=300):
+    console = Console(width=width)
+    with console.capture() as capture:
+        console.print(renderable)
+    return capture.get()
+
+
+def words(comparison):
+    return " ".join("".join(Page(comparison_html(comparison)).text).split())
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return made_up()
+
+
+def of_runs(runs=5):
+    """One data set with several runs."""
+    one = made_up(METHODS[:3], ("augrc",), ((),))
+    profiles = tuple(
+        Profile("augrc", m, (0.01, 0.02), (0.4, 1.0), (0.2, 0.8), (0.6, 1.0)) for m in one.methods
+    )
+    means = tuple(Aggregate("augrc", m, 0.04, 0.03, 0.05, runs) for m in one.methods)
+    return replace(
+        one,
+        runs=tuple(map(str, range(runs))),
+        estimates=tuple(replace(e, run="mean") for e in one.estimates),
+        across=(critical(3, runs, names=one.methods),),
+        aggregates=means,
+        profiles=profiles,
+    )
+
+
+# -------------------------------------------------------------------------- chances of ranks
+@pytest.mark.parametrize("say", [words, lambda c: printed(comparison_terminal(c))])
+def test_chances_suppose_that_the_values_found_are_true(say):
+    comparison = made_up(METHODS[:3], ("augrc", "aurc"), ((),))
+    text = say(comparison)
+    assert "If the values found were the true ones, it would come first in" in text
+    assert "of 100 studies of this size" in text
+    assert "not adjusted for the number of pairs, p is" in text
+    assert "drawn anew" not in text
+    assert "Cases of 100" not in text
+
+
+def test_every_table_of_chances_says_so(plain):
+    captions = re.findall("<caption>(.*?)</caption>", comparison_html(plain))
+    chances = [c for c in captions if "a method each rank" in c]
+    assert len(chances) == len(plain.metrics) * (len(plain.data) + 1)
+    assert all(chosen.SUPPOSED in c and chosen.NOT_ADJUSTED in c for c in chances)
+
+
+# ------------------------------------------------------------------------------ over all data
+def test_tests_across_data_sets_say_what_they_suppose(plain):
+    for text in (words(plain), printed(comparison_terminal(plain))):
+        assert "take the data sets as independent of each other" in text
+        assert "shifted copies of the same images are not" in text
+        assert "read the pairs of each" in text
+    assert "Over all data sets" in words(plain)
+    alone = made_up(METHODS[:3], ("augrc",), ((),))
+    assert "as independent" not in words(alone) + printed(comparison_terminal(alone))
+
+
+def test_runs_of_one_data_set_are_called_runs():
+    comparison = of_runs()
+    text = words(comparison)
+    assert "Over all runs" in text
+    assert "Mean ranks by AUGRC over 5 runs" in text
+    assert "Share of runs at least as good" in text
+    assert "take the runs as independent of each other" in text
+    assert "all data sets" not in text.lower()
+    assert "take the runs as independent" in printed(comparison_terminal(comparison))
+
+
+@pytest.mark.parametrize(("runs", "few"), [(5, True), (10, False)])
+def test_few_runs_behind_an_interquartile_mean_are_counted(runs, few):
+    text = words(of_runs(runs))
+    assert f"Interquartile mean over {runs} runs; AUGRC." in text
+    assert (f"The intervals rest on {runs} runs, too few" in text) == few
+
+
+def test_data_sets_without_a_leader_are_accounted_for(plain):
+    first = DATA[0]
+    tied = tuple(
+        replace(e, value=0.5) if (e.metric, e.data) == ("augrc", first) else e
+        for e in plain.estimates
+    )
+    sentence = comparison_verdict(replace(plain, estimates=tied))[0]
+    assert "no method leads on 1" in sentence
+    counts = re.search(r"on (\d+) of 3 data sets(.*?)\.", sentence)
+    others = [int(n) for n in re.findall(r"on (\d+)", counts[2])]
+    assert int(counts[1]) + sum(others) == 3
+    assert "no method" not in comparison_verdict(plain)[0]
+
+
+def test_notes_start_sentences_with_a_capital():
+    comparison = made_up()
+    noted = tuple(
+        replace(p, note="with 3 data sets this test finds nothing") if p.valid else p
+        for p in comparison.pairs
+    )
+    text = words(replace(comparison, pairs=noted))
+    assert "first to second; 15 pairs, scroll for the rest. With 3 data sets" in text
+    assert not re.search(r"\. (with|influence)\b", text)
+
+
+def test_a_test_that_is_not_valid_finds_nobody_better(plain):
+    page = comparison_html(plain)
+    for part in page.split('<details class="literature">')[1:]:
+        table = part.split("</details>")[0]
+        assert "Found better" not in table
+        assert 'class="best"' not in table
+    swapped = tuple(
+        p if p.valid else replace(p, better=p.second if p.better else p.first) for p in plain.pairs
+    )
+    other = replace(plain, pairs=swapped)
+    assert comparison_verdict(other) == comparison_verdict(plain)
+    assert comparison_html(other) == page
+
+
+# ------------------------------------------------------------------------------------ curves
+def test_curves_that_are_left_out_are_counted(plain):
+    twelve = made_up([f"score {i}" for i in range(12)], ("augrc",), ((),), literature=False)
+    text = words(twelve)
+    assert "8 of 12 methods are drawn, the first by rank." in text
+    assert "Selective risk against coverage, 8 of 12 methods" in text
+    assert "methods are drawn" not in words(plain)
+
+
+def test_a_band_that_speaks_late_is_said_not_drawn():
+    one = made_up(METHODS[:2], ("augrc",), ((),))
+    late = tuple(
+        replace(
+            b,
+            selective=replace(b.selective, simultaneous_from=0.9),
+            generalized=replace(b.generalized, simultaneous_from=0.9),
+        )
+        for b in one.bands
+    )
+    text = words(replace(one, bands=late))
+    assert "too few samples for one of the whole curve" in text
+    assert "It would speak of coverages from 0.9 up only." in text
+
+
+def test_many_data_sets_name_an_option_of_the_command():
+    data = tuple((("shift", f"s{i}"),) for i in range(30))
+    text = words(made_up(METHODS[:3], ("augrc",), data, draws=20))
+    assert "`--figures svg` leaves the figures of all" in text
+    assert "write_figures" not in text
+
+
+# ------------------------------------------------------------------------------------ margins
+def held(comparison, *, margin=0.002):
+    """Hold every method but the first against the first; shown where it is not worse at all."""
+    reference = comparison.methods[0]
+    rows = []
+    for metric in comparison.metrics:
+        for data in comparison.data:
+            values = {e.method: e.value for e in chosen.estimates_in(comparison, metric, data)}
+            for method in comparison.methods[1:]:
+                worse = values[method] - values[reference]
+                rows.append(
+                    NonInferiority(
+                        metric, data, method, reference, margin, worse, worse + 0.0019,
+                        0.01, 0.02 if worse < 0 else 0.3, worse < 0,
+                    )
+                )  # fmt: skip
+    return replace(comparison, non_inferiority=tuple(rows))
+
+
+def test_margins_are_said_line_by_line():
+    lines = [
+        margin_line(NonInferiority("augrc", (), "pe", "msr", 0.002, gap, bound, 0.2, p, shown))
+        for gap, bound, p, shown in (
+            (0.0012, 0.0031, 0.4, False),
+            (-0.0003, 0.0011, 0.01, True),
+            (-0.003, -0.001, 0.0001, True),
+        )
+    ]
+    assert lines == [
+        f"pe: {said}"
+        for said in (
+            (
+                "worse than msr by 0.001200, at most 0.003100 (margin 0.002, adjusted p = 0.4): not "
+                "shown to be within the margin"
+            ),
+            (
+                "better than msr by 0.0003000, at most 0.001100 worse (margin 0.002, adjusted p = "
+                "0.01): within the margin"
+            ),
+            (
+                "better than msr by 0.003000, at least 0.001000 (margin 0.002, adjusted p < 0.001): "
+                "within the margin"
+            ),
+        )
+    ]
+
+
+def test_margins_are_in_the_terminal_and_its_verdict():
+    comparison = held(made_up(METHODS[:3], ("augrc", "aurc"), ((),)))
+    text = printed(comparison_terminal(comparison), width=300)
+    for found in comparison.non_inferiority:
+        assert f"  {margin_line(found)}" in text
+    assert "One margin, 0.002, is applied to every metric named" in text
+    assert "By AUGRC, at most 0.002 worse than “msr”: " in text
+    assert "One margin" not in printed(comparison_terminal(held(many(2))))
+
+
+def test_margins_are_on_the_page():
+    comparison = held(made_up(METHODS[:3], ("augrc", "aurc"), ((),)))
+    text = words(comparison)
+    assert "At most 0.002 worse than msr? AUGRC. One margin, 0.002, is applied to every" in text
+    page = comparison_html(comparison)
+    assert page.count(">Within the margin</th>") == 2
+    shown = sum(n.non_inferior for n in comparison.non_inferiority)
+    assert page.count("<strong>shown</strong>") == shown
+    assert page.count("<td>not shown</td>") == len(comparison.non_inferiority) - shown
+
+
+def test_margins_of_many_data_sets_are_one_line_each():
+    text = printed(comparison_terminal(held(many())), width=300)
+    heads = [x for x in text.splitlines() if "at most 0.002 worse than msr? " in x]
+    assert len(heads) == 30
+    assert all("hown for mls" in line for line in heads)
+
+
+def many(n=30):
+    data = tuple((("shift", f"s{i}"),) for i in range(n))
+    return made_up(METHODS[:3], ("augrc",), data, draws=20)
