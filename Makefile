@@ -42,7 +42,7 @@ lint: $(TEST)/.installed
 test-minimal:
 	$(PYTHON) -m venv --clear $(VENV)/minimal
 	$(VENV)/minimal/bin/python $(PIP) -e '.[test-minimal]'
-	$(VENV)/minimal/bin/python -m pytest --doctest-ignore-import-errors
+	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) --doctest-ignore-import-errors
 
 bench:
 	$(PYTHON) -m venv --clear $(VENV)/bench
