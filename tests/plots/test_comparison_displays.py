@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from dataclasses import replace
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -18,6 +19,7 @@ from tests.plots.comparisons import (
     made_up,
 )
 
+import abstain as ab
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import Profile
 from abstain.plots import (
@@ -348,3 +350,11 @@ def test_equal_values_have_no_best():
 def test_the_deciding_test_is_found_by_its_short_name(plain):
     assert chosen.deciding(plain, "augrc", IID) == "influence function"
     assert chosen.known_tests(plain, "augrc", IID) == ["influence function", LITERATURE]
+
+
+def test_a_value_a_rounding_beyond_its_interval_is_drawn():
+    found = ab.compare(
+        ab.Predictions(confidence={"a": [3.0, 2, 1], "b": [1.0, 2, 3]}, loss=[1, 1, 1])
+    )
+    moved = tuple(replace(e, value=np.nextafter(e.high, 1)) for e in found.estimates)
+    ForestDisplay.from_comparison(replace(found, estimates=moved)).plot()

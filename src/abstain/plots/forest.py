@@ -164,7 +164,9 @@ class ForestDisplay(Drawable):
             return
         rule(ax, [0, 1], [y, y], transform=ax.get_yaxis_transform())
         mark = _MARKS.get(self.footing[estimate.data, estimate.method], _OTHER)
-        ends = [[estimate.value - estimate.low], [estimate.high - estimate.value]]
+        # A value at the end of its range may lie a rounding beyond its own interval.
+        reach = (estimate.value - estimate.low, estimate.high - estimate.value)
+        ends = [[max(length, 0.0)] for length in reach]
         style = {**mark, "markersize": 5.5, "linewidth": 1.6, "capsize": 0, **kwargs}
         ax.errorbar([estimate.value], [y], xerr=ends, linestyle="none", **style)
 
