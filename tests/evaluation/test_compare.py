@@ -525,3 +525,13 @@ def test_few_clusters_are_said_of_resamples_too():
     assert paired
     assert all("only 3 clusters" in p.note for p in paired)
     assert all("only 3 clusters" in e.note for e in found.estimates)
+
+
+def test_three_rows_without_failures_and_a_bootstrap():
+    data = ab.Predictions(
+        prediction=[1, 0, 1],
+        labels=[1, 0, 1],
+        confidence={"a": [0.9, 0.8, 0.7], "b": [0.8, 0.9, 0.6]},
+    )
+    found = ab.compare(data, metrics=["augrc", "failure_auroc", "accuracy"], bootstrap=50)
+    assert not any(p.better for p in found.pairs if p.valid)

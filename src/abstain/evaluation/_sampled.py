@@ -124,6 +124,9 @@ class Sampled:
             return False
         drawn = self.mean_replicates[:, np.isfinite(self.mean_replicates).all(axis=0)]
         least = 1e-12 * float(np.abs(drawn).max(initial=0.0))
+        # Nothing is left where the metric is undefined in every resample.
+        if not drawn.size:
+            return False
         return bool((np.ptp(drawn, axis=1) > least).any() or np.ptp(drawn) <= least)
 
     @property
