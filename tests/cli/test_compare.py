@@ -151,3 +151,13 @@ def test_intervals_of_evaluate(
     fpr = pl.read_parquet(out / "results.parquet").filter(metric="fpr_at_95tpr").row(0, named=True)
     assert np.isnan(fpr["low"]) == (kind == "analytic")
     assert ("bootstrap" in fpr["interval_note"]) == (kind == "analytic")
+
+
+def test_weights_and_a_bootstrap_of_every_metric(table: Path, tmp_path: Path) -> None:
+    data = pl.read_parquet(table).with_columns(weight=pl.int_range(pl.len()) % 3 + 0.5)
+    data.write_parquet(tmp_path / "weighted.parquet")
+    options = ["--weight", "weight", "--interval", "bootstrap", "--bootstrap", "20"]
+    files = [str(tmp_path / "weighted.parquet"), "--confidence", "msr"]
+    assert run(["evaluate", *files, *options, "--out", str(tmp_path / "out")]) == 0
+    rows = pl.read_parquet(tmp_path / "out" / "results.parquet").filter(metric="augrc")
+    assert rows["low"].item() < rows["value"].item() < rows["high"].item()

@@ -191,11 +191,12 @@ def _repeated(s: Scored, count: Array) -> Scored | None:
 
 
 def _taken(view: ClassView, index: IntArray) -> ClassView:
+    # A view may compute its probabilities when asked; rows of it are plain arrays.
     p, log_p = view.probabilities, view.log_probabilities
-    return replace(
-        view,
-        labels=view.labels[index],
-        prediction=view.prediction[index],
-        probabilities=None if p is None else p[index],
-        log_probabilities=None if log_p is None else log_p[index],
+    return ClassView(
+        view.labels[index],
+        view.prediction[index],
+        view.classes,
+        None if p is None else p[index],
+        None if log_p is None else log_p[index],
     )
