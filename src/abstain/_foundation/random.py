@@ -17,3 +17,11 @@ def generator(rng: Rng) -> np.random.Generator:
         msg = f"`rng` must be a seed (an integer of at least 0), a Generator or None; got {given!r}"
         raise InputError(msg)
     return np.random.default_rng(int(given))
+
+
+def seed_of(rng: Rng) -> int:
+    """Return a seed that can be stored and told: the one given, or one that `rng` draws."""
+    if rng is None or isinstance(rng, np.random.Generator):
+        return int(generator(rng).integers(2**63))
+    generator(rng)  # refuses what is no seed
+    return int(rng)

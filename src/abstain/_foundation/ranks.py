@@ -148,3 +148,15 @@ def group_index(groups: TieGroups, confidence: Array) -> IntArray:
     place = np.searchsorted(ascending, confidence)
     found = ascending[np.minimum(place, ascending.size - 1)] == confidence
     return np.where(found, ascending.size - 1 - place, -1)
+
+
+def home_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> IntArray:
+    """Return the group of each of the samples that were grouped, shape (n,); -1 for weight 0."""
+    all_in = weight is None or bool((weight > 0).all())
+    if groups.n != confidence.size or not all_in:
+        found = group_index(groups, confidence)
+        return found if weight is None else np.where(weight > 0, found, -1)
+    # Sorting and counting off is many times faster than searching each sample's group.
+    out = np.empty(confidence.size, dtype=np.int64)
+    out[np.argsort(-confidence)] = np.repeat(np.arange(groups.count.size), groups.count)
+    return out

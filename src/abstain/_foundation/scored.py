@@ -10,8 +10,8 @@ from abstain._foundation.arrays import is_on_device
 from abstain._foundation.device import group_ties_on_device
 from abstain._foundation.ranks import (
     TieGroups,
-    group_index,
     group_ties,
+    home_in,
     untied_failures,
     untied_order,
 )
@@ -114,14 +114,24 @@ class Scored:
         return group_ties(-self.loss.astype(np.float64), self.loss, self.weight)
 
     @cached_property
+    def home(self) -> IntArray:
+        """The group of each sample, -1 for weight 0."""
+        return home_in(self.groups, self.confidence, self.weight)
+
+    @cached_property
+    def probability_home(self) -> IntArray:
+        """The group of each sample by its probability of being right, -1 for weight 0."""
+        if self.probability is None or self.probability is self.confidence:
+            return self.home
+        return home_in(self.probability_groups, self.probability, self.weight)
+
+    @cached_property
     def oracle_home(self) -> IntArray:
         """The group of each sample among those of the best score, -1 for weight 0."""
-        groups, best = self.oracle, -self.loss.astype(np.float64)
         if self.weight is None and self.binary:
             # Successes come first, where there are some.
-            return (self.loss > 0) * (groups.loss.size - 1)
-        found = group_index(groups, best)
-        return found if self.weight is None else np.where(self.weight > 0, found, -1)
+            return (self.loss > 0) * (self.oracle.loss.size - 1)
+        return home_in(self.oracle, -self.loss.astype(np.float64), self.weight)
 
     @property
     def n(self) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups, group_index
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.typing import FloatArray, IntArray
 
@@ -138,7 +138,7 @@ def _moments(s: Scored) -> tuple[FloatArray, FloatArray, FloatArray]:
     groups = s.groups
     if s.weight is None and s.binary:
         return groups.weight, groups.loss, groups.loss
-    home = group_index(groups, s.confidence)
+    home = s.home
     kept = home >= 0
     loss = s.loss[kept].astype(np.float64)
     weight = np.ones(loss.size) if s.weight is None else s.weight[kept] ** 2
@@ -153,7 +153,7 @@ def _moments(s: Scored) -> tuple[FloatArray, FloatArray, FloatArray]:
 def _clustered(s: Scored, at: _Points, cluster: IntArray) -> tuple[FloatArray, FloatArray]:
     """Sum the products over clusters, of the influences summed within each."""
     groups = s.groups
-    home = group_index(groups, s.confidence)
+    home = s.home
     weight = np.ones(s.n) if s.weight is None else s.weight
     above = at.coverage * groups.total
     total = np.zeros((above.size, above.size))

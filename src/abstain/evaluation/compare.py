@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypedDict, Unpack, cast
 
-import numpy as np
-
 from abstain._foundation import checks
-from abstain._foundation.random import generator
+from abstain._foundation.random import seed_of
 from abstain.errors import InputError
 from abstain.evaluation._compare_across import across_data
 from abstain.evaluation._compare_data import DataPart, compare_data
@@ -176,8 +174,6 @@ def _plan(level: float, test: str, bootstrap: int, rng: Rng, more: CompareOption
     if (margin is None) != (more.get("reference") is None):
         msg = "`margin` and `reference` go together: how much worse than which method?"
         raise InputError(msg)
-    seed = int(rng) if isinstance(rng, int | np.integer) else int(generator(rng).integers(2**63))
-    generator(seed)
     return Plan(
         level=level_of(level),
         test=checks.one_of(test, "test", TESTS),
@@ -185,7 +181,7 @@ def _plan(level: float, test: str, bootstrap: int, rng: Rng, more: CompareOption
             "Adjustment", checks.one_of(more.get("adjustment", "holm"), "adjustment", ADJUSTMENTS)
         ),
         resamples=resamples,
-        seed=seed,
+        seed=seed_of(rng),
         margin=None if margin is None else checks.fraction(margin, "margin", high=float("inf")),
         reference=more.get("reference"),
     )

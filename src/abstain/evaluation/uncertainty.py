@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.names import coded
-from abstain._foundation.random import generator
+from abstain._foundation.random import seed_of
 from abstain._foundation.scored import Measured, Scored
 from abstain.errors import InputError
 from abstain.evaluation.records import Result
@@ -15,6 +15,7 @@ from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.draws import Draws
 from abstain.inference.influence import shares
 from abstain.inference.intervals import Interval, no_interval
+from abstain.inference.proportions import level_of
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric, metric_named
 from abstain.metrics._influence_extremes import extreme_interval
@@ -52,19 +53,16 @@ def uncertainty(
 ) -> Uncertainty:
     """Check the options."""
     checks.one_of(kind, "interval", KINDS)
-    given: object = rng
-    seed = int(given if isinstance(given, int | np.integer) else generator(rng).integers(2**63))
-    generator(seed)
     resamples = checks.positive_int(bootstrap, "bootstrap")
     if kind == "bootstrap" and resamples < 2:
         msg = f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
         raise InputError(msg)
     return Uncertainty(
         kind,
-        checks.fraction(level, "level", low=0.5, high=0.9999),
+        level_of(level),
         resamples,
         clustered,
-        seed,
+        seed_of(rng),
     )
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.random import generator
-from abstain.errors import InputError, ShapeError
+from abstain._foundation.names import codes_of
+from abstain._foundation.random import seed_of
+from abstain.errors import InputError
 from abstain.inference._resampled_kernels import NUMPY, Kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
@@ -69,11 +70,11 @@ class Draws:
         """Validate, turn names into codes, and take the seed from the generator."""
         checks.positive_int(self.n, "n")
         checks.positive_int(self.resamples, "resamples")
-        seed = rng if isinstance(rng, int | np.integer) else generator(rng).integers(1 << 63)
-        generator(int(seed))  # refuses what is no seed
-        object.__setattr__(self, "seed", int(seed))
+        object.__setattr__(self, "seed", seed_of(rng))
         for name in ("strata", "cluster"):
-            object.__setattr__(self, name, _codes(getattr(self, name), name, self.n))
+            names = getattr(self, name)
+            codes = None if names is None else codes_of(names, name, self.n)
+            object.__setattr__(self, name, codes)
         if self.size is not None:
             checks.positive_int(self.size, "size")
         _ = self._pools
@@ -149,17 +150,6 @@ class Draws:
         return _Pools(
             np.argsort(home, kind="stable"), np.repeat(start, quota), np.repeat(held, quota)
         )
-
-
-def _codes(x: Array | None, name: str, n: int) -> IntArray | None:
-    """Return the place of each value among the distinct ones, in sorted order."""
-    if x is None:
-        return None
-    x = np.asarray(x)
-    if x.shape != (n,):
-        msg = f"`{name}` must have one entry for each of the {n} samples; got shape {x.shape}"
-        raise ShapeError(msg)
-    return np.unique(x, return_inverse=True)[1].astype(np.int64)
 
 
 def _strata_of(cluster: IntArray, strata: IntArray) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import digamma
 
 from abstain._foundation.arrays import sealed
-from abstain._foundation.ranks import TieGroups, group_index, group_ties
+from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Scored
 from abstain.curves.hull import hull_vertices, take
 from abstain.curves.quadrature import hyperbolic_weights
@@ -25,17 +25,9 @@ from abstain.metrics.rank_weights import (
     vertex_area,
     vertex_area_rising,
 )
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, FloatArray
 
 Influence: TypeAlias = Callable[[Scored], FloatArray]
-
-
-def home(s: Scored) -> IntArray:
-    """Return the group of each sample, -1 for weight 0; kept, since all rank metrics need it."""
-    cache: dict[str, IntArray] = s.__dict__
-    if "_home" not in cache:
-        cache["_home"] = place_in(s.groups, s.confidence, s.weight)
-    return cache["_home"]
 
 
 def kept(influence: Influence) -> Influence:
@@ -51,20 +43,9 @@ def kept(influence: Influence) -> Influence:
     return recall
 
 
-def place_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> IntArray:
-    """Return the group of each sample, -1 for weight 0."""
-    if groups.n < confidence.size:
-        found = group_index(groups, confidence)
-        return found if weight is None else np.where(weight > 0, found, -1)
-    # Sorting and counting off is many times faster than searching each sample's group.
-    out = np.empty(confidence.size, dtype=np.int64)
-    out[np.argsort(-confidence)] = np.repeat(np.arange(groups.count.size), groups.count)
-    return out
-
-
 def on_groups(s: Scored, gradient: Gradient) -> FloatArray:
     """Return the influence of each sample on a number with this gradient."""
-    return gradient.influence(s.groups, home(s), s.loss)
+    return gradient.influence(s.groups, s.home, s.loss)
 
 
 def oracle_influence(s: Scored, gradient: Gradient) -> FloatArray:
@@ -139,7 +120,7 @@ def achievable(s: Scored) -> FloatArray:
     vertices = hull_vertices(s.groups)
     segment = np.append(np.searchsorted(vertices, np.arange(s.groups.loss.size)), -1)
     gradient = achievable_gradient(take(s.groups, vertices))
-    return gradient.influence(take(s.groups, vertices), segment[home(s)], s.loss)
+    return gradient.influence(take(s.groups, vertices), segment[s.home], s.loss)
 
 
 def f1_auc(s: Scored) -> FloatArray:
@@ -154,7 +135,7 @@ def f1_auc(s: Scored) -> FloatArray:
     found = of_cumulated(through, 2 * area / divisor)
     # One more acceptable sample makes them more everywhere, also where it is rejected.
     gradient = Gradient(found.weight, found.loss - shrink.sum())
-    return gradient.influence(groups, home(s), fine)
+    return gradient.influence(groups, s.home, fine)
 
 
 def cwsa_area(s: Scored, *, plus: bool) -> FloatArray:
@@ -173,17 +154,7 @@ def cwsa_area(s: Scored, *, plus: bool) -> FloatArray:
         moved = moved - area * value / by
     on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)
     gradient = Gradient(tail_sums(moved) + on_score, -factor * on_score)
-    return gradient.influence(groups, probability_home(s), s.loss)
-
-
-def probability_home(s: Scored) -> IntArray:
-    """Return the group of each sample by its probability of being right; kept, too."""
-    if s.probability is None or s.probability is s.confidence:
-        return home(s)
-    cache: dict[str, IntArray] = s.__dict__
-    if "_probability_home" not in cache:
-        cache["_probability_home"] = place_in(s.probability_groups, s.probability, s.weight)
-    return cache["_probability_home"]
+    return gradient.influence(groups, s.probability_home, s.loss)
 
 
 def roc_gradient(groups: TieGroups) -> Gradient:
@@ -233,4 +204,4 @@ def of_loss(groups: TieGroups) -> Gradient:
 
 def with_loss(s: Scored, gradient: Gradient, loss: Array) -> FloatArray:
     """Return influences of a number of other losses over the same groups."""
-    return gradient.influence(s.groups, home(s), loss)
+    return gradient.influence(s.groups, s.home, loss)

@@ -9,8 +9,6 @@ from abstain._foundation.scored import ClassView, Scored
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics._influence_areas import (
     augrc_gradient,
-    home,
-    probability_home,
     with_loss,
 )
 from abstain.metrics._views import log_probabilities_of, probabilities_of, view_of
@@ -70,7 +68,7 @@ def brier(s: Scored) -> FloatArray:
 def cwsa(s: Scored, threshold: float, *, plus: bool) -> FloatArray:
     """CWSA (over all samples) or CWSA+ (over the accepted) at a threshold, linear ramp."""
     groups = s.probability_groups
-    inside = (probability_home(s) < int(reached(groups, threshold))) & (weights(s) > 0)
+    inside = (s.probability_home < int(reached(groups, threshold))) & (weights(s) > 0)
     p = np.zeros(s.n) if s.probability is None else s.probability.astype(np.float64)
     worth = inside * np.maximum(p - threshold, 0.0) / (1.0 - threshold)
     if not plus:
@@ -88,11 +86,11 @@ def augrc_ba(s: Scored) -> FloatArray:
     w = weights(s)
     mass = np.bincount(place, weights=w, minlength=present)
     balanced = s.loss * (s.total / (present * mass))[place]
-    in_groups = np.bincount(home(s)[w > 0], (w * balanced)[w > 0], s.groups.loss.size)
+    in_groups = np.bincount(s.home[w > 0], (w * balanced)[w > 0], s.groups.loss.size)
     group_loss = in_groups.astype(np.float64)
     groups = type(s.groups)(s.groups.confidence, s.groups.weight, group_loss, s.groups.count)
     at_fixed = with_loss(s, augrc_gradient(groups), balanced)
-    phi = np.append(augrc_weight(groups), 0.0)[home(s)]
+    phi = np.append(augrc_weight(groups), 0.0)[s.home]
     of_class = np.bincount(place, weights=w * phi * balanced, minlength=present) / s.total
     # `at_fixed` is centered on the groups of the true losses: both steps are centered at once.
     return of_mean(s, at_fixed - (of_class * s.total / mass)[place])
@@ -113,7 +111,7 @@ def aurc_ba(s: Scored) -> FloatArray:
     to_come = np.append(tail_sums(area), 0.0)
     out = np.zeros(s.n)
     rises = np.zeros(groups.loss.size)
-    place_of, loss = home(s), s.loss.astype(np.float64)
+    place_of, loss = s.home, s.loss.astype(np.float64)
     for rows in _by_class(place, kept, present):
         # The groups of this class, in the same order.
         start, mine = np.unique(place_of[rows], return_inverse=True)
@@ -126,7 +124,7 @@ def aurc_ba(s: Scored) -> FloatArray:
         rises[start] += np.diff(risk, prepend=0.0)
     value = np.cumsum(rises)
     moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total
-    by_place = Gradient(moved, np.zeros_like(area)).influence(groups, home(s), s.loss)
+    by_place = Gradient(moved, np.zeros_like(area)).influence(groups, s.home, s.loss)
     return of_mean(s, (out + by_place) / present)
 
 

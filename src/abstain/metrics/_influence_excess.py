@@ -7,7 +7,6 @@ from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics._augrc import augrc_optimum
 from abstain.metrics._influence_areas import (
     augrc_gradient,
-    home,
     kept,
     of_loss,
     on_groups,
@@ -119,7 +118,7 @@ def _over_ties(s: Scored, next_loss: FloatArray) -> FloatArray:
     pushed -= float(np.average(pushed, weights=s.weight))
     if s.weight is not None:
         pushed[s.weight == 0] = 0.0
-    out: FloatArray = place.influence(groups, home(s), np.zeros(s.n)) + groups.total * pushed
+    out: FloatArray = place.influence(groups, s.home, np.zeros(s.n)) + groups.total * pushed
     return out
 
 

@@ -17,7 +17,6 @@ import numpy as np
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored
 from abstain.metrics import _points
-from abstain.metrics._influence_areas import home
 from abstain.typing import FloatArray
 
 
@@ -48,12 +47,12 @@ def coverage_at_risk(s: Scored, risk: float) -> FloatArray:
 
 def failures_accepted(s: Scored, index: int) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
-    place = home(s)
+    place = s.home
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 
 
 def _inside(s: Scored, index: int) -> FloatArray:
-    return (home(s) <= index).astype(np.float64)
+    return (s.home <= index).astype(np.float64)
 
 
 def _centered(s: Scored, x: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import group_index, group_ties
+from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import ClassView, Measured, Scored, undefined
 from abstain.metrics._views import probabilities_of, view_of
 from abstain.typing import AnyArray, Array, FloatArray
@@ -63,7 +63,7 @@ def _accepted_share(s: Scored, coverage: float) -> FloatArray:
     share = (coverage * groups.total - groups.above) / groups.weight
     share[share < ROUNDING] = 0.0
     share[share > 1.0 - ROUNDING] = 1.0
-    index = group_index(groups, s.confidence)
+    index = s.home
     return np.where(index >= 0, share[index], 0.0)
 
 

@@ -25,8 +25,8 @@ def labels(names: Sequence[str], width: int = WIDTH) -> dict[str, str]:
     --------
     >>> labels(["msr", "a name too long, first", "a name too long, fast"], 9)
     {'msr': 'msr', 'a name too long, first': 'a na…irst', 'a name too long, fast': 'a na…fast'}
-    >>> labels(["abcdefgh", "abXXXXgh"], 5)
-    {'abcdefgh': 'ab…gh', 'abXXXXgh': 'ab…gh (2)'}
+    >>> labels(["abcdefgh", "ab--cdgh"], 5)
+    {'abcdefgh': 'ab…gh', 'ab--cdgh': 'ab…gh (2)'}
     """
     written: dict[str, str] = {}
     for name in dict.fromkeys(names):
