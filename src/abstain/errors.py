@@ -42,7 +42,12 @@ class UndefinedMetricWarning(UserWarning):
     """A metric has no value on valid data (failure AUROC without failures); NaN was returned."""
 
 
+class UnattainableRuleWarning(UserWarning):
+    """No threshold keeps what a decision rule promises; the rule accepts nothing."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the nearest known name, or an empty string."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.6)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    by_lower = {x.lower(): x for x in known}
+    near = get_close_matches(name.lower(), list(by_lower), n=1, cutoff=0.6)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""

@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 #: Anything the public functions take: NumPy, PyTorch, CuPy or JAX arrays, lists, series.
 AnyArray: TypeAlias = Any
 
+#: What a metric returns: a Python float. Where a gradient flows through a loss (a PyTorch tensor
+#: with `requires_grad`, an array inside `jax.grad`) it is an array of that library without axes.
+Scalar: TypeAlias = float
+
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -30,5 +34,6 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "Rng",
+    "Scalar",
     "Split",
 ]

@@ -81,7 +81,9 @@ def test_logits_in_an_npz(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     np.savez(tmp_path / "run.npz", logits=logits, labels=logits.argmax(1) ^ (rng.random(200) < 0.1))
     assert run(["evaluate", str(tmp_path / "run.npz"), "--out", str(tmp_path / "out")]) == 0
     rows = pl.read_parquet(tmp_path / "out" / "results.parquet")
-    assert set(rows["score"]) == {"msr", "mls", "pe", "margin", "gini", "energy", "pnorm"}
+    assert set(rows["score"]) == {
+        "msr", "mls", "pe", "margin", "logit_margin", "gini", "gen", "energy", "pnorm",
+    }  # fmt: skip
     assert "msr" in capsys.readouterr().out
 
 

@@ -53,6 +53,7 @@ def test_refusals():
 def test_torch_tensors():
     torch = pytest.importorskip("torch")
     values = confidence.negative_energy(torch.tensor(Z))
+    assert isinstance(values, torch.Tensor)
     np.testing.assert_allclose(values, logsumexp(Z, axis=1), rtol=1e-14)
 
 

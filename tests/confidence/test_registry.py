@@ -13,7 +13,9 @@ from abstain.predictions import Predictions, softmax
 
 Z = np.random.default_rng(4).normal(size=(30, 5)) * 3
 LABELS = np.zeros(30, int)
-DETERMINISTIC = ["msr", "mls", "pe", "margin", "gini", "energy", "pnorm"]
+DETERMINISTIC = [
+    "msr", "mls", "pe", "margin", "logit_margin", "gini", "gen", "energy", "pnorm",
+]  # fmt: skip
 SAMPLED = ["mcd_msr", "mcd_mls", "mcd_pe", "mcd_ee", "mcd_mi", "mcd_sv"]
 
 
@@ -57,7 +59,9 @@ def test_sharper_is_never_less_confident(name):
     assert values[0] > values[1]
 
 
-@pytest.mark.parametrize("name", ["msr", "pe", "margin", "gini", "mcd_msr", "mcd_pe", "mcd_ee"])
+@pytest.mark.parametrize(
+    "name", ["msr", "pe", "margin", "logit_margin", "gini", "gen", "mcd_msr", "mcd_pe", "mcd_ee"]
+)
 def test_sharpening_a_softmax_raises_confidence(name):
     z = np.repeat(Z, 2, axis=0).reshape(30, 2, 5)
     values = [
@@ -75,7 +79,9 @@ def test_functions_and_names_agree():
         "mls": confidence.max_logit(Z),
         "pe": confidence.negative_predictive_entropy(Z),
         "margin": confidence.probability_margin(Z),
+        "logit_margin": confidence.logit_margin(Z),
         "gini": confidence.negative_gini(Z),
+        "gen": confidence.negative_generalized_entropy(Z),
         "energy": confidence.negative_energy(Z),
         "pnorm": confidence.normalized_max_logit(Z),
         "mcd_msr": confidence.mean_softmax_response(p.logit_samples),
@@ -104,10 +110,10 @@ def test_only_the_softmax_responses_are_probabilities():
 def test_applicable():
     assert applicable(everything()) == tuple(DETERMINISTIC + SAMPLED)
     from_p = Predictions(probabilities=probabilities(Z), labels=LABELS)
-    assert applicable(from_p) == ("msr", "pe", "margin", "gini")
+    assert applicable(from_p) == ("msr", "pe", "margin", "logit_margin", "gini", "gen")
     sampled = Predictions(probability_samples=probabilities(Z)[:, None].repeat(2, 1), labels=LABELS)
     assert applicable(sampled) == (
-        "msr", "pe", "margin", "gini", "mcd_msr", "mcd_pe", "mcd_ee", "mcd_mi", "mcd_sv",
+        "msr", "pe", "margin", "logit_margin", "gini", "gen", "mcd_msr", "mcd_pe", "mcd_ee", "mcd_mi", "mcd_sv",
     )  # fmt: skip
     np.testing.assert_allclose(score("msr", sampled).values, score("mcd_msr", sampled).values)
     own = Predictions(prediction=[0], labels=[0], confidence={"b": [1], "a": [2]})
@@ -128,7 +134,7 @@ def test_own_columns_pass_through():
         score("mine", p, temperature=2)
 
 
-@pytest.mark.parametrize("name", ["msr", "pe", "margin", "gini", "energy"])
+@pytest.mark.parametrize("name", ["msr", "pe", "margin", "gini", "gen", "energy"])
 def test_temperatures(name):
     p = everything()
     spelled = score(f"{name}@T=2.5", p)

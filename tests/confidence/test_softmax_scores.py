@@ -7,6 +7,7 @@ from tests.confidence import exact
 
 from abstain import confidence
 from abstain.confidence import SCORES
+from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 
 FUNCTIONS = {
@@ -14,8 +15,13 @@ FUNCTIONS = {
     "margin": confidence.probability_margin,
     "gini": confidence.negative_gini,
     "pe": confidence.negative_predictive_entropy,
+    "gen": confidence.negative_generalized_entropy,
+    "logit_margin": confidence.logit_margin,
 }
 NAMES = sorted(FUNCTIONS)
+TEMPERED = sorted(FUNCTIONS.keys() - {"logit_margin"})
+#: Scores on a scale without end, which an impossible rival would make infinite.
+OPEN_ENDED = {"msr", "margin", "gini", "logit_margin"}
 
 
 def softmax(z, dtype=np.float64):
@@ -92,7 +98,7 @@ def test_certainty_is_finite_and_above_everything_else(name):
     assert np.isfinite(values).all()
     assert values[0] == values[3] == values.max()
     assert values[2] < values[0]
-    if name != "pe":
+    if name in OPEN_ENDED:
         assert values[0] == 750
         assert values[2] < values[1] < values[0]
 
@@ -104,7 +110,7 @@ def test_both_inputs_agree(name):
     np.testing.assert_allclose(from_p, FUNCTIONS[name](z), rtol=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TEMPERED)
 def test_temperature_divides_the_logits(name):
     z = np.random.default_rng(9).normal(size=(50, 4)) * 3
     np.testing.assert_allclose(
@@ -156,3 +162,56 @@ def test_real_logits_keep_the_order_that_their_probabilities_lost(shared):
     expected = [exact.msr(exact.softmax(row)) for row in z]
     assert order(values.tolist()) == order(expected)
     assert len(set(values)) > 150
+
+
+@pytest.mark.parametrize(("gamma", "top"), [(0.1, 1), (0.1, 3), (0.5, 2), (0.5, 7), (1.0, 200)])
+def test_generalized_entropy_is_the_definition(gamma, top):
+    z = np.concatenate([vit_like(10, 7), vit_like(10, 7, seed=1) / 20, np.zeros((1, 7))])
+    expected = [float(exact.gen(exact.softmax(row), gamma, top)) for row in z]
+    values = confidence.negative_generalized_entropy(z, gamma=gamma, top=top)
+    np.testing.assert_allclose(values, expected, rtol=1e-13)
+
+
+def test_generalized_entropy_and_its_published_form():
+    """Sort, keep the last M, sum the powers: the code that goes with the paper."""
+    p = softmax(np.random.default_rng(6).normal(size=(50, 200)) * 2)
+    largest = np.sort(p, axis=1)[:, -100:]
+    expected = -np.sum(largest**0.1 * (1 - largest) ** 0.1, axis=1)
+    values = confidence.negative_generalized_entropy(probabilities=p)
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+def test_generalized_entropy_at_its_ends():
+    lowest = confidence.negative_generalized_entropy(np.zeros((1, 4)), gamma=0.3)[0]
+    assert lowest == pytest.approx(-4 * (3 / 16) ** 0.3)
+    z = np.random.default_rng(2).normal(size=(40, 4)) * 3
+    assert (confidence.negative_generalized_entropy(z, gamma=0.3) >= lowest).all()
+    # With exponent 1 it is the Gini impurity.
+    np.testing.assert_allclose(
+        confidence.negative_generalized_entropy(z, gamma=1),
+        expit(confidence.negative_gini(z)) - 1,
+        rtol=1e-12,
+    )
+    # Gaps at which every other score of the softmax that is an entropy has become 0.
+    values = confidence.negative_generalized_entropy([[5000.0, 0.0], [4000.0, 0.0], [900.0, 0.0]])
+    assert values[0] > values[1] > values[2] > -1e-38
+
+
+def test_generalized_entropy_refusals():
+    z = np.zeros((1, 3))
+    for gamma in (0, -0.1, 1.5):
+        with pytest.raises(DomainError, match="`gamma` must be above 0 and at most 1; got"):
+            confidence.negative_generalized_entropy(z, gamma=gamma)
+    for top in (0, 2.5, True):
+        with pytest.raises(InputError, match="`top` must be an integer of at least 1; got"):
+            confidence.negative_generalized_entropy(z, top=top)
+
+
+def test_logit_margin():
+    z = np.random.default_rng(7).normal(size=(50, 5)) * 4
+    s = np.sort(z, axis=1)
+    np.testing.assert_allclose(confidence.logit_margin(z), s[:, -1] - s[:, -2], rtol=1e-15)
+    # With two classes it is the log-odds.
+    np.testing.assert_array_equal(
+        confidence.logit_margin(z[:, :2]), confidence.max_softmax_response(z[:, :2])
+    )

@@ -21,8 +21,14 @@ def page(name):
     return (ROOT / "docs" / name).read_text(encoding="utf-8")
 
 
+#: Packages of extras that the examples of a page import.
+NEEDS = {"pytorch.md": ("torch", "torchmetrics")}
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_examples(path):
+    for package in NEEDS.get(path.name, ()):
+        pytest.importorskip(package)
     # All examples of a page are one session, so that it need not repeat its imports.
     code = "\n".join(b.code for b in blocks(path.read_text("utf-8")) if b.language == "pycon")
     test = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)

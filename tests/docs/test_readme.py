@@ -32,13 +32,13 @@ def workplace(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_there_are_three_snippets():
-    assert len(PYTHON) == 3
+def test_every_snippet_shows_its_output():
+    assert len(PYTHON) == 4
     assert [line for line, _ in COMMANDS if line.startswith("abstain")]
     assert all(block.output for block in PYTHON)
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=["arrays", "logits", "comparison"])
+@pytest.mark.parametrize("block", PYTHON, ids=["arrays", "logits", "comparison", "threshold"])
 def test_python(block, workplace):
     assert printed(run_python(block.code)) == printed(block.output)
 

@@ -87,9 +87,11 @@ def test_main_leaves_a_report_and_a_picture(tmp_path, monkeypatch, capfd):
     printed = capfd.readouterr().out
     assert "$ abstain evaluate" in printed
     assert "$ abstain compare" in printed
+    assert "$ abstain threshold" in printed
     assert "report.html" in printed.splitlines()[-1]
     left = {path.name for path in (tmp_path / "out").iterdir()}
     files = {"predictions.parquet", "results.parquet", "results.csv", "report.html"}
-    assert left == files | {"comparison"}
-    assert (tmp_path / "out" / "comparison" / "report.html").is_file()
+    assert left == files | {"comparison", "threshold"}
+    for folder in ("comparison", "threshold"):
+        assert (tmp_path / "out" / folder / "report.html").is_file()
     assert picture.read_bytes()[:4] == b"\x89PNG"

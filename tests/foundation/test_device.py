@@ -1,13 +1,13 @@
 """The device code on array libraries that run everywhere: the same lines serve CUDA and CuPy."""
 
-import importlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import abstain as ab
-from abstain._foundation import arrays
-from abstain._foundation.device import areas_on_device, group_ties_on_device
+from abstain._foundation import arrays, device, foreign
+from abstain._foundation.device import areas_on_device, validated
 from abstain._foundation.ranks import group_ties
 from abstain.errors import InputError
 from abstain.metrics.areas import risk_coverage_areas
@@ -27,11 +27,16 @@ def drawn(n=400, *, seed=0, binary=True):
     return np.round(rng.normal(size=n), 1), loss, rng.integers(0, 3, n)
 
 
+def group_ties_on_device(confidence, loss, weight=None):
+    return group_ties(*validated(confidence, loss, weight)[:3])
+
+
 def on(xp, x, dtype=None):
     return xp.asarray(x if dtype is None else x.astype(dtype))
 
 
 def assert_same(got, expected, rtol):
+    got = SimpleNamespace(**{name: arrays.to_numpy(x, name) for name, x in vars(got).items()})
     assert np.array_equal(got.confidence, expected.confidence)
     assert np.array_equal(got.count, expected.count)
     np.testing.assert_allclose(got.weight, expected.weight, rtol=rtol)
@@ -50,7 +55,7 @@ def test_groups_equal_those_of_the_host(xp, dtype, weighted, binary):
     )
     host = confidence.astype(np.float64) if dtype == "int64" else confidence
     expected = group_ties(host, loss, weight.astype(float) if weighted else None)
-    assert all(type(part) is np.ndarray for part in vars(got).values())
+    assert {type(part) for part in vars(got).values()} == {type(on(xp, loss))}
     assert_same(got, expected, 0 if binary and not weighted else 1e-10)
 
 
@@ -83,7 +88,7 @@ def test_short_floats(kind):
 
 def test_both_zeros_are_one_value(xp):
     got = group_ties_on_device(on(xp, np.array([0.0, -0.0, 1.0])), on(xp, np.array([1, 0, 0])))
-    assert got.count.tolist() == [1, 2]
+    assert [int(count) for count in got.count] == [1, 2]
 
 
 BAD = {
@@ -120,27 +125,51 @@ def test_bad_shapes_are_refused(xp, confidence, loss, weight):
         )
 
 
-def test_arrays_on_a_device_take_this_way(monkeypatch):
-    torch = pytest.importorskip("torch")
-    areas = importlib.import_module("abstain.metrics.areas")
-    monkeypatch.setattr(areas, "is_on_device", arrays.is_torch)
-    confidence, loss, _ = drawn()
-    got = areas.risk_coverage_areas(torch.from_numpy(confidence), torch.from_numpy(loss))
-    assert got.aurc == pytest.approx(risk_coverage_areas(confidence, loss).aurc, rel=1e-12)
+@pytest.fixture
+def as_on_device(monkeypatch):
+    """Treat tensors of the CPU as if they lay on a device."""
+    for module in (arrays, device, foreign):
+        monkeypatch.setattr(module, "is_on_device", arrays.is_torch)
+    return pytest.importorskip("torch")
 
 
-def test_every_metric_sorts_there(monkeypatch):
-    torch = pytest.importorskip("torch")
-    monkeypatch.setattr(
-        importlib.import_module("abstain._foundation.scored"), "is_on_device", arrays.is_torch
-    )
+def test_arrays_on_a_device_take_this_way(as_on_device):
+    torch = as_on_device
+    confidence, loss, weight = drawn()
+    tensors = [torch.from_numpy(x) for x in (confidence, loss, weight)]
+    for w in (None, 2):
+        got = risk_coverage_areas(*tensors[:2], weight=None if w is None else tensors[w])
+        expected = risk_coverage_areas(confidence, loss, weight=None if w is None else weight)
+        assert vars(got) == pytest.approx(vars(expected), rel=1e-12)
+
+
+def test_every_metric_is_computed_there(as_on_device):
+    torch = as_on_device
     confidence, loss, weight = drawn()
     given = torch.from_numpy(confidence), torch.from_numpy(loss), torch.from_numpy(weight)
     for metric in (ab.augrc, ab.aurc, ab.failure_auroc, ab.e_aurc, ab.achievable_aurc):
         got = metric(given[0], given[1], weight=given[2])
         assert got == pytest.approx(metric(confidence, loss, weight=weight), abs=1e-12)
+        assert isinstance(got, float)
     curve = ab.risk_coverage_curve(given[0], given[1])
     assert isinstance(curve.risk, torch.Tensor)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32"])
+def test_thresholds_mean_the_same_in_short_floats(as_on_device, kind):
+    torch = as_on_device
+    confidence = torch.tensor([0.9, 0.7, 0.7, 0.3], dtype=getattr(torch, kind))
+    loss, host = torch.tensor([0, 1, 0, 1]), np.array([0, 1, 0, 1])
+    held = arrays.to_numpy(confidence, "confidence")
+    for threshold in (0.9, 0.7, 0.3, 1.0):
+        got = ab.working_point(confidence, loss, threshold=threshold)
+        # As text, since some of it is NaN.
+        assert repr(got) == repr(ab.working_point(held, host, threshold=threshold))
+    assert ab.metrics.ece(confidence, loss, bins=10) == pytest.approx(
+        ab.metrics.ece(held, host, bins=10), abs=1e-12
+    )
+    got = ab.sample_contributions(confidence, loss)
+    assert got.tolist() == ab.sample_contributions(held, host).tolist()
 
 
 def test_on_cuda_when_there_is_one():
@@ -153,3 +182,10 @@ def test_on_cuda_when_there_is_one():
     assert risk_coverage_areas(*tensors).aurc == pytest.approx(
         risk_coverage_areas(confidence, loss).aurc, rel=1e-12
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_that_overflow_are_refused(xp, weighted):
+    loss, weight = np.full(3, 1e200 if weighted else 1e308), np.full(3, 1e150)
+    with pytest.raises(InputError, match="`weight \\* loss`" if weighted else "`loss`"):
+        validated(on(xp, np.arange(3.0)), on(xp, loss), on(xp, weight) if weighted else None)

@@ -1,8 +1,8 @@
-"""Arrays of any library in, NumPy inside, the caller's kind out.
+"""Arrays of any library in, the caller's kind out.
 
 The only module that imports the array-API layer. Arrays on a CPU (NumPy, PyTorch, JAX, lists,
-series) are viewed as NumPy without a copy where their library allows it. Arrays on a device
-stay there for the one expensive step, sorting; see `abstain._foundation.device`.
+series) are viewed as NumPy without a copy where their library allows it. Arrays on a device, and
+those a gradient flows through, stay with their library; see `abstain._foundation.foreign`.
 """
 
 import sys
@@ -13,6 +13,9 @@ import numpy as np
 from abstain.errors import InputError
 from abstain.typing import AnyArray, Array
 
+_HELD_BY_HOST = (np.ndarray, list, tuple)
+_JAX = ("jax", "jaxlib")
+
 
 def is_torch(x: object) -> bool:
     """Tell whether `x` is a torch tensor, without importing torch."""
@@ -20,13 +23,39 @@ def is_torch(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def is_on_device(x: object) -> bool:
-    """Tell whether `x` is an array that lives outside the host's memory."""
-    if isinstance(x, np.ndarray | list | tuple):
+def of_numpy(x: object) -> bool:
+    """Tell whether `x` is an array of NumPy."""
+    return isinstance(x, np.ndarray)
+
+
+def library_of(x: object) -> str:
+    """Return the name of the package that the type of `x` comes from."""
+    return type(x).__module__.split(".")[0]
+
+
+def is_on_device(x: Any) -> bool:
+    """Tell whether `x` is an array that lives outside the host's memory.
+
+    Apple's GPU knows no double precision, so its arrays are copied to the host like those of a
+    CPU.
+    """
+    if isinstance(x, _HELD_BY_HOST):
         return False
     if is_torch(x):
-        return bool(x.device.type != "cpu")  # type: ignore[attr-defined]
-    return type(x).__module__.split(".")[0] == "cupy"
+        return x.device.type not in {"cpu", "mps"}
+    library = library_of(x)
+    if library in _JAX:
+        return not is_traced(x) and any(d.platform != "cpu" for d in x.devices())
+    if library == "array_api_strict":
+        # Its second device is in the host's memory too, but behaves as if it were not.
+        return bool(x.device != namespace(x).Device("CPU_DEVICE"))
+    return library == "cupy"
+
+
+def is_traced(x: object) -> bool:
+    """Tell whether `x` stands for an array inside a transformation of JAX, such as `jax.grad`."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.core.Tracer)
 
 
 def to_numpy(x: AnyArray, name: str) -> Array:
@@ -38,11 +67,8 @@ def to_numpy(x: AnyArray, name: str) -> Array:
             return np.asarray(x)
         return x
     if is_torch(x):
-        return _from_torch(x)
-    if hasattr(x, "get") and type(x).__module__.split(".")[0] == "cupy":
-        return np.asarray(x.get())
-    if hasattr(x, "to_numpy"):
-        x = x.to_numpy()
+        return _from_torch(x, name)
+    x = _held_by_host(x, name)
     try:
         out = np.asarray(x)
     except (TypeError, ValueError) as error:
@@ -51,18 +77,46 @@ def to_numpy(x: AnyArray, name: str) -> Array:
     return _widen_extension(out)
 
 
+def _held_by_host(x: Any, name: str) -> Any:
+    """Return what NumPy can read: values behind a gradient, a copy of what is on a device."""
+    library = library_of(x)
+    if library == "cupy":
+        return x.get()
+    if is_traced(x):
+        return primal(x, name)
+    if library == "array_api_strict" and is_on_device(x):
+        return x.to_device(namespace(x).Device("CPU_DEVICE"))
+    return x.to_numpy() if hasattr(x, "to_numpy") else x
+
+
+def primal(x: Any, name: str) -> Any:
+    """Return the values of an array inside a transformation of JAX, if it has any there."""
+    x = sys.modules["jax"].lax.stop_gradient(x)
+    if is_traced(x):
+        msg = (
+            f"`{name}` has no values inside jax.jit or jax.vmap, and ties decide the shapes here; "
+            "call this outside of them (jax.grad and jax.value_and_grad work)"
+        )
+        raise InputError(msg)
+    return x
+
+
 def _refuse_masked(x: Array, name: str) -> None:
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         msg = f"`{name}` is a masked array with masked entries; drop or fill them first"
         raise InputError(msg)
 
 
-def _from_torch(x: Any) -> Array:
+def _from_torch(x: Any, name: str) -> Array:
     x = x.detach().cpu()
     torch = sys.modules["torch"]
     if x.dtype == torch.bfloat16:
         x = x.to(torch.float32)
-    out: Array = x.numpy()
+    try:
+        out: Array = x.numpy()
+    except RuntimeError as error:
+        msg = f"`{name}` has no values that NumPy can read, as inside torch.func.vmap: {error}"
+        raise InputError(msg) from error
     return out
 
 
@@ -73,21 +127,34 @@ def _widen_extension(x: Array) -> Array:
     return x
 
 
-def sealed(x: Array) -> Array:
-    """View an array read-only, so that no later step can write to the caller's data."""
+def sealed(x: AnyArray) -> Any:
+    """View an array read-only, so that no later step can write to the caller's data.
+
+    Other libraries have no such view; nothing here writes to their arrays.
+    """
+    if not isinstance(x, np.ndarray):
+        return x
     out = x.view()
     out.flags.writeable = False
     return out
 
 
-def like(result: Array, reference: AnyArray) -> AnyArray:
-    """Return `result` as an array of the library and device of `reference`."""
+def like(result: AnyArray, reference: AnyArray) -> AnyArray:
+    """Return `result` as an array of the library and device of `reference`.
+
+    What was computed by another library than NumPy stays as it is.
+    """
+    if not isinstance(result, np.ndarray):
+        return result
     if is_torch(reference):
         torch = sys.modules["torch"]
         # A tensor of its own: torch cannot guard memory that is read-only here.
-        return torch.from_numpy(np.array(result)).to(reference.device)
-    library = type(reference).__module__.split(".")[0]
-    if library in {"cupy", "jax", "jaxlib"} or hasattr(reference, "__array_namespace__"):
+        own = torch.from_numpy(np.array(result))
+        if reference.device.type == "mps" and own.dtype == torch.float64:
+            own = own.to(torch.float32)
+        return own.to(reference.device)
+    library = library_of(reference)
+    if library in {"cupy", *_JAX} or hasattr(reference, "__array_namespace__"):
         return _through_namespace(result, reference)
     return result
 
@@ -98,11 +165,14 @@ def _through_namespace(result: Array, reference: AnyArray) -> AnyArray:
     if isinstance(reference, np.ndarray):
         return result
     xp = array_namespace(reference)
-    return xp.asarray(result, device=device(reference))
+    # Inside a transformation an array has no device of its own to name.
+    return xp.asarray(result, device=None if is_traced(reference) else device(reference))
 
 
 def namespace(x: AnyArray) -> Any:
     """Return the array-API namespace of an array of any library."""
+    if isinstance(x, np.ndarray):
+        return np
     from array_api_compat import array_namespace
 
     return array_namespace(x)
@@ -113,9 +183,12 @@ def beside(x: AnyArray, name: str, reference: AnyArray) -> AnyArray:
     from array_api_compat import device, is_array_api_obj, to_device
 
     xp = namespace(reference)
+    # Inside a transformation an array has no device of its own to name.
+    place = None if is_traced(reference) else device(reference)
     if is_array_api_obj(x) and namespace(x) is xp:
-        return to_device(x, device(reference))
-    return xp.asarray(to_numpy(x, name), device=device(reference))
+        return x if place is None or is_traced(x) else to_device(x, place)
+    # An array of its own: not every library takes one that is read-only or runs backwards.
+    return xp.asarray(np.array(to_numpy(x, name), order="C"), device=place)
 
 
 def brain_bits(x: AnyArray) -> Array | None:

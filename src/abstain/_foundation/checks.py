@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import to_numpy
+from abstain._foundation.arrays import namespace, of_numpy, to_numpy
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
@@ -58,8 +58,13 @@ def _numbers(x: Array, name: str) -> Array:
     raise DomainError(msg)
 
 
-def finite(x: Array, name: str, *, hint: str = "") -> Array:
+def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
     """Refuse NaN and infinities; integers and booleans pass untouched."""
+    if not isinstance(x, np.ndarray):
+        if not bool(namespace(x).all(namespace(x).isfinite(x))):
+            finite(to_numpy(x, name), name, hint=hint)
+        elsewhere: Array = x
+        return elsewhere
     if x.dtype.kind != "f":
         return x
     # A finite sum proves that every entry is finite, in one pass and without a mask.
@@ -119,6 +124,10 @@ def weight(x: AnyArray | None, *, length: int) -> FloatArray | None:
 
 def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
     """Refuse entries outside [0, 1]."""
+    if not of_numpy(x):
+        if bool(namespace(x).any((x < 0) | (x > 1))):
+            unit_interval(to_numpy(x, name), name, hint=hint)
+        return x
     if x.dtype.kind != "b" and (x.min() < 0 or x.max() > 1):
         refuse(name, "must lie in [0, 1]", x, (x < 0) | (x > 1), hint=hint)
     return x
@@ -126,6 +135,10 @@ def unit_interval(x: Array, name: str, *, hint: str = "") -> Array:
 
 def binary_loss(x: Array, *, needed_by: str) -> Array:
     """Refuse losses other than 0 and 1."""
+    if not of_numpy(x):
+        if bool(namespace(x).any((x != 0) & (x != 1))):
+            binary_loss(to_numpy(x, "loss"), needed_by=needed_by)
+        return x
     if x.dtype.kind != "b":
         refuse("loss", f"must be 0 or 1 for {needed_by}", x, (x != 0) & (x != 1))
     return x
@@ -148,8 +161,20 @@ def number(x: Any, name: str) -> float:
     except (TypeError, ValueError):
         msg = f"`{name}` must be a number; got {x!r}"
         raise InputError(msg) from None
+    except OverflowError:
+        msg = f"`{name}` must be finite as a float; got an integer of too many digits"
+        raise DomainError(msg) from None
     if not np.isfinite(value):
         msg = f"`{name}` must be finite; got {value!r}"
+        raise DomainError(msg)
+    return value
+
+
+def positive(x: Any, name: str) -> float:
+    """Validate one finite number above 0."""
+    value = number(x, name)
+    if value <= 0:
+        msg = f"`{name}` must be above 0; got {value!r}"
         raise DomainError(msg)
     return value
 

@@ -1,57 +1,61 @@
-"""Tie groups and areas of arrays that live on a device: sorted there, only the result comes home.
+"""Samples that stay where they are: validated, grouped and integrated by their own library.
 
-Written against the array API, so that PyTorch on CUDA, CuPy, and in the tests PyTorch on the
-CPU and array_api_strict, all run the same lines.
+For arrays on a device and for those a gradient flows through. Written against the array API, so
+that PyTorch on CUDA, CuPy, and in the tests PyTorch on the CPU and array_api_strict, all run the
+same lines.
 """
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from abstain._foundation import checks
-from abstain._foundation.arrays import beside, is_on_device, namespace, to_numpy
+from abstain._foundation.arrays import (
+    beside,
+    is_on_device,
+    is_traced,
+    library_of,
+    namespace,
+    primal,
+    to_numpy,
+)
+from abstain._foundation.foreign import (
+    carries_gradient,
+    double,
+    is_foreign,
+    plain,
+    scalar,
+    without_gradient,
+)
 from abstain._foundation.packed import Areas, area_sums
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import group_ties
+from abstain.errors import InputError
 from abstain.typing import AnyArray
 
 
-class _Samples(NamedTuple):
-    """Validated arrays of one library on one device, and its namespace."""
+class Samples(NamedTuple):
+    """Validated arrays of one library on one device.
 
-    xp: Any
-    confidence: Any
-    loss: Any
-    weight: Any
-
-
-class _Groups(NamedTuple):
-    """What `TieGroups` holds, still on the device."""
-
-    confidence: Any
-    weight: Any
-    loss: Any
-    count: Any
-
-
-def group_ties_on_device(
-    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
-) -> TieGroups:
-    """Validate and group samples where they lie; bring the groups to the host.
-
-    Parameters
-    ----------
-    confidence : array of shape (n,)
-        Of any array-API library; decides the device.
-    loss : array of shape (n,)
-        Of the same library or on the host.
-    weight : array of shape (n,) or None
-        Likewise; samples of weight 0 are left out.
-
-    Returns
-    -------
-    TieGroups
-        NumPy arrays.
+    Gradients flow through the loss, and through the probability: the confidence itself, for
+    what reads its values and not only its order.
     """
-    groups = _grouped(_validated(confidence, loss, weight))
-    return TieGroups(*(to_numpy(part, "confidence") for part in groups))
+
+    confidence: Any
+    loss: Any
+    weight: Any
+    probability: Any
+
+
+def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bool:
+    """Tell whether samples are computed on by their own library, and not by NumPy.
+
+    They are when the confidence lies on a device or a gradient flows through the loss; with
+    `by_value`, for what reads more than the order of the confidences, or through these.
+    """
+    if isinstance(confidence, np.ndarray) and isinstance(loss, np.ndarray):
+        return False
+    read = by_value and carries_gradient(confidence)
+    return read or is_on_device(confidence) or carries_gradient(loss)
 
 
 def areas_on_device(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Areas:
@@ -69,47 +73,90 @@ def areas_on_device(confidence: AnyArray, loss: AnyArray, weight: AnyArray | Non
     Returns
     -------
     Areas
-        Python numbers.
+        Python numbers; the areas and the risk keep the gradient of the loss.
     """
-    samples = _validated(confidence, loss, weight)
-    xp = samples.xp
-    groups = _grouped(samples)
-    aurc, augrc = area_sums(xp, groups.weight, groups.loss)
-    return Areas(
-        aurc,
-        augrc,
-        float(xp.sum(groups.loss)) / float(xp.sum(groups.weight)),
-        int(samples.confidence.shape[0]),
-        int(xp.count_nonzero(samples.loss)),
-        int(xp.sum(groups.count[groups.count > 1])),
-    )
+    samples = validated(confidence, loss, weight)
+    groups = group_ties(*samples[:3])
+    aurc, augrc = area_sums(groups.xp, groups.weight, groups.loss)
+    failures = int(groups.xp.count_nonzero(samples.loss))
+    n = int(samples.confidence.shape[0])
+    return Areas(scalar(aurc), scalar(augrc), groups.risk, n, failures, groups.tied)
 
 
-def _validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> _Samples:
+def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Samples:
+    """Validate samples where they lie, the loss and the weight brought to the confidence.
+
+    A confidence of the host goes to where the loss is.
+    """
+    for name, x in (("confidence", confidence), ("loss", loss)):
+        if is_traced(x):
+            primal(x, name)
+    if not is_foreign(confidence) and is_foreign(loss):
+        confidence = beside(checks.confidence(confidence), "confidence", loss)
     xp = namespace(confidence)
-    # Checked on the host where they are there: text would make the library of the device fail.
-    loss = beside(loss if is_on_device(loss) else checks.loss(loss), "loss", confidence)
+    loss = _loss_beside(loss, confidence)
     weight = None if weight is None else beside(_numbers(weight), "weight", confidence)
-    if not _sound(xp, confidence, loss, weight):
+    weight = plain(weight)
+    if not sound(xp, confidence, loss, weight):
         # The host's checks find the first offending entry and say what is wrong with it.
         host = checks.confidence(to_numpy(confidence, "confidence"))
         checks.loss(to_numpy(loss, "loss"), length=host.size)
         checks.weight(weight, length=host.size)
+    probability, loss = floats(confidence), double(loss)
+    weight = None if weight is None else double(weight)
+    _summable(without_gradient(loss), weight)
+    return Samples(without_gradient(probability), loss, weight, probability)
+
+
+def _summable(loss: AnyArray, weight: AnyArray | None) -> None:
+    """Refuse numbers so large that a sum of them overflows."""
+    xp, sums = namespace(loss), {"loss": loss}
+    # Some libraries compute with NumPy, which warns of what is about to be refused.
+    with np.errstate(over="ignore"):
+        if weight is not None:
+            sums |= {"weight": weight, "weight * loss": weight * loss}
+        for name, x in sums.items():
+            if not bool(xp.isfinite(xp.sum(x))):
+                checks.summable(to_numpy(x, name), name)
+
+
+def weights_beside(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
+    """Validate one weight for each entry of `reference`, shape (n,), and bring them there."""
+    if weight is None or isinstance(reference, np.ndarray):
+        return checks.weight(weight, length=int(reference.shape[0]))
+    brought = plain(beside(_numbers(weight), "weight", reference))
+    none = namespace(reference).zeros_like(reference)
+    if not sound(namespace(reference), none, none, brought):
+        checks.weight(brought, length=int(reference.shape[0]))
+    return double(brought)
+
+
+def _loss_beside(loss: AnyArray, confidence: AnyArray) -> AnyArray:
+    # Checked on the host where it is there: text would make the library of the device fail.
+    brought = beside(loss if is_foreign(loss) else checks.loss(loss), "loss", confidence)
+    if carries_gradient(loss) and not carries_gradient(brought):
+        msg = (
+            "`loss` and `confidence` must be arrays of one library for a gradient to flow; got "
+            f"{library_of(loss)} and {library_of(confidence)}"
+        )
+        raise InputError(msg)
+    return brought
+
+
+def floats(confidence: AnyArray) -> AnyArray:
+    """Return floats that NumPy would have, so that thresholds mean the same everywhere."""
+    xp = namespace(confidence)
     if not xp.isdtype(confidence.dtype, "real floating"):
-        confidence = xp.astype(confidence, xp.float64)
-    elif xp.finfo(confidence.dtype).bits < 32:
-        confidence = xp.astype(confidence, xp.float32)
-    loss = xp.astype(loss, xp.float64)
-    return _Samples(
-        xp, confidence, loss, weight if weight is None else xp.astype(weight, xp.float64)
-    )
+        return double(confidence)
+    brain = "bfloat16" in str(confidence.dtype)
+    return xp.astype(confidence, xp.float32) if brain else confidence
 
 
 def _numbers(weight: AnyArray) -> AnyArray:
-    return weight if is_on_device(weight) else checks.vector(weight, "weight")
+    return weight if is_foreign(weight) else checks.vector(weight, "weight")
 
 
-def _sound(xp: Any, confidence: Any, loss: Any, weight: Any) -> bool:
+def sound(xp: Any, confidence: Any, loss: Any, weight: Any = None) -> bool:
     """Tell whether the arrays obey every rule, without bringing them to the host."""
     given = [x for x in (confidence, loss, weight) if x is not None]
     if any(x.ndim != 1 or x.shape != confidence.shape for x in given) or confidence.shape[0] == 0:
@@ -125,34 +172,3 @@ def _sound(xp: Any, confidence: Any, loss: Any, weight: Any) -> bool:
 
 def _finite(xp: Any, x: Any) -> bool:
     return not xp.isdtype(x.dtype, "real floating") or bool(xp.all(xp.isfinite(x)))
-
-
-def _grouped(samples: _Samples) -> _Groups:
-    xp, confidence, loss, weight = samples
-    if weight is not None:
-        kept = weight > 0
-        confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
-    order = xp.argsort(confidence, descending=True)
-    confidence, loss = xp.take(confidence, order), xp.take(loss, order)
-    weight = None if weight is None else xp.take(weight, order)
-    n = confidence.shape[0]
-    inner = xp.nonzero(confidence[1:] != confidence[:-1])[0]
-    last = xp.concat((inner, beside([n - 1], "confidence", inner)))
-    count = _steps(xp, last + 1)
-    if weight is None:
-        total = xp.astype(count, xp.float64)
-    else:
-        loss = loss * weight
-        total = _summed(xp, weight, last, count)
-    return _Groups(xp.take(confidence, last), total, _summed(xp, loss, last, count), count)
-
-
-def _summed(xp: Any, x: Any, last: Any, count: Any) -> Any:
-    """Sum `x` within groups that end at `last`."""
-    mass = _steps(xp, xp.take(xp.cumulative_sum(x), last))
-    # A difference of long sums is rounded: a sample alone is known exactly, no sum is below 0.
-    return xp.where(count == 1, xp.take(x, last), xp.where(mass > 0, mass, xp.zeros_like(mass)))
-
-
-def _steps(xp: Any, x: Any) -> Any:
-    return xp.concat((x[:1], x[1:] - x[:-1]))

@@ -24,6 +24,7 @@ import numpy as np
 
 from abstain._foundation import blockwise
 from abstain._foundation.extras import has
+from abstain._foundation.segments import steps
 from abstain.typing import Array, FloatArray, IntArray
 
 #: Fewer 16-bit confidences than this are sorted as float32: the count table has a fixed cost.
@@ -125,8 +126,7 @@ class PackedKeys:
     def groups(self) -> Groups:
         """Return distinct confidences in descending order, weight, loss and count of each."""
         ends, fails = blockwise.vertices(self.keys, self.split)
-        count = np.diff(ends, prepend=0)
-        loss = np.diff(fails, prepend=0).astype(np.float64)
+        count, loss = steps(ends), steps(fails).astype(np.float64)
         return self._values(ends), count.astype(np.float64), loss, count
 
     def _values(self, ends: IntArray) -> Array:
@@ -286,15 +286,15 @@ def brain_floats(bits: Array) -> Array:
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
-def area_sums(xp: Any, weight: Any, loss: Any) -> tuple[float, float]:
+def area_sums(xp: Any, weight: Any, loss: Any) -> tuple[Any, Any]:
     """Integrate selective and generalized risk over coverage from groups, most confident first.
 
-    The one formula behind every area; the kernels compute the same from keys. `xp` is the
-    array namespace of the arguments, so that the sums can be done on a device.
+    The one formula behind every area; the kernels compute the same from keys. Returns arrays
+    without axes of `xp`, the namespace of the arguments: the sums can be done on a device.
     """
     through, failed = xp.cumulative_sum(weight), xp.cumulative_sum(loss)
     risk = failed / through
     before = xp.concat((risk[:1], risk[:-1]))
     total = float(through[-1])
-    selective = float(xp.sum(weight * (risk + before)))
-    return selective / (2 * total), float(xp.sum(weight * (2 * failed - loss))) / (2 * total**2)
+    selective = xp.sum(weight * (risk + before))
+    return selective / (2 * total), xp.sum(weight * (2 * failed - loss)) / (2 * total**2)

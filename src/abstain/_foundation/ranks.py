@@ -7,27 +7,32 @@ rejected together.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import namespace, of_numpy, sealed
+from abstain._foundation.foreign import numbers_beside, scalar, without_gradient
 from abstain._foundation.packed import grouped
-from abstain.typing import Array, BoolArray, FloatArray, IntArray
+from abstain._foundation.segments import grouped_by_sorting, ordered_by
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
     """The distinct confidences in descending order, with what lies at each.
 
+    Arrays of NumPy, or of the library and device that the samples came from.
+
     Attributes
     ----------
-    confidence : ndarray of shape (g,)
+    confidence : array of shape (g,)
         Distinct values, strictly decreasing.
-    weight : ndarray of shape (g,)
+    weight : array of shape (g,)
         Sum of the sample weights; the number of samples when there are none.
-    loss : ndarray of shape (g,)
-        Sum of weight x loss.
-    count : ndarray of shape (g,)
+    loss : array of shape (g,)
+        Sum of weight x loss. Gradients flow through it alone.
+    count : array of shape (g,)
         Number of samples.
     """
 
@@ -41,25 +46,35 @@ class TieGroups:
         for name in ("confidence", "weight", "loss", "count"):
             object.__setattr__(self, name, sealed(getattr(self, name)))
 
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the arrays: `numpy` for NumPy."""
+        return namespace(self.weight)
+
     @cached_property
     def through(self) -> FloatArray:
         """Weight accepted when the threshold is each confidence, shape (g,)."""
-        return sealed(np.cumsum(self.weight))
+        return self._summed(self.weight)
 
     @cached_property
     def above(self) -> FloatArray:
         """Weight strictly more confident than each group, shape (g,)."""
-        return sealed(self.through - self.weight)
+        out: FloatArray = sealed(self.through - self.weight)
+        return out
 
     @cached_property
     def loss_through(self) -> FloatArray:
         """Loss mass accepted when the threshold is each confidence, shape (g,)."""
-        return sealed(np.cumsum(self.loss))
+        return self._summed(self.loss)
 
     @cached_property
     def count_through(self) -> IntArray:
         """Samples accepted when the threshold is each confidence, shape (g,)."""
-        return sealed(np.cumsum(self.count))
+        return self._summed(self.count)
+
+    def _summed(self, x: Array) -> Array:
+        out: Array = sealed(self.xp.cumulative_sum(x))
+        return out
 
     @property
     def total(self) -> float:
@@ -67,9 +82,9 @@ class TieGroups:
         return float(self.through[-1])
 
     @property
-    def risk(self) -> float:
+    def risk(self) -> Scalar:
         """Mean loss of all samples: the risk at full coverage."""
-        return float(self.loss_through[-1]) / self.total
+        return scalar(self.loss_through[-1]) / self.total
 
     @property
     def n(self) -> int:
@@ -79,25 +94,37 @@ class TieGroups:
     @property
     def tied(self) -> int:
         """Number of samples that share their confidence with another sample."""
-        return int(self.count[self.count > 1].sum())
+        return int(self.xp.sum(self.count[self.count > 1]))
 
 
-def reached(groups: TieGroups, threshold: float | FloatArray) -> IntArray:
+def from_infinity(groups: TieGroups) -> AnyArray:
+    """Return the thresholds from the one that accepts nothing on, shape (g + 1,)."""
+    first = groups.xp.full_like(groups.confidence[:1], float("inf"))
+    return groups.xp.concat((first, groups.confidence))
+
+
+def reached(groups: TieGroups, threshold: float | FloatArray) -> AnyArray:
     """Return how many groups have confidence >= threshold, for one threshold or many.
 
     Compared in the precision of the confidences, as NumPy and PyTorch compare an array with a
     number: a float32 0.9 reaches the threshold 0.9.
     """
-    with np.errstate(over="ignore"):
-        at = np.asarray(threshold).astype(groups.confidence.dtype)
-    return np.searchsorted(-groups.confidence, -at, side="right")
+    if of_numpy(groups.confidence):
+        with np.errstate(over="ignore"):
+            at = np.asarray(threshold).astype(groups.confidence.dtype)
+        return np.searchsorted(-groups.confidence, -at, side="right")
+    xp, distinct = groups.xp, without_gradient(groups.confidence)
+    at = xp.astype(numbers_beside(threshold, distinct), distinct.dtype)
+    return xp.searchsorted(-distinct, -at, side="right")
 
 
 def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None) -> TieGroups:
     """Group validated samples by confidence; samples of weight 0 are left out."""
-    if weight is not None and not weight.all():
+    if weight is not None and not namespace(weight).all(weight):
         kept = weight > 0
         confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
+    if not of_numpy(confidence):
+        return TieGroups(*grouped_by_sorting(confidence, loss, weight))
     quick = grouped(confidence, loss, weight)
     if quick is not None:
         return TieGroups(*quick)
@@ -126,8 +153,11 @@ def untied_order(
 
     Within a tie group the lower loss comes first for the best order, the higher for the worst.
     """
-    key = loss.astype(np.float64)
-    order: IntArray = np.lexsort((key if best else -key, -confidence.astype(np.float64)))
+    if of_numpy(loss):
+        key = loss.astype(np.float64)
+        order: IntArray = np.lexsort((key if best else -key, -confidence.astype(np.float64)))
+    else:
+        order = ordered_by(-confidence, loss if best else -loss)
     return order if weight is None else order[weight[order] > 0]
 
 
@@ -144,7 +174,17 @@ def untied_failures(groups: TieGroups, *, best: bool) -> BoolArray:
 
 def group_index(groups: TieGroups, confidence: Array) -> IntArray:
     """Return the group of each sample, shape (n,); -1 for one that was left out."""
-    ascending = groups.confidence[::-1]
+    if of_numpy(groups.confidence):
+        return _index_on_host(groups.confidence[::-1], confidence)
+    xp, most = groups.xp, groups.confidence.shape[0] - 1
+    ascending = xp.flip(without_gradient(groups.confidence))
+    place = xp.searchsorted(ascending, confidence)
+    found = xp.take(ascending, xp.clip(place, 0, most)) == confidence
+    index: IntArray = xp.where(found, most - place, xp.full_like(place, -1))
+    return index
+
+
+def _index_on_host(ascending: Array, confidence: Array) -> IntArray:
     place = np.searchsorted(ascending, confidence)
     found = ascending[np.minimum(place, ascending.size - 1)] == confidence
     return np.where(found, ascending.size - 1 - place, -1)
@@ -152,10 +192,11 @@ def group_index(groups: TieGroups, confidence: Array) -> IntArray:
 
 def home_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> IntArray:
     """Return the group of each of the samples that were grouped, shape (n,); -1 for weight 0."""
-    all_in = weight is None or bool((weight > 0).all())
-    if groups.n != confidence.size or not all_in:
+    xp = groups.xp
+    all_in = weight is None or bool(xp.all(weight > 0))
+    if xp is not np or groups.n != confidence.size or not all_in:
         found = group_index(groups, confidence)
-        return found if weight is None else np.where(weight > 0, found, -1)
+        return found if weight is None else xp.where(weight > 0, found, xp.full_like(found, -1))
     # Sorting and counting off is many times faster than searching each sample's group.
     out = np.empty(confidence.size, dtype=np.int64)
     out[np.argsort(-confidence)] = np.repeat(np.arange(groups.count.size), groups.count)

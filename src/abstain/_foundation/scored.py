@@ -1,13 +1,15 @@
 """The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import is_on_device
-from abstain._foundation.device import group_ties_on_device
+from abstain._foundation.arrays import namespace, of_numpy
+from abstain._foundation.device import stays, validated
+from abstain._foundation.foreign import double, plain, without_gradient
 from abstain._foundation.ranks import (
     TieGroups,
     group_ties,
@@ -15,7 +17,7 @@ from abstain._foundation.ranks import (
     untied_failures,
     untied_order,
 )
-from abstain.typing import AnyArray, Array, FloatArray, IntArray
+from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,8 @@ class ClassView:
 class Scored:
     """Validated inputs of every metric, with the tie groups computed once.
 
+    Arrays of NumPy, or all of one library on one device, which then computes on them.
+
     Attributes
     ----------
     confidence : ndarray of shape (n,)
@@ -60,7 +64,7 @@ class Scored:
     view : ClassView or None
         Labels, predictions and class probabilities.
     known_groups : TieGroups or None
-        The groups, where they are known already: sorted on a device.
+        The groups, where they are known already.
     """
 
     confidence: Array
@@ -70,6 +74,11 @@ class Scored:
     view: ClassView | None = field(default=None)
 
     known_groups: TieGroups | None = field(default=None, repr=False)
+
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the arrays: `numpy` for NumPy."""
+        return namespace(self.confidence)
 
     @cached_property
     def groups(self) -> TieGroups:
@@ -96,13 +105,16 @@ class Scored:
         return self._untied(best=False)
 
     def _untied(self, *, best: bool) -> "Scored":
-        if self.binary and self.weight is None:
+        if self.binary and self.weight is None and self.xp is np:
             loss, weight = untied_failures(self.groups, best=best), None
         else:
             order = untied_order(self.confidence, self.loss, self.weight, best=best)
             loss = self.loss[order]
             weight = None if self.weight is None else self.weight[order]
-        return Scored(np.arange(loss.size, 0, -1.0), loss, weight)
+        if self.xp is np:
+            return Scored(np.arange(loss.size, 0, -1.0), loss, weight)
+        ranks = -self.xp.cumulative_sum(self.xp.ones_like(loss))
+        return Scored(without_gradient(ranks), loss, weight)
 
     @cached_property
     def oracle(self) -> TieGroups:
@@ -111,7 +123,14 @@ class Scored:
         Samples of equal loss form one group. Weight functions that are averaged over ties give
         the same value for any order within it, so this is the best score without ties too.
         """
-        return group_ties(-self.loss.astype(np.float64), self.loss, self.weight)
+        return group_ties(self._goodness, self.loss, self.weight)
+
+    @property
+    def _goodness(self) -> AnyArray:
+        """The confidence of the best score."""
+        if of_numpy(self.loss):
+            return -self.loss.astype(np.float64)
+        return -double(without_gradient(self.loss))
 
     @cached_property
     def home(self) -> IntArray:
@@ -126,40 +145,45 @@ class Scored:
         return home_in(self.probability_groups, self.probability, self.weight)
 
     @cached_property
-    def oracle_home(self) -> IntArray:
+    def oracle_home(self) -> AnyArray:
         """The group of each sample among those of the best score, -1 for weight 0."""
         if self.weight is None and self.binary:
             # Successes come first, where there are some.
-            return (self.loss > 0) * (self.oracle.loss.size - 1)
-        return home_in(self.oracle, -self.loss.astype(np.float64), self.weight)
+            return (self.loss > 0) * (self.oracle.loss.shape[0] - 1)
+        return home_in(self.oracle, self._goodness, self.weight)
 
     @property
     def n(self) -> int:
         """Number of samples."""
-        return int(self.confidence.size)
+        return int(self.confidence.shape[0])
 
     @cached_property
     def failures(self) -> int:
         """Number of samples with a loss above zero."""
-        return int(np.count_nonzero(self.loss))
+        return int(self.xp.count_nonzero(self.loss))
 
     @cached_property
     def binary(self) -> bool:
         """Whether every loss is 0 or 1."""
-        if self.loss.dtype.kind == "b":
+        if of_numpy(self.loss) and self.loss.dtype.kind == "b":
             return True
-        return bool(((self.loss == 0) | (self.loss == 1)).all())
+        return bool(self.xp.all((self.loss == 0) | (self.loss == 1)))
 
     @cached_property
     def bounded(self) -> bool:
         """Whether every loss lies in [0, 1]."""
-        return bool(self.loss.max() <= 1)
+        return bool(self.xp.max(self.loss) <= 1)
 
     @cached_property
     def calibrated(self) -> bool:
         """Whether confidence and loss both lie in [0, 1], as calibration and CWSA need."""
+        return self.sure and self.bounded
+
+    @cached_property
+    def sure(self) -> bool:
+        """Whether the confidence is a probability: there, and in [0, 1]."""
         p = self.probability
-        return p is not None and bool(p.min() >= 0 and p.max() <= 1) and self.bounded
+        return p is not None and bool(self.xp.min(p) >= 0) and bool(self.xp.max(p) <= 1)
 
     @property
     def shown(self) -> Array:
@@ -169,27 +193,45 @@ class Scored:
     @cached_property
     def total(self) -> float:
         """Weight of all samples; their number when there are no weights."""
-        return float(self.n) if self.weight is None else float(self.weight.sum())
+        return float(self.n) if self.weight is None else float(self.xp.sum(self.weight))
+
+    @cached_property
+    def plain(self) -> "Scored":
+        """The same without gradients, for what is not differentiable."""
+        return replace(self, loss=without_gradient(self.loss), probability=plain(self.probability))
 
 
-def scored(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Scored:
+def scored(
+    confidence: AnyArray,
+    loss: AnyArray,
+    weight: AnyArray | None = None,
+    *,
+    by_value: bool = False,
+) -> Scored:
     """Validate (confidence, loss, weight) at the public edge and wrap them.
 
-    Arrays on a device are sorted there; the host gets their groups and copies of them.
+    Arrays on a device, and those a gradient flows through, stay with their library. The
+    gradient of the confidence is kept with `by_value` only: for what reads more than the order.
     """
-    known = group_ties_on_device(confidence, loss, weight) if is_on_device(confidence) else None
+    if stays(confidence, loss, by_value=by_value):
+        c, x, w, p = validated(confidence, loss, weight)
+        return Scored(c, x, w, probability=p if by_value else c)
+    return scored_on_host(confidence, loss, weight)
+
+
+def kind_of(s: Scored, given: AnyArray) -> AnyArray:
+    """Return an array whose library and device results shall have, `given` one of the caller."""
+    return given if s.xp is np else s.confidence
+
+
+def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Scored:
+    """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
     c = checks.confidence(confidence)
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
     if w is not None:
         with np.errstate(over="ignore"):
             checks.summable(w * x, "weight * loss")
-    return Scored(
-        c,
-        x,
-        w,
-        probability=c,
-        known_groups=known,
-    )
+    return Scored(c, x, w, probability=c)
 
 
 @dataclass(frozen=True)
@@ -199,14 +241,15 @@ class Measured:
     Attributes
     ----------
     value : float
-        The number; NaN when it is undefined for these data.
+        The number; NaN when it is undefined for these data. An array without axes where a
+        gradient flows.
     accepted : int or None
         Number of samples behind it when that is not all of them.
     reason : str
         Empty, or the sentence that says why the value is NaN.
     """
 
-    value: float
+    value: Scalar
     accepted: int | None = None
     reason: str = ""
 

@@ -1,11 +1,12 @@
 """The parser: one application, one command from each file."""
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 import abstain as ab
 from abstain.cli.compare import compare
 from abstain.cli.evaluate import evaluate
 from abstain.cli.listing import listing
+from abstain.cli.threshold import threshold
 
 app = App(
     name="abstain",
@@ -13,7 +14,10 @@ app = App(
     "a picture and a report.",
     version=ab.__version__,
     help_format="plaintext",
+    # A file may be named "[1].csv": nothing here is JSON.
+    default_parameter=Parameter(json_list=False, json_dict=False),
 )
 app.command(evaluate, name="evaluate")
 app.command(compare, name="compare")
+app.command(threshold, name="threshold")
 app.command(listing, name="list")

@@ -6,17 +6,29 @@ from cyclopts import Parameter
 from rich.table import Table
 
 from abstain.cli._console import console
-from abstain.confidence import SCORES
+from abstain.confidence import FITTED, SCORES
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
+from abstain.thresholds import METHODS
 
-What = Literal["metrics", "scores", "losses"]
+What = Literal["metrics", "scores", "fitted", "losses", "methods"]
 
 
-def listing(what: Annotated[What, Parameter(help="metrics, scores or losses")], /) -> None:
-    """List what there is to ask for by name: metrics, scores or losses."""
-    table = {"metrics": _metrics, "scores": _scores, "losses": _losses}[what]()
-    console().print(table)
+def listing(
+    what: Annotated[
+        What, Parameter(help="metrics, scores, fitted (scores), losses or methods (of thresholds)")
+    ],
+    /,
+) -> None:
+    """List what there is to ask for by name."""
+    tables = {
+        "metrics": _metrics,
+        "scores": _scores,
+        "fitted": _fitted,
+        "losses": _losses,
+        "methods": _methods,
+    }
+    console().print(tables[what]())
 
 
 def _table(*columns: str) -> Table:
@@ -49,7 +61,31 @@ def _scores() -> Table:
     for score in SCORES.values():
         needs = ", ".join(sorted(need.value.removeprefix("needs ") for need in score.needs))
         table.add_row(score.name, score.title, needs, score.source)
-    table.caption = "With a temperature: msr@T=1.5. Your own confidence columns need no name here."
+    table.caption = (
+        "With a temperature: msr@T=1.5. Your own confidence columns need no name here. "
+        "Scores that are fitted first: `abstain list fitted`"
+    )
+    return table
+
+
+def _fitted() -> Table:
+    table = _table("name", "what it is", "options", "needs", "source")
+    for kind in FITTED.values():
+        options = (*kind.required, *(name for name in kind.options if name not in kind.required))
+        needs = ", ".join(sorted(need.value.removeprefix("needs ") for need in kind.to_fit))
+        table.add_row(kind.name, kind.title, ", ".join(options), needs, kind.source)
+    table.caption = "From Python: ab.fit_score(NAME, predictions), ab.select_score(NAME, ...)"
+    return table
+
+
+def _methods() -> Table:
+    table = _table("name", "what it is", "guarantees", "options", "losses", "source")
+    for method in METHODS.values():
+        options = ", ".join(method.options)
+        table.add_row(
+            method.name, method.title, method.guarantee, options, method.loss, method.source
+        )
+    table.caption = "For `abstain threshold --method` and ab.thresholds.fit"
     return table
 
 

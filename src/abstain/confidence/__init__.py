@@ -1,12 +1,25 @@
 """Confidence scoring functions: from predictions to one number a sample, higher is more trusted.
 
 No label is looked at. By name through `score`, `applicable` and the catalogue `SCORES`; on
-plain arrays through the functions.
+plain arrays through the functions. Scores that need fitting are in the catalogue `FITTED`:
+``fit`` makes a `FittedScore` of one, which `score` takes in place of a name.
 """
 
 from abstain.confidence._entry import ConfidenceScore as ConfidenceScore
 from abstain.confidence._entry import Need as Need
 from abstain.confidence._entry import Score as Score
+from abstain.confidence._search import ScoreCriterion as ScoreCriterion
+from abstain.confidence.combined import Combined as Combined
+from abstain.confidence.fitted import FitNeed as FitNeed
+from abstain.confidence.fitted import FittedKind as FittedKind
+from abstain.confidence.fitted import FittedScore as FittedScore
+from abstain.confidence.fitted import Scorer as Scorer
+from abstain.confidence.fitting import FITTED as FITTED
+from abstain.confidence.fitting import fit as fit
+from abstain.confidence.fitting import from_arrays as from_arrays
+from abstain.confidence.gaussian import Mahalanobis as Mahalanobis
+from abstain.confidence.gaussian import RelativeMahalanobis as RelativeMahalanobis
+from abstain.confidence.logit_scores import logit_margin as logit_margin
 from abstain.confidence.logit_scores import max_logit as max_logit
 from abstain.confidence.logit_scores import negative_energy as negative_energy
 from abstain.confidence.logit_scores import normalized_max_logit as normalized_max_logit
@@ -20,24 +33,51 @@ from abstain.confidence.monte_carlo import (
 from abstain.confidence.monte_carlo import (
     negative_softmax_deviation as negative_softmax_deviation,
 )
+from abstain.confidence.neighbors import NeighborDistance as NeighborDistance
+from abstain.confidence.ranked import Ranked as Ranked
+from abstain.confidence.rectified import RectifiedActivations as RectifiedActivations
 from abstain.confidence.registry import SCORES as SCORES
 from abstain.confidence.registry import applicable as applicable
 from abstain.confidence.registry import find as find
 from abstain.confidence.registry import score as score
 from abstain.confidence.softmax_scores import max_softmax_response as max_softmax_response
+from abstain.confidence.softmax_scores import (
+    negative_generalized_entropy as negative_generalized_entropy,
+)
 from abstain.confidence.softmax_scores import negative_gini as negative_gini
 from abstain.confidence.softmax_scores import (
     negative_predictive_entropy as negative_predictive_entropy,
 )
 from abstain.confidence.softmax_scores import probability_margin as probability_margin
+from abstain.confidence.tuned_norm import TunedNorm as TunedNorm
+from abstain.confidence.tuned_temperature import TunedTemperature as TunedTemperature
+from abstain.confidence.virtual_logit import VirtualLogit as VirtualLogit
 
 __all__ = [
+    "FITTED",
     "SCORES",
+    "Combined",
     "ConfidenceScore",
+    "FitNeed",
+    "FittedKind",
+    "FittedScore",
+    "Mahalanobis",
     "Need",
+    "NeighborDistance",
+    "Ranked",
+    "RectifiedActivations",
+    "RelativeMahalanobis",
     "Score",
+    "ScoreCriterion",
+    "Scorer",
+    "TunedNorm",
+    "TunedTemperature",
+    "VirtualLogit",
     "applicable",
     "find",
+    "fit",
+    "from_arrays",
+    "logit_margin",
     "max_logit",
     "max_softmax_response",
     "mean_max_logit",
@@ -45,6 +85,7 @@ __all__ = [
     "negative_energy",
     "negative_entropy_of_mean",
     "negative_expected_entropy",
+    "negative_generalized_entropy",
     "negative_gini",
     "negative_mutual_information",
     "negative_predictive_entropy",

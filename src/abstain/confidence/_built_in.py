@@ -10,16 +10,19 @@ from abstain.confidence import _kernels
 from abstain.confidence import _sample_kernels as _samples
 from abstain.confidence._entry import Need, Score
 from abstain.confidence.logit_scores import DEFAULT_P
+from abstain.confidence.softmax_scores import DEFAULT_GAMMA, DEFAULT_TOP
 from abstain.predictions import Predictions
 from abstain.predictions.outputs import ClassScores
 from abstain.typing import FloatArray
+
+# Predictions hold NumPy arrays, so every kernel gives NumPy arrays here.
 
 
 def _deterministic(
     kernel: _kernels.Kernel, predictions: Predictions, temperature: float = 1.0
 ) -> FloatArray:
     scores = cast("ClassScores", predictions.class_scores)
-    return _kernels.by_rows(kernel, scores, temperature=temperature)
+    return cast("FloatArray", _kernels.by_rows(kernel, scores, temperature=temperature))
 
 
 def _energy(predictions: Predictions, temperature: float = 1.0) -> FloatArray:
@@ -27,11 +30,13 @@ def _energy(predictions: Predictions, temperature: float = 1.0) -> FloatArray:
 
 
 def _sampled(kernel: _samples.SampleKernel, predictions: Predictions) -> FloatArray:
-    return _samples.by_rows(kernel, cast("ClassScores", predictions.samples))
+    samples = cast("ClassScores", predictions.samples)
+    return cast("FloatArray", _samples.by_rows(kernel, samples))
 
 
 def _mean_logit(predictions: Predictions) -> FloatArray:
-    return _samples.largest_mean_logit(cast("ClassScores", predictions.samples))
+    samples = cast("ClassScores", predictions.samples)
+    return cast("FloatArray", _samples.largest_mean_logit(samples))
 
 
 def _probability(log_odds: FloatArray) -> FloatArray:
@@ -54,6 +59,10 @@ def _of_samples(name: str, title: str, kernel: _samples.SampleKernel, meaning: s
     )
 
 
+_GEN = (
+    "Liu et al. (2023), https://openaccess.thecvf.com/content/CVPR2023/html/Liu_GEN_Pushing_the_"
+    "Limits_of_Softmax-Based_Out-of-Distribution_Detection_CVPR_2023_paper.html"
+)
 _JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
 
 BUILT_IN: tuple[Score, ...] = (
@@ -92,6 +101,15 @@ BUILT_IN: tuple[Score, ...] = (
             "Scheffer et al. (2001), https://doi.org/10.1007/3-540-44816-0_31",
         ),
     ),
+    Score(
+        "logit_margin",
+        "Logit margin",
+        partial(_deterministic, _kernels.log_gap),
+        frozenset({Need.CLASS_SCORES}),
+        "how far the prediction is from changing: largest minus second largest logit",
+        "Streeter (2018), https://arxiv.org/abs/1802.07697; Cattelan & Silva (2024), "
+        "https://arxiv.org/abs/2305.15508 (LogitsMargin)",
+    ),
     _of_softmax(
         "gini",
         "Gini (DOCTOR)",
@@ -99,6 +117,15 @@ BUILT_IN: tuple[Score, ...] = (
         (
             "whether two draws from the softmax would agree: log(G / (1 - G)), G = sum of p^2",
             "Granese et al. (2021), https://arxiv.org/abs/2106.02395 (D_alpha)",
+        ),
+    ),
+    _of_softmax(
+        "gen",
+        "Generalized entropy (GEN)",
+        partial(_kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP),
+        (
+            "how concentrated the softmax is down to its tail: minus its generalized entropy",
+            _GEN,
         ),
     ),
     Score(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from abstain._foundation import checks
-from abstain.errors import DomainError, InputError
+from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
 
@@ -117,11 +117,7 @@ def _short(value: float) -> str:
 
 def positive_temperature(x: float) -> float:
     """Validate a temperature: one finite number above 0."""
-    value = checks.number(x, "temperature")
-    if value <= 0:
-        msg = f"`temperature` must be above 0; got {value!r}"
-        raise DomainError(msg)
-    return value
+    return checks.positive(x, "temperature")
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,23 +4,32 @@ With m the largest log-score of a row, m2 the largest of the others and t_j = ex
 the others, the odds against the top class are ``rest = exp(m2 - m) * sum(t)``. Every score
 below is a function of the gap ``m2 - m`` and of sums over t, in which nothing is subtracted
 from 1: the order is kept until float64 itself runs out, near a gap of 700.
+
+Every kernel takes an array-API namespace and a block of rows, which NumPy overwrites. Where an
+infinity is replaced, it is replaced before the step that would make it, so that libraries which
+differentiate send no NaN back.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import special as sp
 
+from abstain._foundation.arrays import is_on_device, like
 from abstain.predictions.outputs import ClassScores
-from abstain.predictions.softmax import row_blocks
-from abstain.typing import FloatArray
+from abstain.predictions.softmax import entry, filled, log, row_blocks, without
+from abstain.typing import AnyArray
 
 #: The log-odds of a class whose rivals all have probability exactly 0. No float64 probability
 #: above 0 reaches it: the smallest is exp(-744.4).
 CERTAIN = 750.0
 
-Kernel = Callable[[FloatArray], FloatArray]
+#: Below this logarithm the exponential is exactly 0 in float64.
+_VANISHED = -1000.0
+
+#: From a namespace and rows of log-scores (rows, K) to one number a row.
+Kernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,114 +38,149 @@ class Split:
 
     Attributes
     ----------
-    top : ndarray of shape (rows,)
+    top : array of shape (rows,)
         Largest log-score.
-    gap : ndarray of shape (rows,)
+    gap : array of shape (rows,)
         Second largest minus largest: never above 0, -inf when all others have probability 0.
-    others : ndarray of shape (rows, K)
+    others : array of shape (rows, K)
         exp(log-score - second largest); 0 at the top class.
+    total : array of shape (rows,)
+        Sum of `others`.
+    logs : array of shape (rows, K)
+        Logarithm of `others`, -inf at the top class; without a meaning unless asked for.
     """
 
-    top: FloatArray
-    gap: FloatArray
-    others: FloatArray
+    top: AnyArray
+    gap: AnyArray
+    others: AnyArray
+    total: AnyArray
+    logs: AnyArray
 
-    @property
-    def rest(self) -> FloatArray:
+    def rest(self, xp: Any) -> AnyArray:
         """Odds against the top class: sum of the other probabilities over the largest."""
-        out: FloatArray = np.exp(self.gap) * self.others.sum(axis=1)
-        return out
+        return xp.exp(self.gap) * self.total
 
 
-def split(z: FloatArray) -> Split:
-    """Split log-scores (rows, K); `z` is overwritten."""
-    at = z.argmax(axis=1)[:, None]
-    top = np.take_along_axis(z, at, axis=1)
-    np.put_along_axis(z, at, -np.inf, axis=1)
-    second = z.max(axis=1, keepdims=True)
-    gap = (second - top)[:, 0]
-    z -= np.where(np.isneginf(second), 0.0, second)
-    return Split(top[:, 0], gap, np.exp(z, out=z))
+def split(xp: Any, z: AnyArray, *, logs: bool = False) -> Split:
+    """Split log-scores (rows, K), with the logarithms if asked for; NumPy overwrites `z`."""
+    at = xp.argmax(z, axis=1, keepdims=True)
+    top = entry(xp, z, at)
+    shifted = without(xp, z, at, -np.inf)
+    second = xp.max(shifted, axis=1, keepdims=True)
+    gap = second - top
+    shifted = _less(xp, shifted, filled(xp, second == -np.inf, 0.0, second))
+    others = xp.exp(shifted) if logs or xp is not np else np.exp(shifted, out=shifted)
+    return Split(top[:, 0], gap[:, 0], others, xp.sum(others, axis=1), shifted)
 
 
-def log_odds(z: FloatArray) -> FloatArray:
+def log_odds(xp: Any, z: AnyArray) -> AnyArray:
     """Log-odds of the top class: log p1 - log(1 - p1)."""
-    s = split(z)
-    return _capped(-(s.gap + _log(s.others.sum(axis=1))))
+    s = split(xp, z)
+    return _capped(xp, -(s.gap + log(xp, s.total)))
 
 
-def negative_entropy(z: FloatArray) -> FloatArray:
+def negative_entropy(xp: Any, z: AnyArray) -> AnyArray:
     """Sum of p log p, in nats."""
-    s = split(z)
-    scale, rest = np.exp(s.gap), s.rest
+    s = split(xp, z, logs=True)
+    rest = s.rest(xp)
     # -log p_j = (m - m2) - log t_j + log1p(rest), and the last term is common to all classes.
-    spread = sp.entr(s.others).sum(axis=1)
-    far = np.where(np.isneginf(s.gap), 0.0, -s.gap)
-    entropy: FloatArray = np.log1p(rest) + (scale * spread + far * rest) / (1.0 + rest)
+    spread = _dot(xp, s.others, _not_below(xp, s.logs, _VANISHED))
+    far = filled(xp, s.gap == -np.inf, 0.0, -s.gap)
+    entropy = xp.log1p(rest) + (far * rest - xp.exp(s.gap) * spread) / (1.0 + rest)
     return 0.0 - entropy
 
 
-def margin(z: FloatArray) -> FloatArray:
+def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyArray:
+    """Minus the sum of p^gamma (1 - p)^gamma over the `top` largest probabilities."""
+    s = split(xp, z, logs=True)
+    log_sum = xp.log1p(s.rest(xp))
+    # 1 - p1 is the sum of the others, so its logarithm is not taken of a difference from 1.
+    first = xp.exp(gamma * (s.gap + log(xp, s.total) - 2.0 * log_sum))
+    log_p = _largest_of_each(xp, s.logs, top - 1) + (s.gap - log_sum)[:, None]
+    # No other probability is above 1/2: 1 - p keeps its digits.
+    terms = xp.exp(gamma * (log_p + xp.log1p(-xp.exp(log_p))))
+    return 0.0 - (first + xp.sum(terms, axis=1))
+
+
+def margin(xp: Any, z: AnyArray) -> AnyArray:
     """log((1 + M) / (1 - M)) with M = p1 - p2."""
-    s = split(z)
+    s = split(xp, z)
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
-    against = s.gap + np.log1p(s.others.sum(axis=1))
-    return _capped(np.logaddexp(0.0, np.log(2.0) + _log(-np.expm1(s.gap)) - against))
+    against = s.gap + xp.log1p(s.total)
+    odds = float(np.log(2.0)) + log(xp, -xp.expm1(s.gap)) - against
+    return _capped(xp, xp.logaddexp(xp.zeros_like(odds), odds))
 
 
-def gini(z: FloatArray) -> FloatArray:
+def log_gap(xp: Any, z: AnyArray) -> AnyArray:
+    """Largest log-score minus the second largest."""
+    return _capped(xp, -split(xp, z).gap)
+
+
+def gini(xp: Any, z: AnyArray) -> AnyArray:
     """log(G / (1 - G)) with G the sum of squared probabilities."""
-    s = split(z)
-    total, squares = s.others.sum(axis=1), (s.others**2).sum(axis=1)
-    scale = np.exp(s.gap)
+    s = split(xp, z)
+    squares = _dot(xp, s.others, s.others)
+    scale = xp.exp(s.gap)
     # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
-    against = s.gap + _log(2.0 * total + scale * (total**2 - squares))
-    return _capped(np.log1p(scale**2 * squares) - against)
+    against = s.gap + log(xp, 2.0 * s.total + scale * (s.total * s.total - squares))
+    return _capped(xp, xp.log1p(scale * scale * squares) - against)
 
 
-def log_sum_exp(z: FloatArray) -> FloatArray:
+def log_sum_exp(xp: Any, z: AnyArray) -> AnyArray:
     """Log sum exp z."""
-    s = split(z)
-    out: FloatArray = s.top + np.log1p(s.rest)
-    return out
+    s = split(xp, z)
+    return s.top + xp.log1p(s.rest(xp))
 
 
-def largest(z: FloatArray) -> FloatArray:
+def largest(xp: Any, z: AnyArray) -> AnyArray:
     """Largest log-score."""
-    out: FloatArray = z.max(axis=1)
-    return out
+    return xp.max(z, axis=1)
 
 
-def normalized_largest(z: FloatArray, *, p: float) -> FloatArray:
+def normalized_largest(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
     """Largest centered logit over the p-norm of the centered logits; 0 for equal logits."""
     # Shifted first, so that equal logits are exactly zero and not the rounding of their mean.
-    z -= z.max(axis=1, keepdims=True)
-    z -= z.mean(axis=1, keepdims=True)
-    size = np.abs(z).max(axis=1)
+    z = _less(xp, z, xp.max(z, axis=1, keepdims=True))
+    z = _less(xp, z, xp.mean(z, axis=1, keepdims=True))
+    size = xp.max(xp.abs(z), axis=1, keepdims=True)
+    equal = size == 0
     # Dividing by the largest entry first keeps high powers from overflowing.
-    unit = z / np.where(size > 0, size, 1.0)[:, None]
-    norm = (np.abs(unit) ** p).sum(axis=1) ** (1.0 / p)
-    out: FloatArray = unit.max(axis=1) / np.where(size > 0, norm, 1.0)
-    return out
+    unit = z / filled(xp, equal, 1.0, size)
+    powers = xp.sum(xp.abs(unit) ** p, axis=1)
+    return xp.max(unit, axis=1) / filled(xp, equal[:, 0], 1.0, powers) ** (1.0 / p)
 
 
-def by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> FloatArray:
+def by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) -> AnyArray:
     """Apply a kernel to the float64 log-scores, block by block, shape (n,)."""
+    xp = scores.namespace
     n, width = scores.values.shape
-    out = np.empty(n)
-    for rows in row_blocks(n, width):
+    parts = []
+    for rows in row_blocks(n, width, on_device=is_on_device(scores.values)):
         z = scores.log_scores(rows)
-        if temperature != 1.0:
-            z /= temperature
-        out[rows] = kernel(z)
-    return out
+        parts.append(kernel(xp, z if temperature == 1.0 else z / temperature))
+    return like(parts[0] if len(parts) == 1 else xp.concat(parts), scores.origin)
 
 
-def _log(x: FloatArray) -> FloatArray:
-    with np.errstate(divide="ignore"):
-        out: FloatArray = np.log(x)
-    return out
+def _largest_of_each(xp: Any, x: AnyArray, count: int) -> AnyArray:
+    """Return the `count` largest of each row, or the row; one entry a row is -inf."""
+    width = x.shape[1]
+    return x if count >= width - 1 else xp.sort(x, axis=1)[:, width - count :]
 
 
-def _capped(x: FloatArray) -> FloatArray:
-    return np.where(np.isposinf(x), CERTAIN, x)
+def _less(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
+    """Return x - y, in NumPy written over `x`."""
+    return np.subtract(x, y, out=x) if xp is np else x - y
+
+
+def _dot(xp: Any, x: AnyArray, y: AnyArray) -> AnyArray:
+    """Return the sum of products of each row."""
+    # NumPy makes no array of the products; the array API's vecdot knows no torch.func.vmap.
+    return np.vecdot(x, y) if xp is np else xp.sum(x * y, axis=1)
+
+
+def _not_below(xp: Any, x: AnyArray, low: float) -> AnyArray:
+    return np.maximum(x, low) if xp is np else filled(xp, x < low, low, x)
+
+
+def _capped(xp: Any, x: AnyArray) -> AnyArray:
+    return filled(xp, x == np.inf, CERTAIN, x)

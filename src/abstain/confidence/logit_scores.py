@@ -1,4 +1,7 @@
-"""Confidence scores from logits: what the softmax forgets."""
+"""Confidence scores from logits: their size, which the softmax forgets, and their gap.
+
+Arrays, gradients and tracing as in `abstain.confidence.softmax_scores`.
+"""
 
 from functools import partial
 
@@ -7,14 +10,14 @@ from abstain.confidence import _kernels
 from abstain.confidence._entry import positive_temperature
 from abstain.errors import DomainError
 from abstain.predictions.outputs import class_scores
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray
 
 #: The exponent of `normalized_max_logit` when none is given; its authors tune it on held-out
 #: data, so a value that was tuned for a model is better.
 DEFAULT_P = 4.0
 
 
-def max_logit(logits: AnyArray) -> FloatArray:
+def max_logit(logits: AnyArray) -> AnyArray:
     """Largest logit.
 
     How strong is the evidence for the predicted class?
@@ -26,7 +29,7 @@ def max_logit(logits: AnyArray) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         Any real number; higher is more confident.
 
     Raises
@@ -44,10 +47,53 @@ def max_logit(logits: AnyArray) -> FloatArray:
     >>> max_logit([[2.0, 5.0], [1.0, 0.0]]).tolist()
     [5.0, 1.0]
     """
-    return _kernels.by_rows(_kernels.largest, class_scores(logits, None))
+    return _kernels.by_rows(_kernels.largest, class_scores(logits, None, keep_library=True))
 
 
-def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> FloatArray:
+def logit_margin(
+    logits: AnyArray | None = None, *, probabilities: AnyArray | None = None
+) -> AnyArray:
+    """Gap between the two largest logits.
+
+    How far is the prediction from changing?
+
+    Parameters
+    ----------
+    logits, probabilities : array of shape (n, K)
+        One of the two.
+
+    Returns
+    -------
+    array of shape (n,)
+        z1 - z2 = log(p1 / p2), at least 0; higher is more confident. 750 where all other
+        classes have probability 0.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`.
+
+    Notes
+    -----
+    Unlike `probability_margin` it looks at no class but the two, so a temperature rescales it
+    and never changes its order. With two classes it equals `max_softmax_response`.
+
+    References
+    ----------
+    Streeter (2018), Approximation Algorithms for Cascading Prediction Models,
+    https://arxiv.org/abs/1802.07697; LogitsMargin in Cattelan & Silva (2024), How to Fix a
+    Broken Confidence Estimator, https://arxiv.org/abs/2305.15508.
+
+    Examples
+    --------
+    >>> logit_margin([[3.0, 1.0, 0.0], [2.0, 1.5, -5.0]]).tolist()
+    [2.0, 0.5]
+    """
+    scores = class_scores(logits, probabilities, keep_library=True)
+    return _kernels.by_rows(_kernels.log_gap, scores)
+
+
+def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     """Negative free energy of the logits.
 
     How much evidence is there for any class?
@@ -61,7 +107,7 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> FloatArray
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         T logsumexp(z / T), any real number; higher is more confident.
 
     Raises
@@ -79,12 +125,13 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> FloatArray
     >>> negative_energy([[0.0, 0.0]]).round(4).tolist()
     [0.6931]
     """
-    scores, temperature = class_scores(logits, None), positive_temperature(temperature)
+    scores = class_scores(logits, None, keep_library=True)
+    temperature = positive_temperature(temperature)
     sums = _kernels.by_rows(_kernels.log_sum_exp, scores, temperature=temperature)
     return temperature * sums
 
 
-def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> FloatArray:
+def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
     """Largest centered logit over the p-norm of the centered logits (MaxLogit-pNorm).
 
     How strong is the top logit for logits of this overall size?
@@ -98,7 +145,7 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> FloatArra
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         max(z - mean z) / ||z - mean z||_p, in [0, 1]; higher is more confident; 0 for equal
         logits.
 
@@ -122,4 +169,4 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> FloatArra
         msg = f"`p` must be at least 1; got {exponent!r}"
         raise DomainError(msg)
     kernel = partial(_kernels.normalized_largest, p=exponent)
-    return _kernels.by_rows(kernel, class_scores(logits, None))
+    return _kernels.by_rows(kernel, class_scores(logits, None, keep_library=True))

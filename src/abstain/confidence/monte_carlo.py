@@ -2,19 +2,21 @@
 
 Each takes `logit_samples` or, by name, `probability_samples` of shape (n, S, K), S >= 2, and
 returns (n,) float64 values, higher is more confident. They raise what `abstain.Predictions`
-raises on such arrays. Definitions follow Jaeger et al. (2023), A Call to Reflect on Evaluation
-Practices for Failure Detection in Image Classification, https://arxiv.org/abs/2211.15259.
+raises on such arrays. Arrays, gradients and tracing as in `abstain.confidence.softmax_scores`;
+no gradient flows from a deviation that is exactly 0. Definitions follow Jaeger et al. (2023), A
+Call to Reflect on Evaluation Practices for Failure Detection in Image Classification,
+https://arxiv.org/abs/2211.15259.
 """
 
 from abstain.confidence import _kernels
 from abstain.confidence import _sample_kernels as _samples
 from abstain.predictions.outputs import ClassScores, class_scores
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray
 
 
 def mean_softmax_response(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
-) -> FloatArray:
+) -> AnyArray:
     """Log-odds of the top class of the mean softmax.
 
     How sure is the average sample?
@@ -26,7 +28,7 @@ def mean_softmax_response(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         log p - log(1 - p) of the largest mean probability p, at least -log(K - 1); higher is
         more confident. `scipy.special.expit` turns it into p.
 
@@ -43,7 +45,7 @@ def mean_softmax_response(
 
 def negative_entropy_of_mean(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
-) -> FloatArray:
+) -> AnyArray:
     """Negative entropy of the mean softmax: the total uncertainty, negated.
 
     Parameters
@@ -53,7 +55,7 @@ def negative_entropy_of_mean(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         From -log K to 0, in nats; higher is more confident. The sum of
         `negative_expected_entropy` and `negative_mutual_information`.
 
@@ -69,7 +71,7 @@ def negative_entropy_of_mean(
 
 def negative_expected_entropy(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
-) -> FloatArray:
+) -> AnyArray:
     """Negative mean of the samples' entropies: the uncertainty within the samples, negated.
 
     Parameters
@@ -79,7 +81,7 @@ def negative_expected_entropy(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         From -log K to 0, in nats; higher is more confident.
 
     Examples
@@ -93,7 +95,7 @@ def negative_expected_entropy(
 
 def negative_mutual_information(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
-) -> FloatArray:
+) -> AnyArray:
     """Negative mutual information of class and sample.
 
     Do the samples agree?
@@ -105,7 +107,7 @@ def negative_mutual_information(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         From -log min(S, K) to 0, in nats; higher is more confident; 0 when all samples are
         equal.
 
@@ -124,7 +126,7 @@ def negative_mutual_information(
 
 def negative_softmax_deviation(
     logit_samples: AnyArray | None = None, *, probability_samples: AnyArray | None = None
-) -> FloatArray:
+) -> AnyArray:
     """Negative spread of the softmax over the samples.
 
     How much do probabilities move?
@@ -136,7 +138,7 @@ def negative_softmax_deviation(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         Minus the mean over classes of the standard deviation over samples (divided by S, not
         S - 1), from -1/2 to 0; higher is more confident. Called softmax variance in FD-Shifts,
         whose published numbers use the standard deviation.
@@ -150,7 +152,7 @@ def negative_softmax_deviation(
     return _samples.by_rows(_samples.deviation, _given(logit_samples, probability_samples))
 
 
-def mean_max_logit(logit_samples: AnyArray) -> FloatArray:
+def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
     """Largest mean logit.
 
     How strong is the average evidence for the predicted class?
@@ -162,7 +164,7 @@ def mean_max_logit(logit_samples: AnyArray) -> FloatArray:
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         Any real number; higher is more confident.
 
     Examples
@@ -170,8 +172,8 @@ def mean_max_logit(logit_samples: AnyArray) -> FloatArray:
     >>> mean_max_logit([[[4.0, 0.0], [2.0, 2.0]]]).tolist()
     [3.0]
     """
-    return _samples.largest_mean_logit(class_scores(logit_samples, None, samples=True))
+    return _samples.largest_mean_logit(_given(logit_samples, None))
 
 
 def _given(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:
-    return class_scores(logits, probabilities, samples=True)
+    return class_scores(logits, probabilities, samples=True, keep_library=True)

@@ -1,11 +1,13 @@
 """The catalogue of confidence scores, and how predictions are scored by name."""
 
-from typing import cast
+from typing import Any, cast
 
+from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence._built_in import BUILT_IN
 from abstain.confidence._entry import ConfidenceScore, Score
-from abstain.errors import InputError, MissingInputError
+from abstain.confidence.fitted import Scorer
+from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
@@ -44,21 +46,36 @@ def find(name: str) -> Score:
     """
     base, mark, temperature = name.partition(_MARK)
     if not mark:
-        return SCORES[name]
+        return _known(name)
     # A text that is no number is refused there, by name and value.
     return SCORES[base].at(cast("float", temperature))
 
 
+def _known(name: str) -> Score:
+    if name in SCORES:
+        return SCORES[name]
+    from abstain.confidence.fitting import FITTED
+
+    if name in FITTED:
+        msg = (
+            f"the score {name!r} must be fitted first: "
+            f"`state = abstain.confidence.fit({name!r}, train)`, then `score(state, predictions)`"
+        )
+        raise UnknownNameError(msg)
+    return SCORES[name]
+
+
 def score(
-    name: str, predictions: Predictions, *, temperature: float | None = None
+    name: str | Scorer, predictions: Predictions, *, temperature: float | None = None
 ) -> ConfidenceScore:
     """Return the confidences of the samples under one score.
 
     Parameters
     ----------
-    name : str
+    name : str or Scorer
         One of the predictions' own confidence columns, a name in `SCORES`, or
-        "NAME@T=TEMPERATURE". An own column comes before a built-in score of the same name.
+        "NAME@T=TEMPERATURE". An own column comes before a built-in score of the same name. Or
+        what `fit` returned, or anything else with a `name` and a method `score`.
     predictions : Predictions
         What the model said; labels are not looked at.
     temperature : float, optional
@@ -77,7 +94,7 @@ def score(
     MissingInputError
         The predictions lack what the score needs.
     InputError
-        A temperature for a score that has none, or one given twice.
+        A temperature for a score that has none, for a fitted one, or one given twice.
 
     Examples
     --------
@@ -87,6 +104,8 @@ def score(
     >>> score("msr", p).probability.round(4).tolist()
     [0.8808, 0.7311]
     """
+    if not isinstance(name, str):
+        return _fitted(name, predictions, temperature)
     if name in (predictions.confidence or {}):
         return _own_column(name, predictions.confidence[name], temperature)
     entry = find(name)
@@ -129,6 +148,18 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
     return own + tuple(
         name for name, entry in SCORES.items() if name not in own and not entry.missing(predictions)
     )
+
+
+def _fitted(state: Any, predictions: Predictions, temperature: float | None) -> ConfidenceScore:
+    if not isinstance(state, Scorer) or isinstance(state, type):
+        msg = f"a score must be given by name or as a fitted state; got {state!r}"
+        raise InputError(msg)
+    if temperature is not None:
+        msg = f"the fitted score {state.name!r} has its own parameters; drop `temperature`"
+        raise InputError(msg)
+    found = state.score(predictions)
+    checks.confidence(found.values, f"the score {found.name!r}", length=predictions.n)
+    return found
 
 
 def _own_column(name: str, values: Array, temperature: float | None) -> ConfidenceScore:

@@ -1,9 +1,31 @@
-"""Confidence scores from class probabilities: logits or probabilities, never saturated."""
+"""Confidence scores from class probabilities: logits or probabilities, never saturated.
 
+NumPy arrays, lists and dataframes give NumPy back. PyTorch, JAX, CuPy and any other array-API
+library get an array of their own on the device of the input. What lies in the host's memory is
+viewed as NumPy; what lies on a device, and what a gradient flows through, is worked on there by
+its own library, the checks included. The work and the result are float64 whatever the input's
+precision, or float32 where there is no float64: on Apple's devices, and in JAX unless it was told
+to have it.
+
+Gradients flow where a score is differentiable. Where it is not: at a tie of the largest they are
+one of the two sides' or between them, and from a probability of exactly 0, or a score at its cap
+of 750, none flow. Under `jax.jit`, `jax.vmap` and `torch.func.vmap` there are no values to look
+at yet, so shapes are checked and values are not.
+"""
+
+from functools import partial
+
+from abstain._foundation import checks
 from abstain.confidence import _kernels
 from abstain.confidence._entry import positive_temperature
+from abstain.errors import DomainError
 from abstain.predictions.outputs import class_scores
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray
+
+#: The exponent and the number of classes of `negative_generalized_entropy` that its authors
+#: recommend.
+DEFAULT_GAMMA = 0.1
+DEFAULT_TOP = 100
 
 
 def max_softmax_response(
@@ -11,7 +33,7 @@ def max_softmax_response(
     *,
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
-) -> FloatArray:
+) -> AnyArray:
     """Log-odds of the most probable class.
 
     How sure is the model of its prediction?
@@ -28,7 +50,7 @@ def max_softmax_response(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         log p - log(1 - p) of the top class, at least -log(K - 1); higher is more confident.
         `scipy.special.expit` turns it into the probability. 750 where all other classes have
         probability exactly 0.
@@ -61,7 +83,7 @@ def negative_predictive_entropy(
     *,
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
-) -> FloatArray:
+) -> AnyArray:
     """Negative entropy of the class probabilities.
 
     How concentrated is the whole softmax?
@@ -75,7 +97,7 @@ def negative_predictive_entropy(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         Sum of p log p in nats, from -log K to 0; higher is more confident.
 
     Raises
@@ -105,7 +127,7 @@ def probability_margin(
     *,
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
-) -> FloatArray:
+) -> AnyArray:
     """Gap between the two largest probabilities, unsaturated.
 
     How clear is the choice?
@@ -119,7 +141,7 @@ def probability_margin(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         log((1 + M) / (1 - M)) with M = p1 - p2, at least 0; higher is more confident.
         ``numpy.tanh(value / 2)`` is M. 750 where all other classes have probability 0.
 
@@ -151,7 +173,7 @@ def negative_gini(
     *,
     probabilities: AnyArray | None = None,
     temperature: float = 1.0,
-) -> FloatArray:
+) -> AnyArray:
     """Sum of squared probabilities as log-odds.
 
     Would two draws from the softmax agree?
@@ -165,7 +187,7 @@ def negative_gini(
 
     Returns
     -------
-    ndarray of shape (n,)
+    array of shape (n,)
         log(G / (1 - G)) with G the sum of squared probabilities (1 - Gini impurity), at least
         -log(K - 1); higher is more confident. `scipy.special.expit` turns it into G. 750
         where all other classes have probability 0.
@@ -193,11 +215,75 @@ def negative_gini(
     return _of_softmax(_kernels.gini, logits, probabilities, temperature)
 
 
+def negative_generalized_entropy(
+    logits: AnyArray | None = None,
+    *,
+    probabilities: AnyArray | None = None,
+    gamma: float = DEFAULT_GAMMA,
+    top: int = DEFAULT_TOP,
+    temperature: float = 1.0,
+) -> AnyArray:
+    """Negative generalized entropy of the most probable classes (GEN).
+
+    How concentrated is the softmax, when small probabilities count almost as much as large
+    ones?
+
+    Parameters
+    ----------
+    logits, probabilities : array of shape (n, K)
+        One of the two.
+    gamma : float
+        The exponent, above 0 and at most 1; the smaller, the more the small probabilities
+        count.
+    top : int
+        How many of the largest probabilities are summed; all of them if there are fewer.
+    temperature : float
+        Divides the logits.
+
+    Returns
+    -------
+    array of shape (n,)
+        Minus the sum of p^gamma (1 - p)^gamma, at most 0, where one class is certain; higher
+        is more confident. With all classes summed, at least -K ((K - 1) / K^2)^gamma, where
+        all are equally probable.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError, MissingInputError
+        As for `abstain.Predictions`; also a `gamma` outside (0, 1], and a `top` that is not
+        a whole number of at least 1.
+
+    Notes
+    -----
+    Computed from the logarithms of p and of 1 - p, so that the order is kept where p rounds
+    to 1. With `gamma` 1 and all classes it is G - 1, G as in `negative_gini`. Linear in the
+    number of entries; with fewer than K classes each row is sorted.
+
+    References
+    ----------
+    Liu et al. (2023), GEN: Pushing the Limits of Softmax-Based Out-of-Distribution Detection,
+    https://openaccess.thecvf.com/content/CVPR2023/html/Liu_GEN_Pushing_the_Limits_of_Softmax-Based_Out-of-Distribution_Detection_CVPR_2023_paper.html.
+
+    Examples
+    --------
+    >>> p = [[0.5, 0.5], [0.9, 0.1], [1.0, 0.0]]
+    >>> negative_generalized_entropy(probabilities=p).round(4).tolist()
+    [-1.7411, -1.572, 0.0]
+    """
+    exponent = checks.number(gamma, "gamma")
+    if not 0 < exponent <= 1:
+        msg = f"`gamma` must be above 0 and at most 1; got {exponent!r}"
+        raise DomainError(msg)
+    count = checks.positive_int(top, "top")
+    kernel = partial(_kernels.generalized_entropy, gamma=exponent, top=count)
+    return _of_softmax(kernel, logits, probabilities, temperature)
+
+
 def _of_softmax(
     kernel: _kernels.Kernel,
     logits: AnyArray | None,
     probabilities: AnyArray | None,
     temperature: float,
-) -> FloatArray:
-    scores = class_scores(logits, probabilities)
+) -> AnyArray:
+    scores = class_scores(logits, probabilities, keep_library=True)
     return _kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))

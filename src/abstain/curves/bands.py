@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from abstain._foundation import checks
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import generator
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, scored_on_host
 from abstain.curves._accepted import Accepted, accepted
 from abstain.curves.risk_coverage import Kind
 from abstain.inference.proportions import clopper_pearson, level_of, wilson
@@ -145,7 +145,7 @@ def risk_coverage_band(  # noqa: PLR0913
     >>> band.risk.round(3).tolist(), band.low.round(3).tolist(), band.high.round(3).tolist()
     ([0.136, 0.518], [0.085, 0.474], [0.211, 0.562])
     """
-    s = scored(confidence, loss, weight)
+    s = scored_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
     cluster = None if group is None else codes_of(group, "group", s.n)
     coverage = None if grid is None else _coverages(grid)

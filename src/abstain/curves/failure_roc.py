@@ -4,11 +4,11 @@ import warnings
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
+from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.ranks import from_infinity
 from abstain._foundation.scored import scored
+from abstain._foundation.segments import from_zero
 from abstain.errors import UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
@@ -50,7 +50,7 @@ class FailureRocCurve:
         """Return the vertices as a polars table, one row each."""
         import polars as pl
 
-        return pl.DataFrame({f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+        return pl.DataFrame({f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)})
 
     def __len__(self) -> int:
         """Count the vertices, the origin included."""
@@ -106,28 +106,24 @@ def failure_roc_curve(
     """
     s = scored(confidence, loss, weight)
     checks.binary_loss(s.loss, needed_by="failure_roc_curve")
-    groups = s.groups
-    origin = np.full(1, np.inf, dtype=groups.confidence.dtype)
-    successes = _from_origin(np.cumsum(groups.weight - groups.loss))
-    failures = _from_origin(groups.loss_through)
+    # It counts failures, so no gradient flows.
+    groups = s.plain.groups
+    successes = from_zero(groups.xp.cumulative_sum(groups.weight - groups.loss))
+    failures = from_zero(groups.loss_through)
     arrays = {
-        "thresholds": np.concatenate((origin, groups.confidence)),
+        "thresholds": from_infinity(groups),
         "true_positive_rate": _share(successes, "true positive rate", "successes"),
         "false_positive_rate": _share(failures, "false positive rate", "failures"),
-        "accepted": np.concatenate(([0], groups.count_through)),
+        "accepted": from_zero(groups.count_through),
         "successes": successes,
         "failures": failures,
     }
     return FailureRocCurve(**{name: like(value, confidence) for name, value in arrays.items()})
 
 
-def _from_origin(through: FloatArray) -> FloatArray:
-    return np.concatenate(([0.0], through))
-
-
-def _share(through: FloatArray, rate: str, members: str) -> FloatArray:
+def _share(through: FloatArray, rate: str, members: str) -> AnyArray:
     if through[-1] > 0:
-        return np.asarray(through / through[-1])
+        return through / through[-1]
     msg = f"the {rate} of failure_roc_curve is undefined here: there are no {members}"
     warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
-    return np.full(through.shape, np.nan)
+    return namespace(through).full_like(through, float("nan"))

@@ -4,8 +4,11 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from abstain._foundation import checks
+from abstain._foundation.arrays import beside
+from abstain._foundation.foreign import home
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
+from abstain._foundation.segments import steps
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of, to_kind
 from abstain.typing import AnyArray, IntArray
 
@@ -17,17 +20,21 @@ def hull_vertices(groups: TieGroups) -> IntArray:
     ROC convex hull too; it is defined for every loss, not only 0/1. Pooling the mean losses of
     the groups until they rise with falling confidence gives the slopes of that hull.
     """
-    slopes = isotonic_regression(groups.loss / groups.weight, weights=groups.weight).x
+    # Pooling goes from neighbor to neighbor, which no device does well: the host does it.
+    loss, weight = home(groups.loss), home(groups.weight)
+    slopes = isotonic_regression(loss / weight, weights=weight).x
     return np.flatnonzero(np.append(slopes[1:] > slopes[:-1], True))
 
 
 def take(groups: TieGroups, vertices: IntArray) -> TieGroups:
     """Merge groups so that only the given vertices remain as thresholds."""
+    xp = groups.xp
+    at = vertices if xp is np else beside(vertices, "vertices", groups.weight)
     return TieGroups(
-        groups.confidence[vertices],
-        np.diff(groups.through[vertices], prepend=0.0),
-        np.diff(groups.loss_through[vertices], prepend=0.0),
-        np.diff(groups.count_through[vertices], prepend=0),
+        xp.take(groups.confidence, at),
+        steps(xp.take(groups.through, at)),
+        steps(xp.take(groups.loss_through, at)),
+        steps(xp.take(groups.count_through, at)),
     )
 
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
+from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.foreign import double, joined, numbers_beside
 from abstain._foundation.ranks import TieGroups, reached
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, kind_of, scored
+from abstain._foundation.segments import distinct, from_zero
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
@@ -53,7 +55,7 @@ class MetricCoverageCurve:
         import polars as pl
 
         names = ("thresholds", "coverage", "value", "accepted")
-        columns = {name: np.asarray(getattr(self, name)) for name in names}
+        columns = {name: to_numpy(getattr(self, name), name) for name in names}
         return pl.DataFrame(columns, nan_to_null=True)
 
     def __len__(self) -> int:
@@ -123,7 +125,7 @@ def metric_coverage_curve(
     >>> curve.coverage.tolist(), curve.value.round(3).tolist()
     ([0.25, 0.75, 1.0], [1.0, 0.667, 0.5])
     """
-    s = scored(confidence, loss, weight)
+    s = scored(confidence, loss, weight, by_value=callable(metric))
     swept = _default_thresholds(s.groups) if thresholds is None else _given(thresholds)
     if thresholds is None and callable(metric):
         swept = _below_one(swept)
@@ -131,17 +133,19 @@ def metric_coverage_curve(
     if metric == "selective_accuracy":
         value = _selective_accuracy(s, place)
     elif callable(metric):
-        at = [metric(s.confidence, s.loss, threshold=float(t), weight=s.weight) for t in swept]
-        value = np.array(at, dtype=np.float64)
+        p = s.probability
+        at = [metric(p, s.loss, threshold=float(t), weight=s.weight) for t in swept]
+        value = joined(at)
     else:
         msg = f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}"
         raise InputError(msg)
+    reference = kind_of(s, confidence)
     return MetricCoverageCurve(
         metric=metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)),
-        thresholds=like(swept, confidence),
-        coverage=like(_at(s.groups.through / s.groups.total, place), confidence),
-        value=like(value, confidence),
-        accepted=like(_at(s.groups.count_through, place), confidence),
+        thresholds=like(swept, reference),
+        coverage=like(_at(s.groups.through / s.groups.total, place), reference),
+        value=like(value, reference),
+        accepted=like(_at(s.groups.count_through, place), reference),
     )
 
 
@@ -151,12 +155,14 @@ def _given(thresholds: AnyArray) -> FloatArray:
 
 
 def _default_thresholds(groups: TieGroups) -> FloatArray:
-    distinct = groups.confidence.astype(np.float64)
-    if distinct.size > DEFAULT_THRESHOLDS:
-        steps = np.linspace(0.0, groups.total, DEFAULT_THRESHOLDS + 1)[1:]
-        place = np.searchsorted(groups.through, steps).clip(max=distinct.size - 1)
-        distinct = distinct[np.unique(np.append(place, 0))]
-    return distinct
+    xp, values = groups.xp, double(groups.confidence)
+    if values.shape[0] > DEFAULT_THRESHOLDS:
+        shares = np.linspace(0.0, groups.total, DEFAULT_THRESHOLDS + 1)[1:]
+        place = xp.searchsorted(groups.through, numbers_beside(shares, groups.through))
+        place = xp.concat((xp.zeros_like(place[:1]), xp.clip(place, 0, values.shape[0] - 1)))
+        values = xp.take(values, distinct(place))
+    # A few numbers: the metric is called with each of them.
+    return values if xp is np else np.array([float(value) for value in values])
 
 
 def _below_one(swept: FloatArray) -> FloatArray:
@@ -171,15 +177,17 @@ def _below_one(swept: FloatArray) -> FloatArray:
     return swept[1:] if swept[1:2] == below else np.append(below, swept[1:])
 
 
-def _at(through: Array, place: IntArray) -> Array:
+def _at(through: Array, place: IntArray) -> AnyArray:
     """Value accepted by the first `place` groups; nothing is accepted by none."""
-    return np.concatenate((np.zeros(1, dtype=through.dtype), through))[place]
+    return namespace(through).take(from_zero(through), place)
 
 
-def _selective_accuracy(s: Scored, place: IntArray) -> FloatArray:
+def _selective_accuracy(s: Scored, place: IntArray) -> AnyArray:
     checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
-    if not place.all():
+    xp = s.groups.xp
+    if not xp.all(place > 0):
         msg = "the selective accuracy is undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
     risk = s.groups.loss_through / s.groups.through
-    return np.concatenate(([np.nan], 1.0 - risk))[place]
+    nothing = xp.full_like(risk[:1], float("nan"))
+    return xp.take(xp.concat((nothing, 1.0 - risk)), place)

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
+from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.bins import equal_mass_bins, equal_width_bins
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import kind_of, scored
+from abstain._foundation.segments import sums_by
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ CONFIDENCE_HINT = (
     "use a rank metric."
 )
 LOSS_HINT = "A correctness is one minus a loss in [0, 1]."
-
-# Two ways to the same share of the weight may round to either side of a bin's end.
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +61,10 @@ class ReliabilityCurve:
         """Return the bins as a polars table, one row each; an empty bin has nulls."""
         import polars as pl
 
-        edges = np.asarray(self.edges)
+        edges = to_numpy(self.edges, "edges")
         columns = {"low": edges[:-1], "high": edges[1:]}
         for name in ("count", "weight", "confidence", "accuracy"):
-            columns[name] = np.asarray(getattr(self, name))
+            columns[name] = to_numpy(getattr(self, name), name)
         return pl.DataFrame(columns, nan_to_null=True)
 
     def __len__(self) -> int:
@@ -137,29 +134,34 @@ def reliability_curve(
     >>> curve.confidence.tolist(), curve.accuracy.tolist()
     ([0.35, 0.95], [0.5, 1.0])
     """
-    s = scored(confidence, loss, weight)
+    s = scored(confidence, loss, weight, by_value=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
-    curve = reliability_of(s.groups, bins=bins, binning=binning)
+    curve = reliability_of(s.probability_groups, bins=bins, binning=binning)
     arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
     for name, value in arrays.items():
-        if isinstance(value, np.ndarray):
-            arrays[name] = like(value, confidence)
+        if name not in {"binning", "total"}:
+            # The edges of equal-width bins are made on the host.
+            arrays[name] = like(value, kind_of(s, confidence))
     return ReliabilityCurve(**arrays)
 
 
 def reliability_of(groups: TieGroups, *, bins: int, binning: Binning) -> ReliabilityCurve:
     """Build the curve from samples grouped by a confidence in [0, 1]."""
-    bin_of = equal_width_bins if binning == "equal_width" else equal_mass_bins
-    index, edges = bin_of(groups, bins)
-    mass, mean_p, mean_loss = bin_means(groups, index, edges.size - 1)
-    count = np.bincount(index, weights=groups.count, minlength=edges.size - 1)
+    if binning == "equal_width":
+        index, edges = equal_width_bins(groups, bins)
+    else:
+        index, inner = equal_mass_bins(groups, bins)
+        zero = groups.xp.zeros_like(groups.weight[:1])
+        edges = groups.xp.concat((zero, inner, zero + 1.0))
+    mass, mean_p, mean_loss = bin_means(groups, index, edges.shape[0] - 1)
+    count = sums_by(index, groups.count, edges.shape[0] - 1)
     return ReliabilityCurve(
         binning=binning,
         edges=edges,
-        count=count.astype(np.int64),
+        count=groups.xp.astype(count, groups.count.dtype),
         weight=mass,
         confidence=mean_p,
         accuracy=1.0 - mean_loss,
@@ -167,39 +169,16 @@ def reliability_of(groups: TieGroups, *, bins: int, binning: Binning) -> Reliabi
     )
 
 
-def equal_width_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group and the edges; bins are (a, b], 0 in the first."""
-    # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
-    edges = np.arange(bins + 1) / bins
-    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
-    inner = edges[1:-1].astype(groups.confidence.dtype)
-    return np.searchsorted(inner, groups.confidence, side="left"), edges
-
-
-def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
-    """Return the bin of each group and the edges; empty bins are closed up."""
-    middle = (groups.total - groups.through) + groups.weight / 2
-    place = np.floor(bins * middle / groups.total + _ROUNDING).astype(np.int64)
-    # Groups come most confident first, so the first of each bin is its largest confidence.
-    used, first, place = np.unique(place, return_index=True, return_inverse=True)
-    edges = np.concatenate(([0.0], groups.confidence[first].astype(np.float64)))
-    edges[-1] = 1.0
-    return place, edges if used.size > 1 else np.array([0.0, 1.0])
-
-
 def bin_means(
     groups: TieGroups, index: IntArray, bins: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return weight, mean confidence and mean loss of each bin; NaN means in an empty one."""
-    mass: FloatArray = np.bincount(index, groups.weight, bins).astype(np.float64)
-    sums = (groups.weight * groups.confidence, groups.loss)
-    means: list[FloatArray] = [
-        np.divide(
-            np.bincount(index, x, bins),
-            mass,
-            out=np.full(bins, np.nan),
-            where=mass > 0,
-        )
-        for x in sums
-    ]
-    return mass, means[0], means[1]
+    xp = groups.xp
+    mass = sums_by(index, groups.weight, bins)
+    nothing = xp.full_like(mass, float("nan"))
+    divisor = xp.where(mass > 0, mass, xp.ones_like(mass))
+    mean_p, mean_loss = (
+        xp.where(mass > 0, sums_by(index, x, bins) / divisor, nothing)
+        for x in (groups.weight * groups.confidence, groups.loss)
+    )
+    return mass, mean_p, mean_loss

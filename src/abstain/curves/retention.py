@@ -3,11 +3,12 @@
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
+from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.foreign import value_from, without_gradient
+from abstain._foundation.ranks import from_infinity
 from abstain._foundation.scored import scored
+from abstain._foundation.segments import from_zero
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class AccuracyRejectionCurve:
         """Return the vertices as a polars table, one row each."""
         import polars as pl
 
-        return pl.DataFrame({f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+        return pl.DataFrame({f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)})
 
     def __len__(self) -> int:
         """Count the vertices."""
@@ -73,7 +74,7 @@ class ErrorRetentionCurve:
         """Return the vertices as a polars table, one row each."""
         import polars as pl
 
-        return pl.DataFrame({f.name: np.asarray(getattr(self, f.name)) for f in fields(self)})
+        return pl.DataFrame({f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)})
 
     def __len__(self) -> int:
         """Count the vertices, the origin included."""
@@ -132,11 +133,15 @@ def accuracy_rejection_curve(
     arrays = {
         "thresholds": groups.confidence,
         # Rounding must not leave a share of -0 or 1e-17 where nothing is rejected.
-        "rejection": np.clip((groups.total - groups.through) / groups.total, 0.0, 1.0),
-        "accuracy": np.clip(1.0 - groups.loss_through / groups.through, 0.0, 1.0),
+        "rejection": _in_unit((groups.total - groups.through) / groups.total),
+        "accuracy": _in_unit(1.0 - groups.loss_through / groups.through),
         "accepted": groups.count_through,
     }
     return AccuracyRejectionCurve(**{k: like(v, confidence) for k, v in arrays.items()})
+
+
+def _in_unit(x: FloatArray) -> AnyArray:
+    return value_from(x, namespace(x).clip(without_gradient(x), 0.0, 1.0))
 
 
 def error_retention_curve(
@@ -188,11 +193,10 @@ def error_retention_curve(
     ([0.0, 0.25, 0.75, 1.0], [0.0, 0.0, 0.25, 0.5])
     """
     groups = scored(confidence, loss, weight).groups
-    origin = np.full(1, np.inf, dtype=groups.confidence.dtype)
     arrays = {
-        "thresholds": np.concatenate((origin, groups.confidence)),
-        "retention": np.concatenate(([0.0], groups.through / groups.total)),
-        "error": np.concatenate(([0.0], groups.loss_through / groups.total)),
-        "accepted": np.concatenate(([0], groups.count_through)),
+        "thresholds": from_infinity(groups),
+        "retention": from_zero(groups.through / groups.total),
+        "error": from_zero(groups.loss_through / groups.total),
+        "accepted": from_zero(groups.count_through),
     }
     return ErrorRetentionCurve(**{k: like(v, confidence) for k, v in arrays.items()})

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.foreign import without_gradient
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
+from abstain._foundation.segments import least_from_here
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -62,25 +64,24 @@ class RiskCoverageCurve:
         import polars as pl
 
         names = [f.name for f in fields(self) if f.name not in {"kind", "total"}]
-        return pl.DataFrame({name: np.asarray(getattr(self, name)) for name in names})
+        return pl.DataFrame({name: to_numpy(getattr(self, name), name) for name in names})
 
     def __len__(self) -> int:
         """Count the vertices."""
         return len(self.thresholds)
 
 
-def usable_vertices(groups: TieGroups) -> BoolArray:
+def usable_vertices(groups: TieGroups) -> AnyArray:
     """Mark vertices whose selective risk is below that of every vertex of larger coverage."""
-    risk = groups.loss_through / groups.through
-    later = np.minimum.accumulate(risk[::-1])[::-1]
-    usable = np.ones(risk.size, dtype=np.bool_)
-    usable[:-1] = risk[:-1] < later[1:] * (1 - ROUNDING)
-    return usable
+    xp, risk = groups.xp, without_gradient(groups.loss_through) / groups.through
+    later = least_from_here(risk)
+    # Nothing comes after the last vertex.
+    return xp.concat((risk[:-1] < later[1:] * (1 - ROUNDING), risk[-1:] == risk[-1:]))
 
 
 def curve_of(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
     """Build a curve from tie groups."""
-    per = groups.through if kind == "selective" else groups.total
+    per: Any = groups.through if kind == "selective" else groups.total
     return RiskCoverageCurve(
         kind=kind,
         thresholds=groups.confidence,
@@ -97,7 +98,7 @@ def to_kind(curve: RiskCoverageCurve, reference: AnyArray) -> RiskCoverageCurve:
     """Return the curve with arrays of the library and device of `reference`."""
     arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
     return RiskCoverageCurve(
-        **{k: like(v, reference) if isinstance(v, np.ndarray) else v for k, v in arrays.items()}
+        **{k: v if k in {"kind", "total"} else like(v, reference) for k, v in arrays.items()}
     )
 
 

@@ -1,25 +1,47 @@
 """Joins predictions, scores and metrics; the only place that knows all three."""
 
+from abstain.evaluation.calibrated import CalibratedScore as CalibratedScore
+from abstain.evaluation.calibrating import calibrate as calibrate
+from abstain.evaluation.calibrating import calibration_check as calibration_check
+from abstain.evaluation.calibration_checks import CalibrationCheck as CalibrationCheck
 from abstain.evaluation.compare import compare as compare
 from abstain.evaluation.comparison import Comparison as Comparison
+from abstain.evaluation.deciding import check_rule as check_rule
+from abstain.evaluation.deciding import set_threshold as set_threshold
 from abstain.evaluation.evaluate import evaluate as evaluate
+from abstain.evaluation.fitting import fit_score as fit_score
 from abstain.evaluation.records import Case as Case
 from abstain.evaluation.records import Evaluation as Evaluation
 from abstain.evaluation.records import Finding as Finding
 from abstain.evaluation.records import Part as Part
 from abstain.evaluation.records import Result as Result
 from abstain.evaluation.records import Sample as Sample
+from abstain.evaluation.rule_checks import RuleChecks as RuleChecks
+from abstain.evaluation.selecting import SelectedScore as SelectedScore
+from abstain.evaluation.selecting import Tried as Tried
+from abstain.evaluation.selecting import select_score as select_score
 from abstain.typing import Split as Split
 
 __all__ = [
+    "CalibratedScore",
+    "CalibrationCheck",
     "Case",
     "Comparison",
     "Evaluation",
     "Finding",
     "Part",
     "Result",
+    "RuleChecks",
     "Sample",
+    "SelectedScore",
     "Split",
+    "Tried",
+    "calibrate",
+    "calibration_check",
+    "check_rule",
     "compare",
     "evaluate",
+    "fit_score",
+    "select_score",
+    "set_threshold",
 ]

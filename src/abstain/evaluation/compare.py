@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack, cast
 
 from abstain._foundation import checks
 from abstain._foundation.random import seed_of
+from abstain.confidence import Scorer
 from abstain.errors import InputError
 from abstain.evaluation._compare_across import across_data
 from abstain.evaluation._compare_data import DataPart, compare_data
@@ -38,7 +39,7 @@ class CompareOptions(TypedDict, total=False):
 def compare(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
-    scores: Sequence[str] | None = None,
+    scores: Sequence[str | Scorer] | None = None,
     metrics: Sequence[str] = ("augrc",),
     level: float = 0.95,
     test: str = "influence",
@@ -55,9 +56,9 @@ def compare(
     ----------
     predictions : Predictions, or mapping from split to Predictions
         One data set, or several, as `read_predictions` returns them.
-    scores : sequence of str, optional
-        Names of confidence columns or of the catalogue: the methods to compare. By default all
-        that the predictions allow.
+    scores : sequence of str or fitted scores, optional
+        Names of confidence columns or of the catalogue, and what `abstain.confidence.fit`
+        returned: the methods to compare. By default all names that the predictions allow.
     metrics : sequence of str, default=("augrc",)
         Names of the catalogue, also with a number of your own such as ``coverage@2risk``.
     level : float, default=0.95

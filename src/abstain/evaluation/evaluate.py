@@ -1,11 +1,12 @@
 """`evaluate`: every score that predictions allow, every metric that applies."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict, Unpack
 
 from abstain._foundation.scored import Scored
-from abstain.confidence import ConfidenceScore, applicable, score
+from abstain.confidence import ConfidenceScore, Scorer
 from abstain.errors import InputError, suggest
+from abstain.evaluation._asked import listed, scores_of
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of
 from abstain.evaluation.records import RESULT_COLUMNS, Case, Evaluation, Finding, Result
@@ -31,7 +32,7 @@ class IntervalOptions(TypedDict, total=False):
 def evaluate(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
-    scores: Sequence[str] | None = None,
+    scores: Sequence[str | Scorer] | None = None,
     metrics: Sequence[str] | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     interval: str = "analytic",
@@ -47,9 +48,9 @@ def evaluate(
     predictions : Predictions, or mapping from split to Predictions
         One set of predictions, or several parts evaluated by themselves, as
         `read_predictions` returns them.
-    scores : sequence of str, optional
-        Names of confidence columns or of the catalogue (``abstain list scores``). By default all
-        that the predictions allow.
+    scores : sequence of str or fitted scores, optional
+        Names of confidence columns or of the catalogue (``abstain list scores``), and what
+        `abstain.confidence.fit` returned. By default all names that the predictions allow.
     metrics : sequence of str, optional
         Names of the catalogue (``abstain list metrics``), also with a number of your own such as
         ``coverage@2risk``. By default all that apply.
@@ -79,8 +80,8 @@ def evaluate(
     DomainError
         If `level` is not in [0.5, 0.9999].
     InputError
-        If a metric asked for by name does not apply to any split, or if a column that splits the
-        data has the name of a column of the results.
+        If a metric asked for by name does not apply to any split, if two scores have one name, or
+        if a column that splits the data has the name of a column of the results.
 
     Notes
     -----
@@ -175,37 +176,12 @@ def splits_of(
     return predictions
 
 
-def _names(names: Sequence[str], argument: str) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
-    if not listed:
-        msg = f"`{argument}` must name at least one, or be None for all; got an empty list"
-        raise InputError(msg)
-    return listed
-
-
 def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
     """Return the metrics asked for; one that is asked for in two spellings comes once."""
     if names is None:
         return None
-    found = [metric_named(name) for name in _names(names, "metrics")]
+    found = [metric_named(name) for name in listed(names, "metrics")]
     return list({metric.title: metric for metric in reversed(found)}.values())[::-1]
-
-
-def scores_of(predictions: Predictions, scores: Sequence[str] | None) -> Iterator[ConfidenceScore]:
-    """Compute the scores asked for, each once, one at a time."""
-    names = list(applicable(predictions)) if scores is None else _names(scores, "scores")
-    if not names:
-        msg = (
-            "these predictions allow no confidence score; give `confidence`, `logits`, "
-            "`probabilities` or Monte-Carlo samples"
-        )
-        raise InputError(msg)
-    met: set[str] = set()
-    for name in dict.fromkeys(names):
-        own = score(name, predictions)
-        if own.name not in met:
-            met.add(own.name)
-            yield own
 
 
 def _measure(

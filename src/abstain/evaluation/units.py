@@ -15,7 +15,8 @@ from abstain.evaluation._alignment import (
     names_of,
     paired_by_name,
 )
-from abstain.evaluation.evaluate import join, scores_of, splits_of
+from abstain.evaluation._asked import Asked, scores_of
+from abstain.evaluation.evaluate import join, splits_of
 from abstain.evaluation.uncertainty import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, IntArray, Split
@@ -111,7 +112,7 @@ class Roles:
 def units_of(
     predictions: Predictions | Mapping[Split, Predictions],
     roles: Roles,
-    scores: Sequence[str] | None,
+    scores: Asked,
     loss: "str | CostMatrix | AnyArray | None",
 ) -> tuple[Unit, ...]:
     """Arrange the splits by data set and run, and score every method on the same samples."""
@@ -149,7 +150,7 @@ def _refuse_one_loss_for_all(
 
 @dataclass(frozen=True)
 class _Choice:
-    scores: Sequence[str] | None
+    scores: Asked
     loss: "str | CostMatrix | AnyArray | None"
     clustered: bool
 

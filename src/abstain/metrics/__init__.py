@@ -55,6 +55,10 @@ from abstain.metrics.retention import f1_auc as f1_auc
 from abstain.metrics.review import accepted_auroc as accepted_auroc
 from abstain.metrics.review import oc_ap as oc_ap
 from abstain.metrics.review import oc_auc as oc_auc
+from abstain.metrics.selective_confusion import SelectiveConfusion as SelectiveConfusion
+from abstain.metrics.selective_confusion import (
+    selective_confusion_matrix as selective_confusion_matrix,
+)
 from abstain.metrics.working_points import coverage_at_risk as coverage_at_risk
 from abstain.metrics.working_points import generalized_risk as generalized_risk
 from abstain.metrics.working_points import selective_risk as selective_risk
@@ -67,6 +71,7 @@ __all__ = [
     "Metric",
     "Need",
     "RiskCoverageAreas",
+    "SelectiveConfusion",
     "TieBounds",
     "WorkingPoint",
     "accepted_auroc",
@@ -115,6 +120,7 @@ __all__ = [
     "published_e_aurc",
     "risk_coverage_areas",
     "sample_contributions",
+    "selective_confusion_matrix",
     "selective_risk",
     "tie_bounds",
     "working_point",

@@ -5,7 +5,7 @@ import numpy as np
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics.rank_weights import at_least_zero, augrc_weight, rank_weighted_risk
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Scalar
 
 _SOURCE = "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032"
 
@@ -62,7 +62,7 @@ def _augrc(s: Scored) -> Measured:
     return Measured(rank_weighted_risk(s.groups, augrc_weight))
 
 
-def augrc_optimum(s: Scored) -> float:
+def augrc_optimum(s: Scored) -> Scalar:
     """Return the AUGRC of the best order of the same losses: R^2/2 for 0/1 loss."""
     return rank_weighted_risk(s.oracle, augrc_weight)
 

@@ -1,11 +1,22 @@
 """Calibration errors of a `Scored` that meets the needs; the public names are in `calibration`."""
 
+from typing import Any
+
 import numpy as np
 
+from abstain._foundation.arrays import namespace
+from abstain._foundation.foreign import (
+    double,
+    numbers_beside,
+    scalar,
+    value_from,
+    without_gradient,
+)
 from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored
 from abstain.curves.reliability import Binning, bin_means, reliability_of
 from abstain.metrics._views import probabilities_of, view_of
+from abstain.typing import FloatArray, Scalar
 
 
 def ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
@@ -13,34 +24,43 @@ def ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measu
     return Measured(_error(s.probability_groups, bins, binning))
 
 
-def _error(groups: TieGroups, bins: int, binning: Binning) -> float:
+def _error(groups: TieGroups, bins: int, binning: Binning) -> Scalar:
     curve = reliability_of(groups, bins=bins, binning=binning)
-    gap = np.abs(curve.accuracy - curve.confidence)
-    # An empty bin has neither an accuracy nor a weight.
-    return float(np.nansum(gap * curve.weight) / curve.total)
+    gap, weight = _gaps(groups.xp, curve.weight, curve.accuracy - curve.confidence)
+    return scalar(groups.xp.sum(gap * weight) / curve.total)
+
+
+def _gaps(xp: Any, weight: FloatArray, difference: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return gap and weight of the bins that hold a sample: an empty one has no accuracy."""
+    held = weight > 0
+    return xp.abs(difference[held]), weight[held]
 
 
 def ece_right_open_of(s: Scored, bins: int) -> Measured:
     """Mean gap over bins [a, b): a confidence of 1.0 is in none, and still divided by."""
     groups = s.probability_groups
     # linspace, as the code that is reproduced: its edges decide where ties with them go.
-    p = groups.confidence.astype(np.float64)
-    index = np.searchsorted(np.linspace(0.0, 1.0, bins + 1), p, side="right") - 1
+    p = double(without_gradient(groups.confidence))
+    edges = numbers_beside(np.linspace(0.0, 1.0, bins + 1), p)
+    index = groups.xp.searchsorted(edges, p, side="right") - 1
     # One bin more than asked for takes the confidence 1.0, and is left out of the sum.
     mass, mean_p, mean_loss = (x[:bins] for x in bin_means(groups, index, bins + 1))
-    return Measured(float(np.nansum(np.abs(1.0 - mean_loss - mean_p) * mass) / groups.total))
+    gap, weight = _gaps(groups.xp, mass, 1.0 - mean_loss - mean_p)
+    return Measured(scalar(groups.xp.sum(gap * weight) / groups.total))
 
 
 def mce_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
     """Largest gap of all bins that hold a sample."""
     curve = reliability_of(s.probability_groups, bins=bins, binning=binning)
-    return Measured(float(np.nanmax(np.abs(curve.accuracy - curve.confidence))))
+    gap, _ = _gaps(s.xp, curve.weight, curve.accuracy - curve.confidence)
+    return Measured(scalar(s.xp.max(gap)))
 
 
 def classwise_ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
     """Mean over classes of the gap between class probability and class frequency."""
     view = view_of(s)
     # Rounding may leave a probability a hair outside [0, 1], beyond the last bin.
-    p = np.clip(probabilities_of(view), 0.0, 1.0)
+    p = probabilities_of(view)
+    p = value_from(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     classes = (group_ties(p[:, k], view.labels != k, s.weight) for k in range(p.shape[1]))
-    return Measured(float(np.mean([_error(groups, bins, binning) for groups in classes])))
+    return Measured(sum(_error(groups, bins, binning) for groups in classes) / p.shape[1])

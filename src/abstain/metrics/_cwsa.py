@@ -2,16 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.arrays import namespace, of_numpy
+from abstain._foundation.foreign import (
+    carries_gradient,
+    double,
+    numbers_beside,
+    scalar,
+    value_from,
+    without_gradient,
+)
 from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.curves.quadrature import linear_weights
 from abstain.errors import DomainError, InputError
-from abstain.typing import AnyArray, FloatArray
+from abstain.metrics._roc import no_less_than_zero
+from abstain.typing import AnyArray, Array, FloatArray, Scalar
 
 Normalize = Literal["all", "accepted"]
 RampName = Literal["linear", "quadratic", "sqrt", "step"]
@@ -21,9 +31,9 @@ NORMALIZERS = ("all", "accepted")
 
 RAMPS: dict[str, Ramp] = {
     "linear": lambda u: u,
-    "quadratic": np.square,
-    "sqrt": np.sqrt,
-    "step": np.ones_like,
+    "quadratic": lambda u: u * u,
+    "sqrt": lambda u: u**0.5,
+    "step": lambda u: namespace(u).ones_like(u),
 }
 
 
@@ -32,7 +42,7 @@ _HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank
 
 def checked(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
     """Validate at the public edge: confidence and loss in [0, 1]."""
-    s = scored(confidence, loss, weight)
+    s = scored(confidence, loss, weight, by_value=True)
     checks.unit_interval(s.confidence, "confidence", hint=_HINT)
     checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
     return s
@@ -77,9 +87,9 @@ class Sums:
         Number of samples accepted.
     """
 
-    signed: float
-    correct: float
-    right: float
+    signed: Scalar
+    correct: Scalar
+    right: Scalar
     weight: float
     total: float
     count: int
@@ -92,7 +102,7 @@ class Sums:
         """Return the CWSA+."""
         return self._over(self.correct, normalize)
 
-    def _over(self, score: float, normalize: str) -> Measured:
+    def _over(self, score: Scalar, normalize: str) -> Measured:
         if normalize == "all":
             return Measured(score / self.total, self.count)
         if self.count == 0:
@@ -102,31 +112,62 @@ class Sums:
 
 def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
     """Sum over the samples whose confidence reaches the threshold."""
+    if carries_gradient(s.probability):
+        return _sum(_accepted_samples(s, threshold), s.total, threshold, ramp)
     groups = s.probability_groups
     k = int(reached(groups, threshold))
-    above = groups.confidence[:k].astype(np.float64) - threshold
+    count = int(groups.count_through[k - 1]) if k else 0
+    held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
+    return _sum(held, groups.total, threshold, ramp)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What is accepted, by groups or by samples: probability, weight, loss mass, and how many."""
+
+    probability: Array
+    weight: FloatArray
+    loss: FloatArray
+    count: int
+
+
+def _accepted_samples(s: Scored, threshold: float) -> _Held:
+    """Return samples, not groups: each has its own gradient, tied or not."""
+    p: Any = s.probability
+    fixed = without_gradient(p)
+    taken = fixed >= s.xp.astype(numbers_beside(threshold, fixed), fixed.dtype)
+    weight = s.xp.ones_like(s.loss) if s.weight is None else s.weight
+    taken = taken & (weight > 0)
+    weight = weight[taken]
+    return _Held(p[taken], weight, weight * s.loss[taken], int(weight.shape[0]))
+
+
+def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
+    p, weight, loss = held.probability, held.weight, held.loss
+    above = double(p) - threshold
     # A float32 0.9 reaches the threshold 0.9, from a hair below it.
-    worth = ramped(ramp, np.maximum(above, 0.0) / (1.0 - threshold))
-    weight, loss = groups.weight[:k], groups.loss[:k]
+    above = value_from(above, no_less_than_zero(without_gradient(above)))
+    worth = ramped(ramp, above / (1.0 - threshold))
+    total = namespace(above).sum
     return Sums(
-        signed=float(np.sum(worth * (weight - 2.0 * loss))),
-        correct=float(np.sum(worth * (weight - loss))),
-        right=float(np.sum(weight - loss)),
-        weight=float(weight.sum()),
-        total=groups.total,
-        count=int(groups.count_through[k - 1]) if k else 0,
+        signed=scalar(total(worth * (weight - 2.0 * loss))),
+        correct=scalar(total(worth * (weight - loss))),
+        right=scalar(total(weight - loss)),
+        weight=float(total(weight)),
+        total=everything,
+        count=held.count,
     )
 
 
-def ramped(ramp: Ramp, u: FloatArray) -> FloatArray:
+def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:
     """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
-    out = np.asarray(ramp(u), dtype=np.float64)
     if ramp in RAMPS.values():
-        return out
+        return ramp(u)
+    out = np.asarray(ramp(u), dtype=np.float64) if of_numpy(u) else double(ramp(u))
     if out.shape != u.shape:
-        msg = f"`ramp` must return one weight for each of the {u.size} values; got {out.shape}"
+        msg = f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
         raise InputError(msg)
-    if out.size:
+    if u.shape[0]:
         checks.finite(out, "ramp(u)")
         checks.unit_interval(out, "ramp(u)")
     return out
@@ -135,14 +176,15 @@ def ramped(ramp: Ramp, u: FloatArray) -> FloatArray:
 def area_of(s: Scored, *, plus: bool) -> Measured:
     """Area over coverage, by the trapezoid rule between the distinct confidences."""
     groups = s.probability_groups
-    below_one = 1.0 - groups.confidence.astype(np.float64)
+    xp, below_one = s.xp, 1.0 - double(groups.confidence)
     score = groups.weight - (groups.loss if plus else 2.0 * groups.loss)
     # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
     # limit from below is 1, and only the first group can be there.
-    away = np.cumsum(score * below_one)
-    shortfall = np.divide(away, below_one, out=np.zeros_like(away), where=below_one > 0)
-    reached = np.cumsum(score) - shortfall
+    away = xp.cumulative_sum(score * below_one)
+    divisor = xp.where(below_one > 0, below_one, xp.ones_like(below_one))
+    shortfall = xp.where(below_one > 0, away / divisor, xp.zeros_like(away))
+    reached = xp.cumulative_sum(score) - shortfall
     value = reached / (groups.through if plus else groups.total)
     # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted, which has no such end.
     area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=plus)
-    return Measured(float(np.sum(area * value)))
+    return Measured(scalar(xp.sum(area * value)))

@@ -193,6 +193,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
         needs=_NEEDS,
         convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
         rank_based=False,
+        gradients=frozenset({"loss", "confidence"}),
     )
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.foreign import joined
+from abstain._foundation.scored import Measured, Scored, kind_of
 from abstain.errors import UndefinedMetricWarning
 from abstain.metrics._cwsa import RAMPS, Ramp, RampName, area_of, checked, ramp_of, sums_at
 from abstain.metrics._entry import Metric, Need, value_of
@@ -49,7 +50,7 @@ class CwsaSweep:
         """Return the sweep as a polars table, one row a threshold; undefined values are null."""
         import polars as pl
 
-        columns = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
+        columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
         return pl.DataFrame(columns, nan_to_null=True)
 
     def __len__(self) -> int:
@@ -114,7 +115,8 @@ def cwsa_sweep(
     if not sweep.accepted.all():
         msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
-    arrays = {f.name: like(getattr(sweep, f.name), confidence) for f in fields(sweep)}
+    reference = kind_of(s, confidence)
+    arrays = {f.name: like(getattr(sweep, f.name), reference) for f in fields(sweep)}
     return CwsaSweep(**arrays)
 
 
@@ -122,15 +124,15 @@ def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> Cwsa
     """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
     at = [sums_at(s, float(t), ramp) for t in swept]
     weight = np.array([sums.weight for sums in at])
-    right = np.array([sums.right for sums in at])
-    nothing = np.full(swept.size, np.nan)
+    # A few numbers for each threshold, set side by side once they are known.
+    right = [sums.right / sums.weight if sums.weight > 0 else float("nan") for sums in at]
     return CwsaSweep(
         threshold=swept,
         coverage=weight / s.total,
         accepted=np.array([sums.count for sums in at], dtype=np.int64),
-        selective_accuracy=np.divide(right, weight, out=nothing, where=weight > 0),
-        cwsa=np.array([sums.cwsa("all").value for sums in at]),
-        cwsa_plus=np.array([sums.cwsa_plus("accepted").value for sums in at]),
+        selective_accuracy=joined(right),
+        cwsa=joined([sums.cwsa("all").value for sums in at]),
+        cwsa_plus=joined([sums.cwsa_plus("accepted").value for sums in at]),
     )
 
 
@@ -249,6 +251,7 @@ AREAS: tuple[Metric, ...] = (
         needs=_NEEDS,
         convention="linear ramp, divided by the number of samples",
         rank_based=False,
+        gradients=frozenset({"loss", "confidence"}),
     ),
     Metric(
         name="cwsa_plus_area",
@@ -263,5 +266,6 @@ AREAS: tuple[Metric, ...] = (
         needs=_NEEDS,
         convention="linear ramp, divided by the number accepted",
         rank_based=False,
+        gradients=frozenset({"loss", "confidence"}),
     ),
 )

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-import numpy as np
-
 from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.foreign import scalar
 from abstain._foundation.scored import Measured, Scored
 from abstain.errors import UndefinedMetricWarning
-from abstain.typing import FloatArray
+from abstain.typing import FloatArray, Scalar
 
 
 class Need(StrEnum):
@@ -59,6 +58,10 @@ class Metric:
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
         "exact" when repeating all samples leaves the value, else "limit".
+    gradients : frozenset of str
+        Which inputs a gradient of the value flows to, where they are differentiated: "loss",
+        "confidence" (its values; the order has no gradient), "probabilities" (of the classes).
+        Empty for what counts, of which the value is always a plain number.
     influence : callable or None
         From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
         weighted mean 0, for analytic intervals. The metrics of this package have theirs in
@@ -80,6 +83,7 @@ class Metric:
     ordered: bool = True
     averages_ties: bool = False
     duplication: str = "exact"
+    gradients: frozenset[str] = frozenset({"loss"})
     influence: Callable[[Scored], FloatArray] | None = None
 
     def missing(self, scored: Scored) -> str:
@@ -89,8 +93,7 @@ class Metric:
 
 
 def _unit_confidence(scored: Scored) -> bool:
-    p = scored.probability
-    return p is not None and bool(p.min() >= 0 and p.max() <= 1)
+    return scored.sure
 
 
 _CHECKS: dict[Need, Callable[[Scored], bool]] = {
@@ -106,10 +109,10 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
 METRICS: Catalogue[Metric] = Catalogue("metric")
 
 
-def value_of(measured: Measured, name: str) -> float:
+def value_of(measured: Measured, name: str) -> Scalar:
     """Return the number for a caller of a plain function, warning when it is undefined."""
     if measured.reason:
         warnings.warn(
             f"{name} is undefined here: {measured.reason}", UndefinedMetricWarning, stacklevel=3
         )
-    return float(np.float64(measured.value))
+    return scalar(measured.value)

@@ -11,7 +11,7 @@ from abstain.metrics._influence_areas import (
     augrc_gradient,
     with_loss,
 )
-from abstain.metrics._views import log_probabilities_of, probabilities_of, view_of
+from abstain.metrics._views import log_likelihood, probabilities_of, rows_of, view_of
 from abstain.metrics.rank_weights import augrc_weight, vertex_area
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -54,7 +54,7 @@ def nll(s: Scored) -> FloatArray:
     """Mean negative log-likelihood."""
     view, kept = view_of(s), weights(s) > 0
     each = np.zeros(s.n)
-    each[kept] = -log_probabilities_of(view)[np.flatnonzero(kept), view.labels[kept]]
+    each[kept] = -log_likelihood(rows_of(view, kept))
     return of_mean(s, each)
 
 

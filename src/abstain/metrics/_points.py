@@ -3,11 +3,11 @@
 A vertex is the index of a tie group; -1 means that nothing is accepted.
 """
 
-import numpy as np
-
+from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, reached
 from abstain._foundation.scored import Measured, undefined
 from abstain.curves.risk_coverage import ROUNDING
+from abstain.typing import Scalar
 
 
 def at_threshold(groups: TieGroups, threshold: float) -> int:
@@ -19,27 +19,28 @@ def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> i
     """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
     # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
     needed = coverage * groups.total * (1 - ROUNDING)
-    start = min(int(np.searchsorted(groups.through, needed)), groups.through.size - 1)
+    xp, through = groups.xp, groups.through
+    start: int = min(int(xp.count_nonzero(through < needed)), through.shape[0] - 1)
     if first:
         return start
-    risk = groups.loss_through[start:] / groups.through[start:]
+    risk = without_gradient(groups.loss_through[start:]) / through[start:]
     # Of equal risks the largest coverage is the one worth using.
-    return start + int(np.flatnonzero(risk <= risk.min() * (1 + ROUNDING))[-1])
+    return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
 
 
 def at_risk(groups: TieGroups, max_risk: float) -> int:
     """Return the vertex of largest coverage with selective risk <= max_risk."""
     # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
-    risk = groups.loss_through / groups.through
-    fine = np.flatnonzero(risk <= max_risk * (1 + ROUNDING))
-    return int(fine[-1]) if fine.size else -1
+    risk = without_gradient(groups.loss_through) / groups.through
+    fine = groups.xp.nonzero(risk <= max_risk * (1 + ROUNDING))[0]
+    return int(fine[-1]) if fine.shape[0] else -1
 
 
 def selective_risk_of(groups: TieGroups, index: int) -> Measured:
     """Mean loss of the accepted."""
     if index < 0:
         return undefined("nothing is accepted at this threshold")
-    risk = float(groups.loss_through[index] / groups.through[index])
+    risk = scalar(groups.loss_through[index] / groups.through[index])
     return Measured(risk, int(groups.count_through[index]))
 
 
@@ -55,13 +56,13 @@ def coverage_of(groups: TieGroups, index: int) -> Measured:
     return Measured(weight / groups.total, count)
 
 
-def accepted(groups: TieGroups, index: int) -> tuple[float, float, int]:
+def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
     """Weight, loss mass and number of the accepted."""
     if index < 0:
         return 0.0, 0.0, 0
     return (
         float(groups.through[index]),
-        float(groups.loss_through[index]),
+        scalar(groups.loss_through[index]),
         int(groups.count_through[index]),
     )
 
@@ -69,7 +70,7 @@ def accepted(groups: TieGroups, index: int) -> tuple[float, float, int]:
 def classification_quality_at(groups: TieGroups, index: int) -> Measured:
     """Share accepted and right or rejected and wrong (Condessa et al. 2017, eq. 7)."""
     weight, wrong, count = accepted(groups, index)
-    rejected_wrong = float(groups.loss_through[-1]) - wrong
+    rejected_wrong = scalar(groups.loss_through[-1]) - wrong
     return Measured((weight - wrong + rejected_wrong) / groups.total, count)
 
 
@@ -78,9 +79,9 @@ def rejection_quality_at(groups: TieGroups, index: int) -> Measured:
     count = accepted(groups, index)[2]
     right = groups.weight - groups.loss
     # Summed over the rejected: a difference of sums would leave rounding where nothing is.
-    rejected_wrong = float(groups.loss[index + 1 :].sum())
-    rejected_right = float(right[index + 1 :].sum())
-    all_wrong, all_right = float(groups.loss.sum()), float(right.sum())
+    rejected_wrong = scalar(groups.xp.sum(groups.loss[index + 1 :]))
+    rejected_right = scalar(groups.xp.sum(right[index + 1 :]))
+    all_wrong, all_right = scalar(groups.xp.sum(groups.loss)), scalar(groups.xp.sum(right))
     if all_wrong <= 0:
         return undefined("no sample is wrong")
     if all_right <= 0:

@@ -126,6 +126,7 @@ def _coverage_at_risk(name: str, percent: str) -> Metric:
         "can be kept.",
         source=_GEIFMAN,
         convention="largest coverage with risk <= the target",
+        gradients=frozenset(),
     )
 
 

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from abstain._foundation import checks
+from abstain._foundation.arrays import beside, is_on_device, namespace
+from abstain._foundation.device import floats, sound, weights_beside
+from abstain._foundation.foreign import double, without_gradient
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain.metrics._roc import no_less_than_zero, some
 from abstain.metrics._views import probabilities_of, view_of
 from abstain.typing import AnyArray, Array, FloatArray
 
@@ -45,31 +47,36 @@ class Split:
 
 def split_at(task: BinaryTask, coverage: float) -> Split:
     """Keep the `coverage` most confident; of the tie group at the edge, the same share of each."""
-    kept = _accepted_share(task.scored, coverage)
-    weight = np.ones(kept.size) if task.scored.weight is None else task.scored.weight
+    xp, kept = task.scored.xp, _accepted_share(task.scored, coverage)
+    weight = xp.ones_like(kept) if task.scored.weight is None else task.scored.weight
     positive = task.positive * weight
     negative = weight - positive
-    away = float(np.sum(positive * (1.0 - kept))), float(np.sum(negative * (1.0 - kept)))
-    if not kept.any():
-        return Split(np.zeros(1), np.zeros(1), *away)
+    away = float(xp.sum(positive * (1.0 - kept))), float(xp.sum(negative * (1.0 - kept)))
+    if not some(kept):
+        nothing = xp.zeros_like(kept[:1])
+        return Split(nothing, nothing, *away)
     groups = group_ties(task.score, task.positive, weight * kept)
-    # Sums of weights that are no integers may differ in the last bit.
-    return Split(groups.loss, np.maximum(groups.weight - groups.loss, 0.0), *away)
+    return Split(groups.loss, no_less_than_zero(groups.weight - groups.loss), *away)
 
 
-def _accepted_share(s: Scored, coverage: float) -> FloatArray:
+def _accepted_share(s: Scored, coverage: float) -> AnyArray:
     """Share of each sample that is among the `coverage` most confident, shape (n,)."""
     groups = s.groups
-    share = (coverage * groups.total - groups.above) / groups.weight
-    share[share < ROUNDING] = 0.0
-    share[share > 1.0 - ROUNDING] = 1.0
-    index = s.home
-    return np.where(index >= 0, share[index], 0.0)
+    xp, share = s.xp, (coverage * groups.total - groups.above) / groups.weight
+    share = xp.where(share < ROUNDING, xp.zeros_like(share), share)
+    share = xp.where(share > 1.0 - ROUNDING, xp.ones_like(share), share)
+    held = xp.take(share, xp.clip(s.home, 0, None))
+    return xp.where(s.home >= 0, held, xp.zeros_like(held))
 
 
 def binary_task(
     confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
 ) -> BinaryTask:
+    """Validate at the public edge; on a device the arrays stay there."""
+    if is_on_device(confidence):
+        task = _where_it_lies(confidence, labels, positive_score, weight)
+        if task is not None:
+            return task
     c = checks.confidence(confidence)
     y = checks.finite(checks.vector(labels, "labels", length=c.size, like="confidence"), "labels")
     checks.refuse("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
@@ -78,18 +85,35 @@ def binary_task(
     return BinaryTask(s, y, checks.finite(score, "positive_score"))
 
 
+def _where_it_lies(
+    confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
+) -> BinaryTask | None:
+    """Do the same on the device of the confidence; None if the host has something to say."""
+    y, score = (
+        beside(x if is_on_device(x) else checks.vector(x, name), name, confidence)
+        for x, name in ((labels, "labels"), (positive_score, "positive_score"))
+    )
+    xp = namespace(confidence)
+    if not (sound(xp, confidence, y) and sound(xp, score, y) and xp.all((y == 0) | (y == 1))):
+        return None
+    y = double(y)
+    s = Scored(floats(confidence), y, weights_beside(weight, y))
+    return BinaryTask(s, y, floats(score))
+
+
 def task_of(s: Scored) -> BinaryTask | Measured:
     view = view_of(s)
-    kept = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
-    unknown = int(np.count_nonzero(view.labels[kept] < 0))
-    if unknown:
-        return undefined(f"{unknown} samples have no known class")
-    return BinaryTask(s, (view.labels == 1).astype(np.int64), _log_odds(view))
+    unknown = view.labels < 0
+    if s.weight is not None:
+        unknown = unknown & (s.weight > 0)
+    if s.xp.any(unknown):
+        return undefined(f"{int(s.xp.count_nonzero(unknown))} samples have no known class")
+    return BinaryTask(s, double(view.labels == 1), _log_odds(view))
 
 
-def _log_odds(view: ClassView) -> FloatArray:
+def _log_odds(view: ClassView) -> AnyArray:
     """Rank by log-odds where they are known: probabilities near 0 and 1 tie by rounding."""
     log_p = view.log_probabilities
     if log_p is None:
-        return probabilities_of(view)[:, 1]
-    return np.asarray(log_p[:, 1] - log_p[:, 0])
+        return without_gradient(probabilities_of(view)[:, 1])
+    return without_gradient(log_p[:, 1] - log_p[:, 0])

@@ -1,9 +1,9 @@
 """Areas under ROC and precision-recall curves, from weights at each rank."""
 
-import numpy as np
-
+from abstain._foundation.arrays import namespace
+from abstain._foundation.foreign import without_gradient
 from abstain._foundation.scored import Scored
-from abstain.typing import FloatArray
+from abstain.typing import AnyArray, FloatArray
 
 
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
@@ -11,21 +11,42 @@ def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
 
     Takes the weights of both at each rank, from the highest score down; neither may sum to 0.
     """
-    above = np.cumsum(positive) - positive
-    wins = float(np.sum(negative * (above + positive / 2)))
-    return wins / (float(positive.sum()) * float(negative.sum()))
+    xp = namespace(positive)
+    above = xp.cumulative_sum(positive) - positive
+    wins = float(xp.sum(negative * (above + positive / 2)))
+    return wins / (float(xp.sum(positive)) * float(xp.sum(negative)))
 
 
 def average_precision(positive: FloatArray, negative: FloatArray) -> float:
     """Return the precision at each rank, averaged over the positives there; none is undefined."""
-    found = np.cumsum(positive)
-    taken = np.cumsum(positive + negative)
+    xp = namespace(positive)
+    found = xp.cumulative_sum(positive)
+    taken = xp.cumulative_sum(positive + negative)
     at = positive > 0
-    return float(np.sum(positive[at] * found[at] / taken[at]) / found[-1])
+    return float(xp.sum(positive[at] * found[at] / taken[at]) / found[-1])
 
 
 def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both at each confidence, most confident first."""
-    failures = s.groups.loss
-    # Sums of weights that are no integers may differ in the last bit.
-    return np.maximum(s.groups.weight - failures, 0.0), failures
+    """Return the weights of both at each confidence, most confident first.
+
+    Counts of failures, so no gradient flows through them.
+    """
+    failures = without_gradient(s.groups.loss)
+    return no_less_than_zero(s.groups.weight - failures), failures
+
+
+def no_less_than_zero(x: FloatArray) -> AnyArray:
+    """Undo rounding: sums of weights that are no integers may differ in the last bit."""
+    return namespace(x).clip(x, 0.0, None)
+
+
+def some(x: FloatArray) -> bool:
+    """Tell whether any entry is not zero."""
+    return bool(namespace(x).any(x))
+
+
+def missing_kind(successes: FloatArray | None = None, failures: FloatArray | None = None) -> str:
+    """Return the reason that a metric is undefined where one of these is all zero, or nothing."""
+    if failures is not None and not some(failures):
+        return "there are no failures"
+    return "there are no successes" if successes is not None and not some(successes) else ""

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
 from abstain.metrics._entry import Metric, Need, value_of
@@ -77,7 +75,7 @@ def tie_bounds(
     >>> ab.tie_bounds([0.9, 0.5, 0.5, 0.1], [0, 1, 0, 0])
     TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
     """
-    entry, s = metric_named(metric), scored(confidence, loss, weight)
+    entry, s = metric_named(metric), scored(confidence, loss, weight).plain
     if not has_bounds(entry) or entry.missing(s):
         msg = f"`metric` must be a rank metric of confidence and loss; got {metric!r}"
         raise InputError(msg)
@@ -98,7 +96,7 @@ def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
     With unequal weights the order among equal losses moves the vertices too.
     """
     only_losses = metric.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
-    alike = s is None or s.weight is None or bool(np.ptp(s.weight) == 0)
+    alike = s is None or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
     ordered = metric.rank_based and metric.ordered and only_losses
     return ordered and (alike or metric.averages_ties)
 

@@ -125,7 +125,7 @@ def working_point(
     if len(named) != 1:
         msg = f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
         raise InputError(msg)
-    s = scored(confidence, loss, weight)
+    s = scored(confidence, loss, weight).plain
     return _describe(s, _VERTEX[named[0]](s.groups, given[named[0]]))
 
 
@@ -133,7 +133,7 @@ def _within_risk(groups: TieGroups, max_risk: Any) -> int:
     risk = checks.number(max_risk, "max_risk")
     index = at_risk(groups, risk)
     if index < 0:
-        least = float((groups.loss_through / groups.through).min())
+        least = float(groups.xp.min(groups.loss_through / groups.through))
         msg = f"no threshold keeps the selective risk at or below {risk:g}; the least is {least:g}"
         raise InputError(msg)
     return index

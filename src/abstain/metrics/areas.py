@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import brain_bits, is_on_device
-from abstain._foundation.device import areas_on_device
+from abstain._foundation.arrays import brain_bits
+from abstain._foundation.device import areas_on_device, stays
 from abstain._foundation.packed import (
     BRAIN_INFINITY,
     COUNT_FROM,
@@ -86,7 +86,7 @@ def risk_coverage_areas(
     >>> round(areas.aurc, 6), areas.augrc, areas.tied
     (0.1875, 0.15625, 2)
     """
-    if is_on_device(confidence):
+    if stays(confidence, loss):
         found: Areas | None = areas_on_device(confidence, loss, weight)
     else:
         found = _packed(confidence, loss) if weight is None else None
@@ -118,4 +118,4 @@ def _general(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> A
 
 def _of_groups(groups: TieGroups, failures: int) -> Areas:
     aurc, augrc = area_sums(np, groups.weight, groups.loss)
-    return Areas(aurc, augrc, groups.risk, groups.n, failures, groups.tied)
+    return Areas(float(aurc), float(augrc), groups.risk, groups.n, failures, groups.tied)

@@ -4,14 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from abstain._foundation.arrays import beside, is_on_device, namespace
+from abstain._foundation.foreign import double, scalar
 from abstain._foundation.names import codes_of
 from abstain._foundation.ranks import TieGroups, group_index, group_ties
 from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.segments import distinct, still_to_come, sums_by
 from abstain.curves.quadrature import linear_weights
 from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics._views import view_of
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk
-from abstain.typing import AnyArray, IntArray
+from abstain.typing import AnyArray, IntArray, Scalar
 
 _SOURCE = "Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032"
 
@@ -59,7 +62,15 @@ def balanced_aurc(
     0.1875
     """
     s = scored(confidence, loss, weight)
-    return value_of(_balanced_aurc(s, codes_of(labels, "labels", s.n)), "balanced_aurc")
+    return value_of(_balanced_aurc(s, _codes(labels, s)), "balanced_aurc")
+
+
+def _codes(labels: AnyArray, s: Scored) -> AnyArray:
+    """Return a code for each label; names of any type are read on the host, once."""
+    if is_on_device(labels) and tuple(labels.shape) == (s.n,):
+        return namespace(labels).unique_inverse(labels)[1]
+    codes = codes_of(labels, "labels", s.n)
+    return codes if s.xp is np else beside(codes, "labels", s.confidence)
 
 
 def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
@@ -67,27 +78,31 @@ def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
     area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
-    to_come = np.append(np.cumsum(area[::-1])[::-1], 0.0)
+    xp = s.xp
+    to_come = xp.concat((still_to_come(area), xp.zeros_like(area[:1])))
     present = _present_classes(s, labels)
-    order = np.argsort(labels, kind="stable")
-    bounds = np.searchsorted(labels[order], present)
-    ends = np.searchsorted(labels[order], present, side="right")
+    order = xp.argsort(labels, stable=True)
+    ordered = xp.take(labels, order)
+    bounds = xp.searchsorted(ordered, present)
+    ends = xp.searchsorted(ordered, present, side="right")
     total = sum(
-        _class_area(s, groups, order[a:b], to_come) for a, b in zip(bounds, ends, strict=True)
+        _class_area(s, groups, order[int(bounds[k]) : int(ends[k])], to_come)
+        for k in range(present.shape[0])
     )
-    return Measured(total / present.size)
+    return Measured(total / present.shape[0])
 
 
-def _present_classes(s: Scored, labels: IntArray) -> IntArray:
-    return np.unique(labels if s.weight is None else labels[s.weight > 0])
+def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
+    return distinct(labels if s.weight is None else labels[s.weight > 0])
 
 
-def _class_area(s: Scored, groups: TieGroups, rows: IntArray, to_come: IntArray) -> float:
-    weight = None if s.weight is None else s.weight[rows]
-    own = group_ties(s.confidence[rows], s.loss[rows], weight)
-    start = group_index(groups, own.confidence)
-    risk = own.loss_through / own.through
-    return float(np.sum(risk * (to_come[start] - np.append(to_come[start[1:]], 0.0))))
+def _class_area(s: Scored, groups: TieGroups, rows: IntArray, to_come: IntArray) -> Scalar:
+    take = s.xp.take
+    weight = None if s.weight is None else take(s.weight, rows)
+    own = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
+    start = take(to_come, group_index(groups, own.confidence))
+    end = s.xp.concat((start[1:], s.xp.zeros_like(start[:1])))
+    return scalar(s.xp.sum(own.loss_through / own.through * (start - end)))
 
 
 def balanced_augrc(
@@ -133,20 +148,22 @@ def balanced_augrc(
     0.166667
     """
     s = scored(confidence, loss, weight)
-    return value_of(_balanced_augrc(s, codes_of(labels, "labels", s.n)), "balanced_augrc")
+    return value_of(_balanced_augrc(s, _codes(labels, s)), "balanced_augrc")
 
 
 def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
-    weight = np.ones(s.n) if s.weight is None else s.weight
-    present = _present_classes(s, labels)
-    place = np.searchsorted(present, labels).clip(max=present.size - 1)
-    mass = np.bincount(place, weights=weight * (present[place] == labels), minlength=present.size)
-    balance = s.total / (present.size * mass)
-    # Only the losses differ from the groups at hand, and only where there are any.
-    wrong = np.flatnonzero(s.loss * weight)
-    mass = (weight * s.loss * balance[place])[wrong]
-    home = group_index(s.groups, s.confidence[wrong])
-    loss = np.bincount(home, mass, s.groups.loss.size).astype(np.float64)
+    xp, present = s.xp, _present_classes(s, labels)
+    classes = present.shape[0]
+    place = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
+    # A class of which no sample has weight is not among those present.
+    there = double(xp.take(present, place) == labels)
+    weight = there if s.weight is None else there * s.weight
+    balance = s.total / (classes * sums_by(place, weight, classes))
+    mass = weight * s.loss * xp.take(balance, place)
+    # Only the losses differ from the groups at hand, and on the host only where there are any.
+    kept = xp.nonzero(mass)[0] if xp is np else xp.nonzero(weight > 0)[0]
+    home = group_index(s.groups, xp.take(s.confidence, kept))
+    loss = sums_by(home, xp.take(mass, kept), s.groups.loss.shape[0])
     return Measured(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 

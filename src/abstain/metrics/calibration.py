@@ -2,9 +2,8 @@
 
 from typing import Literal
 
-import numpy as np
-
 from abstain._foundation import checks
+from abstain._foundation.device import weights_beside
 from abstain._foundation.scored import Scored, scored
 from abstain.curves.reliability import BINNINGS, CONFIDENCE_HINT, LOSS_HINT, Binning
 from abstain.errors import InputError
@@ -20,7 +19,7 @@ _CONVENTIONS = ("right_closed", "right_open")
 def _checked(
     confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, bins: int, binning: str
 ) -> Scored:
-    s = scored(confidence, loss, weight)
+    s = scored(confidence, loss, weight, by_value=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     checks.positive_int(bins, "bins")
@@ -212,10 +211,8 @@ def classwise_ece(
     checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
     view = of_probabilities(probabilities, labels)
-    n = view.labels.size
-    s = Scored(
-        np.zeros(n), view.prediction != view.labels, checks.weight(weight, length=n), view=view
-    )
+    wrong = view.prediction != view.labels
+    s = Scored(wrong, wrong, weights_beside(weight, view.labels), view=view)
     return value_of(classwise_ece_of(s, bins, binning), "classwise_ece")
 
 
@@ -237,6 +234,7 @@ ENTRIES: tuple[Metric, ...] = (
         convention="15 bins of equal width, (a, b]",
         rank_based=False,
         ordered=False,
+        gradients=frozenset({"loss", "confidence"}),
     ),
     Metric(
         name="ece_equal_mass",
@@ -252,6 +250,7 @@ ENTRIES: tuple[Metric, ...] = (
         convention="15 bins of equal weight, ties kept together",
         rank_based=False,
         ordered=False,
+        gradients=frozenset({"loss", "confidence"}),
     ),
     Metric(
         name="mce",
@@ -267,6 +266,7 @@ ENTRIES: tuple[Metric, ...] = (
         convention="15 bins of equal width, (a, b]",
         rank_based=False,
         ordered=False,
+        gradients=frozenset({"loss", "confidence"}),
     ),
     Metric(
         name="classwise_ece",
@@ -283,5 +283,6 @@ ENTRIES: tuple[Metric, ...] = (
         # It reads the class probabilities and never the confidence.
         rank_based=True,
         ordered=False,
+        gradients=frozenset({"probabilities"}),
     ),
 )

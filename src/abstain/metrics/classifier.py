@@ -1,19 +1,10 @@
 """The classifier by itself, with no rejection: accuracy, balanced accuracy, NLL and Brier score."""
 
-import numpy as np
-
-from abstain._foundation import checks
-from abstain._foundation.scored import ClassView, Measured, undefined
+from abstain._foundation.device import weights_beside
+from abstain.metrics._classifier import accuracy_of, balanced_accuracy_of, brier_of, nll_of
 from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._views import (
-    log_probabilities_of,
-    of_predictions,
-    of_probabilities,
-    probabilities_of,
-    view_of,
-    weighted_mean,
-)
-from abstain.typing import AnyArray, FloatArray, IntArray
+from abstain.metrics._views import of_predictions, of_probabilities, view_of
+from abstain.typing import AnyArray
 
 
 def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -58,12 +49,7 @@ def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     0.5
     """
     view = of_predictions(prediction, labels)
-    return _accuracy(view, checks.weight(weight, length=view.labels.size)).value
-
-
-def _accuracy(view: ClassView, weight: FloatArray | None) -> Measured:
-    right = (view.prediction == view.labels) & (view.labels >= 0)
-    return Measured(weighted_mean(right.astype(np.float64), weight))
+    return accuracy_of(view, weights_beside(weight, view.labels)).value
 
 
 def balanced_accuracy(
@@ -106,20 +92,8 @@ def balanced_accuracy(
     0.5
     """
     view = of_predictions(prediction, labels)
-    w = checks.weight(weight, length=view.labels.size)
-    return value_of(_balanced_accuracy(view, w), "balanced_accuracy")
-
-
-def _balanced_accuracy(view: ClassView, weight: FloatArray | None) -> Measured:
-    known = view.labels >= 0
-    truth, right = view.labels[known], view.prediction[known] == view.labels[known]
-    w = np.ones(truth.size) if weight is None else weight[known]
-    total = np.bincount(truth, weights=w)
-    there = total > 0
-    if not there.any():
-        return undefined("no sample has a known class")
-    recall = np.bincount(truth, weights=w * right)[there] / total[there]
-    return Measured(float(recall.mean()))
+    w = weights_beside(weight, view.labels)
+    return value_of(balanced_accuracy_of(view, w), "balanced_accuracy")
 
 
 def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -167,22 +141,7 @@ def nll(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = 
     0.3993
     """
     view = of_probabilities(probabilities, labels)
-    return value_of(_nll(view, checks.weight(weight, length=view.labels.size)), "nll")
-
-
-def _nll(view: ClassView, weight: FloatArray | None) -> Measured:
-    kept = np.ones(view.labels.size, dtype=np.bool_) if weight is None else weight > 0
-    if (view.labels[kept] < 0).any():
-        return undefined(_unknown(view.labels[kept]))
-    log_p = log_probabilities_of(view)[np.flatnonzero(kept), view.labels[kept]]
-    impossible = int(np.count_nonzero(np.isneginf(log_p)))
-    if impossible:
-        return undefined(f"it is infinite: {impossible} true classes have probability 0")
-    return Measured(weighted_mean(-log_p, None if weight is None else weight[kept]))
-
-
-def _unknown(labels: IntArray) -> str:
-    return f"{int(np.count_nonzero(labels < 0))} samples have no known class"
+    return value_of(nll_of(view, weights_beside(weight, view.labels)), "nll")
 
 
 def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -227,18 +186,7 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     0.26
     """
     view = of_probabilities(probabilities, labels)
-    return value_of(_brier(view, checks.weight(weight, length=view.labels.size)), "brier")
-
-
-def _brier(view: ClassView, weight: FloatArray | None) -> Measured:
-    kept = np.ones(view.labels.size, dtype=np.bool_) if weight is None else weight > 0
-    if (view.labels[kept] < 0).any():
-        return undefined(_unknown(view.labels[kept]))
-    # A copy, since the one at the true class is subtracted in place: small scores stay exact.
-    distance = probabilities_of(view)[kept].astype(np.float64)
-    distance[np.arange(distance.shape[0]), view.labels[kept]] -= 1.0
-    per_sample = np.einsum("ij,ij->i", distance, distance)
-    return Measured(weighted_mean(per_sample, None if weight is None else weight[kept]))
+    return value_of(brier_of(view, weights_beside(weight, view.labels)), "brier")
 
 
 _PROBABILITIES = frozenset({Need.PROBABILITIES})
@@ -248,43 +196,46 @@ ENTRIES: tuple[Metric, ...] = (
         name="accuracy",
         title="accuracy",
         family="classifier",
-        compute=lambda s: _accuracy(view_of(s), s.weight),
+        compute=lambda s: accuracy_of(view_of(s), s.weight),
         lower_is_better=False,
         low=0.0,
         high=1.0,
         meaning="Answering everything, {value} of the predictions are right.",
         source="share of right predictions",
         needs=frozenset({Need.CLASSES}),
+        gradients=frozenset(),
     ),
     Metric(
         name="balanced_accuracy",
         title="balanced accuracy",
         family="classifier",
-        compute=lambda s: _balanced_accuracy(view_of(s), s.weight),
+        compute=lambda s: balanced_accuracy_of(view_of(s), s.weight),
         lower_is_better=False,
         low=0.0,
         high=1.0,
         meaning="Averaged over the classes, {value} of the samples of a class are right.",
         source="Brodersen et al. (2010), https://doi.org/10.1109/ICPR.2010.764",
         needs=frozenset({Need.CLASSES}),
+        gradients=frozenset(),
     ),
     Metric(
         name="nll",
         title="negative log-likelihood",
         family="classifier",
-        compute=lambda s: _nll(view_of(s), s.weight),
+        compute=lambda s: nll_of(view_of(s), s.weight),
         lower_is_better=True,
         low=0.0,
         high=float("inf"),
         meaning="The truth surprises the class probabilities by {value} nats on average.",
         source="Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x",
         needs=_PROBABILITIES,
+        gradients=frozenset({"probabilities"}),
     ),
     Metric(
         name="brier",
         title="Brier score",
         family="classifier",
-        compute=lambda s: _brier(view_of(s), s.weight),
+        compute=lambda s: brier_of(view_of(s), s.weight),
         lower_is_better=True,
         low=0.0,
         high=2.0,
@@ -292,5 +243,6 @@ ENTRIES: tuple[Metric, ...] = (
         source="Brier (1950), eq. 2",
         needs=_PROBABILITIES,
         convention="summed over the classes",
+        gradients=frozenset({"probabilities"}),
     ),
 )

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.names import coded
 from abstain._foundation.ranks import group_index
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
 from abstain.metrics._aurc import ESTIMATORS
 from abstain.metrics.rank_weights import RankWeight, augrc_weight
@@ -75,12 +75,14 @@ def sample_contributions(
     [0.0, 0.15625, 0.0, 0.03125]
     """
     s = scored(confidence, loss, weight)
-    return like(contributions_of(s, metric), confidence)
+    return like(contributions_of(s, metric), kind_of(s, confidence))
 
 
-def contributions_of(s: Scored, metric: str = "augrc") -> FloatArray:
+def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
     """Return phi(rank) x loss x weight / W of each sample."""
     phi = _DECOMPOSABLE[checks.one_of(metric, "metric", tuple(_DECOMPOSABLE))]
+    if s.xp is not np:
+        return _of_every_sample(s, phi)
     # Only failures contribute, and they are few.
     wrong = np.flatnonzero(s.loss)
     place = group_index(s.groups, s.confidence[wrong])
@@ -88,6 +90,13 @@ def contributions_of(s: Scored, metric: str = "augrc") -> FloatArray:
     out = np.zeros(s.n)
     out[wrong] = share if s.weight is None else share * s.weight[wrong]
     return out
+
+
+def _of_every_sample(s: Scored, phi: RankWeight) -> AnyArray:
+    """Compute the same in any library."""
+    xp, home = s.xp, s.home
+    share = xp.take(phi(s.groups), xp.clip(home, 0, None)) * s.loss / s.groups.total
+    return share if s.weight is None else share * s.weight
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +179,8 @@ def group_contributions(
     >>> parts.contribution.tolist()
     [0.15625, 0.03125]
     """
-    s = scored(confidence, loss, weight)
+    # Names are objects of the host, so their sums are computed there.
+    s = scored_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
     if names.shape != (s.n,):
         msg = f"`group` must have one entry for each of the {s.n} samples; got {names.shape}"

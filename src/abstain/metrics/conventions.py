@@ -7,6 +7,8 @@ order of the rows, so their numbers change when the rows are shuffled; ours neve
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.arrays import namespace
+from abstain._foundation.foreign import double, scalar
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError
 from abstain.metrics._aurc import achievable
@@ -18,7 +20,7 @@ from abstain.metrics.rank_weights import (
     rank_weighted_risk,
     trapezoid_weight,
 )
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray, FloatArray, Scalar
 
 #: What FD-Shifts multiplies its areas with before it prints them.
 FD_SHIFTS_SCALE = 1000.0
@@ -72,9 +74,11 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     s = scored(confidence, loss)
     if convention == "fd-shifts":
         return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, trapezoid_weight)
-    risk = np.cumsum(_in_row_order(s)) / np.arange(1, s.n + 1)
+    losses = _in_row_order(s)
+    places = s.xp.cumulative_sum(s.xp.ones_like(losses))
+    risk = s.xp.cumulative_sum(losses) / places
     if convention == "geifman":
-        return float(risk.mean())
+        return scalar(s.xp.mean(risk))
     return _trapezoid_from_one(risk, scale=convention == "torch-uncertainty")
 
 
@@ -119,7 +123,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     s = scored(confidence, loss)
     if convention == "fd-shifts":
         return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, augrc_weight)
-    return _trapezoid_from_one(np.cumsum(_in_row_order(s)) / s.n, scale=True)
+    return _trapezoid_from_one(s.xp.cumulative_sum(_in_row_order(s)) / s.n, scale=True)
 
 
 def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
@@ -158,7 +162,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     >>> round(published_e_aurc([1.0, 1.0, 0.0, 0.0], [0, 0, 1, 1]), 6)
     -28.42641
     """
-    s = scored(confidence, loss)
+    s = scored(confidence, loss).plain
     checks.binary_loss(s.loss, needed_by="the analytic optimum")
     risk = s.groups.risk
     tiny = float(np.finfo(np.float64).eps)
@@ -209,18 +213,17 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, rank_weight(partial_hyperbolic(0.0, 1.0)))
 
 
-def _in_row_order(s: Scored) -> FloatArray:
+def _in_row_order(s: Scored) -> AnyArray:
     """Losses from the most to the least confident, tied samples first row first."""
-    order = np.argsort(-s.confidence.astype(np.float64), kind="stable")
-    return s.loss[order].astype(np.float64)
+    return double(s.xp.take(s.loss, s.xp.argsort(-double(s.confidence), stable=True)))
 
 
-def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> float:
-    n = risk.size
+def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> Scalar:
+    n = risk.shape[0]
     if n == 1:
         if scale:
             msg = "torch-uncertainty's areas need at least two samples; got 1"
             raise DomainError(msg)
         return 0.0
-    area = float(np.trapezoid(risk, dx=1 / n))
+    area: Scalar = scalar(namespace(risk).sum(risk[1:] + risk[:-1])) / (2 * n)
     return area / (1 - 1 / n) if scale else area

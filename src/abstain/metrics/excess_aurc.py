@@ -3,8 +3,10 @@
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
 from abstain.metrics._aurc import ESTIMATORS
 from abstain.metrics._entry import value_of
 from abstain.metrics.rank_weights import (
@@ -13,10 +15,10 @@ from abstain.metrics.rank_weights import (
     rank_weighted_risk,
     trapezoid_weight,
 )
-from abstain.typing import AnyArray, AurcEstimator, FloatArray
+from abstain.typing import AnyArray, AurcEstimator, Scalar
 
 
-def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> float:
+def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """Return the least value of an estimator for these losses.
 
     The best order of the losses, once over distinct scores and once over the score's own ties;
@@ -26,32 +28,31 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> float:
     if estimator != "trapezoid":
         return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
     distinct = _untied_optimum(s)
-    tied = np.sum(trapezoid_weight(s.groups) * _best_losses(s.groups, s.oracle)) / s.groups.total
-    return min(distinct, float(tied))
+    best = _best_losses(s.groups, s.oracle)
+    tied = s.xp.sum(trapezoid_weight(s.groups) * best) / s.groups.total
+    return min(distinct, scalar(tied))
 
 
-def _untied_optimum(s: Scored) -> float:
-    if s.weight is None or not np.any(s.weight % 1):
+def _untied_optimum(s: Scored) -> Scalar:
+    if s.weight is None or not s.xp.any(s.weight % 1 != 0):
         # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
         # since it needs no vertex for each sample, so that integer weights equal repetition.
         least = s.oracle.loss[0] / s.oracle.weight[0]
         boundary = (least - s.oracle.risk) / (2 * s.groups.total)
-        return rank_weighted_risk(s.oracle, plugin_weight) + float(boundary)
+        return rank_weighted_risk(s.oracle, plugin_weight) + scalar(boundary)
     # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
-    order = np.lexsort((-s.weight, s.loss))
+    order = ordered_by(without_gradient(s.loss), -s.weight)
     order = order[s.weight[order] > 0]
-    ranks = np.arange(order.size, 0, -1.0)
-    return rank_weighted_risk(group_ties(ranks, s.loss[order], s.weight[order]), trapezoid_weight)
+    loss, weight = s.loss[order], s.weight[order]
+    # A confidence for each place, so that no two are equal.
+    ranks = -s.xp.cumulative_sum(s.xp.ones_like(weight))
+    return rank_weighted_risk(group_ties(ranks, loss, weight), trapezoid_weight)
 
 
-def _best_losses(groups: TieGroups, oracle: TieGroups) -> FloatArray:
+def _best_losses(groups: TieGroups, oracle: TieGroups) -> AnyArray:
     """Return the loss mass of each group when the losses are handed out in the best order."""
-    mass = np.interp(
-        groups.through,
-        np.concatenate(([0.0], oracle.through)),
-        np.concatenate(([0.0], oracle.loss_through)),
-    )
-    return np.diff(mass, prepend=0.0)
+    through, loss_through = from_zero(oracle.through), from_zero(oracle.loss_through)
+    return steps(interpolated(groups.through, through, loss_through))
 
 
 def analytic_optimum(risk: float) -> float:
@@ -115,7 +116,8 @@ def e_aurc(
     s = scored(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        return rank_weighted_risk(s.groups, phi) - analytic_optimum(s.groups.risk)
+        groups = s.plain.groups
+        return rank_weighted_risk(groups, phi) - analytic_optimum(groups.risk)
     return excess_aurc(s, estimator).value
 
 
@@ -178,7 +180,7 @@ def normalized_aurc(
 
 def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
     """Excess AURC over the excess of a random score, for the catalogue."""
-    if s.oracle.loss.size == 1:
+    if s.oracle.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
     random = s.groups.risk * _random_factor(s.groups.total, estimator)
@@ -187,5 +189,6 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
 
 def _random_factor(total: float, estimator: str) -> float:
     """Return what a random order expects per unit of risk: the mean of phi over the ranks."""
+    # One number decides it, so the host computes it.
     everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]), np.ones(1, np.int64))
     return rank_weighted_risk(everything, ESTIMATORS[estimator])

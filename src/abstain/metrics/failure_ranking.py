@@ -1,16 +1,13 @@
 """How well the confidence ranks successes above failures: AUROC, average precision, FPR at TPR."""
 
-import numpy as np
-
 from abstain._foundation import checks
 from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.segments import from_zero
 from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._roc import area_under_roc, average_precision, successes_failures
+from abstain.metrics._roc import area_under_roc, average_precision, missing_kind, successes_failures
 from abstain.typing import AnyArray
 
 _FD_SHIFTS = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
-_NO_FAILURES = "there are no failures"
-_NO_SUCCESSES = "there are no successes"
 
 # Rates of weights that are not integers may miss the rate that was asked for by their rounding.
 _ROUNDING = 1e-12
@@ -73,8 +70,8 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
 
 def _failure_auroc(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
-    if not failures.any() or not successes.any():
-        return undefined(_NO_SUCCESSES if failures.any() else _NO_FAILURES)
+    if missing := missing_kind(successes, failures):
+        return undefined(missing)
     return Measured(area_under_roc(successes, failures))
 
 
@@ -123,8 +120,8 @@ def failure_ap_success(
 
 def _failure_ap_success(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
-    if not successes.any():
-        return undefined(_NO_SUCCESSES)
+    if missing := missing_kind(successes):
+        return undefined(missing)
     return Measured(average_precision(successes, failures))
 
 
@@ -174,9 +171,10 @@ def failure_ap_error(
 
 def _failure_ap_error(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
-    if not failures.any():
-        return undefined(_NO_FAILURES)
-    return Measured(average_precision(failures[::-1], successes[::-1]))
+    if missing := missing_kind(failures=failures):
+        return undefined(missing)
+    flip = s.groups.xp.flip
+    return Measured(average_precision(flip(failures), flip(successes)))
 
 
 def fpr_at_tpr(
@@ -231,14 +229,13 @@ def fpr_at_tpr(
 
 def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
     successes, failures = successes_failures(s)
-    if not failures.any() or not successes.any():
-        return undefined(_NO_SUCCESSES if failures.any() else _NO_FAILURES)
+    if missing := missing_kind(successes, failures):
+        return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
-    accepted = np.concatenate(([0.0], np.cumsum(successes)))
-    silent = np.concatenate(([0.0], np.cumsum(failures)))
-    first = int(np.argmax(accepted / accepted[-1] >= tpr - _ROUNDING))
-    count = int(s.groups.count[:first].sum())
-    return Measured(float(silent[first] / silent[-1]), count)
+    xp = s.groups.xp
+    accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
+    first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
+    return Measured(float(silent[first] / silent[-1]), int(xp.sum(s.groups.count[:first])))
 
 
 _NEEDS = frozenset({Need.BINARY_LOSS})
@@ -256,6 +253,7 @@ ENTRIES: tuple[Metric, ...] = (
         averages_ties=True,
         source=_FD_SHIFTS,
         needs=_NEEDS,
+        gradients=frozenset(),
     ),
     Metric(
         name="failure_ap_success",
@@ -270,6 +268,7 @@ ENTRIES: tuple[Metric, ...] = (
         ),
         source="Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136",
         needs=_NEEDS,
+        gradients=frozenset(),
     ),
     Metric(
         name="failure_ap_error",
@@ -282,6 +281,7 @@ ENTRIES: tuple[Metric, ...] = (
         meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
         source="Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136",
         needs=_NEEDS,
+        gradients=frozenset(),
     ),
     Metric(
         name="fpr_at_95tpr",
@@ -295,5 +295,6 @@ ENTRIES: tuple[Metric, ...] = (
         source=_FD_SHIFTS,
         needs=_NEEDS,
         convention="first vertex with a true positive rate of at least 0.95",
+        gradients=frozenset(),
     ),
 )

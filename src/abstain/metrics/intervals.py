@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.names import codes_of
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.scored import Measured, Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
     Difference,
@@ -94,7 +94,7 @@ def metric_interval(
     >>> round(interval.low, 4), round(interval.high, 4)
     (0.0206, 0.0947)
     """
-    chosen, s = metric_named(metric), scored(confidence, loss, weight)
+    chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
     _applies(chosen, s)
     return interval_of(
         chosen,
@@ -167,8 +167,8 @@ def metric_difference(  # noqa: PLR0913
         msg = f"`metric`: {reason}."
         raise InputError(msg)
     pair = (
-        scored(confidence, loss, weight),
-        scored(other, loss if other_loss is None else other_loss, weight),
+        scored_on_host(confidence, loss, weight),
+        scored_on_host(other, loss if other_loss is None else other_loss, weight),
     )
     if pair[0].n != pair[1].n:
         msg = f"`other` must have the length of `confidence`, {pair[0].n}; got {pair[1].n}"

@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain._foundation.names import codes_of
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
     Scale,
@@ -144,7 +144,7 @@ def metric_bootstrap(  # noqa: PLR0913
     'bootstrap, percentile, 1000 resamples'
     """
     checks.one_of(interval, "interval", KINDS)
-    chosen, s = metric_named(metric), scored(confidence, loss, weight)
+    chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
     _applies(chosen, s, interval)
     draws = _plan(s.n, resamples, group, rng)
     level, value = level_of(level), float(chosen.compute(s).value)

@@ -1,10 +1,10 @@
 """The F1-retention curve in one number."""
 
-import numpy as np
-
 from abstain._foundation import checks
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.segments import from_zero
+from abstain.curves.quadrature import trapezoid
 from abstain.metrics._entry import Metric, value_of
 from abstain.typing import AnyArray
 
@@ -76,18 +76,12 @@ def f1_auc(
 def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     # 2 PR/(P + R) is 2 acceptable retained / (retained + all acceptable).
     groups = group_ties(s.confidence, s.loss <= acceptable_loss, s.weight)
-    everything = groups.loss_through[-1]
+    everything = float(groups.loss_through[-1])
     if not everything > 0:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
     f1 = 2 * groups.loss_through / (groups.through + everything)
-    return Measured(
-        float(
-            np.trapezoid(
-                np.concatenate(([0.0], f1)),
-                np.concatenate(([0.0], groups.through / groups.total)),
-            )
-        )
-    )
+    area = trapezoid(from_zero(f1), from_zero(groups.through / groups.total))
+    return Measured(float(area))
 
 
 ENTRIES: tuple[Metric, ...] = (
@@ -106,5 +100,6 @@ ENTRIES: tuple[Metric, ...] = (
         source=_SOURCE,
         # Without ties no order beats the oracle; a straight line across a large tie group can.
         ordered=False,
+        gradients=frozenset(),
     ),
 )

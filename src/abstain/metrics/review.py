@@ -5,13 +5,11 @@ Two orders are at work: the confidence says who is reviewed, the positive score 
 
 from collections.abc import Callable
 
-import numpy as np
-
 from abstain._foundation import checks
 from abstain._foundation.scored import Measured, Scored, undefined
 from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics._review import ROUNDING, BinaryTask, binary_task, split_at, task_of
-from abstain.metrics._roc import area_under_roc, average_precision
+from abstain.metrics._roc import area_under_roc, average_precision, some
 from abstain.typing import AnyArray, FloatArray
 
 #: What the catalogue's entries use.
@@ -85,15 +83,17 @@ def oc_auc(
 
 def _oc_auc(task: BinaryTask, review: float) -> Measured:
     positive, negative = _collaborative(task, review)
-    if not positive.any() or not negative.any():
+    if not some(positive) or not some(negative):
         return undefined("all samples are of one class")
     return Measured(area_under_roc(positive, negative))
 
 
 def _collaborative(task: BinaryTask, review: float) -> tuple[FloatArray, FloatArray]:
     split = split_at(task, 1.0 - review)
-    positive = np.concatenate(([split.positive_away], split.positive, [0.0]))
-    negative = np.concatenate(([0.0], split.negative, [split.negative_away]))
+    xp, nothing = task.scored.xp, task.scored.xp.zeros_like(split.positive[:1])
+    first, last = nothing + split.positive_away, nothing + split.negative_away
+    positive = xp.concat((first, split.positive, nothing))
+    negative = xp.concat((nothing, split.negative, last))
     return positive, negative
 
 
@@ -151,7 +151,7 @@ def oc_ap(
 
 def _oc_ap(task: BinaryTask, review: float) -> Measured:
     positive, negative = _collaborative(task, review)
-    if not positive.any():
+    if not some(positive):
         return undefined("there are no positives")
     return Measured(average_precision(positive, negative))
 
@@ -216,10 +216,10 @@ def accepted_auroc(
 
 def _accepted_auroc(task: BinaryTask, coverage: float) -> Measured:
     split = split_at(task, coverage)
-    if not split.positive.any() or not split.negative.any():
+    if not some(split.positive) or not some(split.negative):
         return undefined("the accepted samples do not hold both classes")
     reached = task.scored.groups.above < coverage * task.scored.groups.total * (1 - ROUNDING)
-    count = int(task.scored.groups.count[reached].sum())
+    count = int(task.scored.xp.sum(task.scored.groups.count[reached]))
     return Measured(area_under_roc(split.positive, split.negative), count)
 
 
@@ -253,6 +253,7 @@ ENTRIES: tuple[Metric, ...] = (
         needs=_NEEDS,
         convention="review fraction 0.1",
         ordered=False,
+        gradients=frozenset(),
     ),
     Metric(
         name="oc_ap",
@@ -270,6 +271,7 @@ ENTRIES: tuple[Metric, ...] = (
         needs=_NEEDS,
         convention="review fraction 0.1",
         ordered=False,
+        gradients=frozenset(),
     ),
     Metric(
         name="accepted_auroc",
@@ -287,5 +289,6 @@ ENTRIES: tuple[Metric, ...] = (
         needs=_NEEDS,
         convention="coverage 0.8",
         ordered=False,
+        gradients=frozenset(),
     ),
 )

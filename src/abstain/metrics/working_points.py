@@ -5,8 +5,10 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.foreign import numbers_beside, scalar
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
+from abstain._foundation.segments import from_zero, interpolated
 from abstain.errors import InputError
 from abstain.metrics._entry import value_of
 from abstain.metrics._points import (
@@ -17,7 +19,7 @@ from abstain.metrics._points import (
     generalized_risk_of,
     selective_risk_of,
 )
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Scalar
 
 Rule = Literal["usable", "first", "expected"]
 
@@ -155,10 +157,10 @@ def _one_of(coverage: float | None, threshold: float | None) -> str:
     return "coverage" if threshold is None else "threshold"
 
 
-def _expected_generalized(groups: TieGroups, coverage: float) -> float:
-    shares = np.concatenate(([0.0], groups.through / groups.total))
-    risks = np.concatenate(([0.0], groups.loss_through / groups.total))
-    return float(np.interp(coverage, shares, risks))
+def _expected_generalized(groups: TieGroups, coverage: float) -> Scalar:
+    shares = from_zero(groups.through / groups.total)
+    risks = from_zero(groups.loss_through / groups.total)
+    return scalar(interpolated(numbers_beside([coverage], shares), shares, risks)[0])
 
 
 def coverage_at_risk(

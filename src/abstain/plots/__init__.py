@@ -1,14 +1,18 @@
 """Curves as matplotlib figures, each with the table of what it draws.
 
 Every display has ``.frame()``, ``.plot(ax=)`` and ``.save(path)``. Those of curves are made with
-``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``.
+``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``, those of
+a checked decision rule with ``from_checks``, that of a calibration with ``from_check``.
 matplotlib is loaded when something is drawn.
 """
 
 from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
+from abstain.plots.calibration import CalibrationDisplay as CalibrationDisplay
+from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfusionDisplay
 from abstain.plots.critical_difference import (
     CriticalDifferenceDisplay as CriticalDifferenceDisplay,
 )
+from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
 from abstain.plots.failure_roc import FailureRocDisplay as FailureRocDisplay
 from abstain.plots.forest import ForestDisplay as ForestDisplay
 from abstain.plots.metric_coverage import MetricCoverageDisplay as MetricCoverageDisplay
@@ -21,11 +25,14 @@ from abstain.plots.reliability import ReliabilityDisplay as ReliabilityDisplay
 from abstain.plots.retention import AccuracyRejectionDisplay as AccuracyRejectionDisplay
 from abstain.plots.retention import RetentionDisplay as RetentionDisplay
 from abstain.plots.risk_coverage import RiskCoverageDisplay as RiskCoverageDisplay
+from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
 from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
 
 __all__ = [
     "AccuracyRejectionDisplay",
+    "CalibrationDisplay",
     "CriticalDifferenceDisplay",
+    "DecisionRuleDisplay",
     "FailureRocDisplay",
     "ForestDisplay",
     "MetricCoverageDisplay",
@@ -36,5 +43,7 @@ __all__ = [
     "RetentionDisplay",
     "RiskCoverageBandDisplay",
     "RiskCoverageDisplay",
+    "RiskExcessDisplay",
+    "SelectiveConfusionDisplay",
     "SignificanceMapDisplay",
 ]

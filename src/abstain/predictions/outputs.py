@@ -1,17 +1,21 @@
 """What a model puts out: class scores and Monte-Carlo samples, validated, in their own precision.
 
 Whether they are logits or probabilities is said by the caller, never guessed from the values.
+Records keep them as NumPy, because everything that reads a record works on the host; functions
+of plain arrays ask for the caller's own library and device.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import to_numpy
+from abstain._foundation.arrays import is_torch, namespace, to_numpy
+from abstain._foundation.foreign import is_foreign
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.predictions.softmax import log_scores, log_softmax, row_blocks
-from abstain.typing import AnyArray, Array, FloatArray, IntArray
+from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest
+from abstain.typing import AnyArray, Array, IntArray
 
 # A row of probabilities may miss 1 by its storage's rounding (twice the spacing near 1), by
 # clipping each entry to 1e-5 as published files do, and by the rounding of text files.
@@ -31,18 +35,26 @@ class ClassScores:
 
     Attributes
     ----------
-    values : ndarray
-        As given: the dtype of the storage.
+    values : array
+        As given: the dtype of the storage. NumPy unless the caller's library was asked for.
     are_logits : bool
         Logits when true, probabilities when false.
+    origin : array or None
+        The array whose library and device results take; NumPy's without.
     """
 
-    values: Array
+    values: AnyArray
     are_logits: bool
+    origin: AnyArray | None = None
 
-    def log_scores(self, rows: slice = slice(None)) -> FloatArray:
+    @property
+    def namespace(self) -> Any:
+        """The array-API namespace of the values."""
+        return namespace(self.values)
+
+    def log_scores(self, rows: slice = slice(None)) -> AnyArray:
         """Return some rows as float64 log-scores: their softmax is the probability."""
-        return log_scores(self.values[rows], are_logits=self.are_logits)
+        return log_scores(self.values[rows, ...], are_logits=self.are_logits, xp=self.namespace)
 
     def top_classes(self) -> IntArray:
         """Return the class of the largest score of each row, ties to the lowest, shape (n,)."""
@@ -56,26 +68,73 @@ class ClassScores:
             out[rows] = values[rows].astype(np.float32).argmax(axis=1)
         return out
 
-    def log_probabilities(self, rows: slice = slice(None)) -> FloatArray:
+    def log_probabilities(self, rows: slice = slice(None)) -> AnyArray:
         """Return some rows as float64 log-probabilities."""
-        return log_softmax(self.log_scores(rows))
+        return log_softmax(self.log_scores(rows), xp=self.namespace)
 
 
 def class_scores(
-    logits: AnyArray | None, probabilities: AnyArray | None, *, samples: bool = False
+    logits: AnyArray | None,
+    probabilities: AnyArray | None,
+    *,
+    samples: bool = False,
+    keep_library: bool = False,
 ) -> ClassScores:
-    """Validate logits or probabilities, one of the two, with or without a sample axis."""
+    """Validate logits or probabilities, one of the two, with or without a sample axis.
+
+    They become NumPy. With `keep_library`, those on a device and those that are differentiated
+    or traced stay what they are, and results of the others go back to the caller's library.
+    """
     first, second = _SAMPLED if samples else _DETERMINISTIC
     if logits is not None and probabilities is not None:
         msg = f"give either `{first}` or `{second}`, not both; drop one of them"
         raise InputError(msg)
+    if logits is None and probabilities is None:
+        msg = f"one of `{first}` and `{second}` is needed; got neither"
+        raise MissingInputError(msg)
+    are_logits = logits is not None
+    given: AnyArray = logits if are_logits else probabilities
+    name, check = (first, _logits) if are_logits else (second, _probabilities)
     axes = 3 if samples else 2
-    if logits is not None:
-        return ClassScores(_logits(logits, first, axes), are_logits=True)
-    if probabilities is not None:
-        return ClassScores(_probabilities(probabilities, second, axes), are_logits=False)
-    msg = f"one of `{first}` and `{second}` is needed; got neither"
-    raise MissingInputError(msg)
+    if not keep_library:
+        return ClassScores(check(given, name, axes), are_logits)
+    if not (is_foreign(given) or _is_wrapped(given)):
+        return ClassScores(check(given, name, axes), are_logits, given)
+    _shape(given.shape, name, axes)
+    if _sound_where_it_lies(given, are_logits=are_logits) is False:
+        # The host's checks find the first offending entry and say what is wrong with it.
+        check(given, name, axes)
+    return ClassScores(given, are_logits, given)
+
+
+def _is_wrapped(x: AnyArray) -> bool:
+    """Tell whether `x` stands for a tensor inside a transformation of `torch.func`."""
+    if not is_torch(x):
+        return False
+    try:
+        x.data_ptr()
+    except RuntimeError:
+        return True
+    return False
+
+
+def _sound_where_it_lies(x: AnyArray, *, are_logits: bool) -> bool | None:
+    """Tell whether every value is allowed; None where values are not known while tracing."""
+    xp = namespace(x)
+    if not xp.isdtype(x.dtype, ("bool", "integral", "real floating")):
+        return False
+    wide = widest(xp, x)
+    floats = x if xp.isdtype(x.dtype, "real floating") else xp.astype(x, wide)
+    sound = xp.all(xp.isfinite(floats))
+    if not are_logits:
+        off = xp.abs(xp.sum(floats, axis=-1, dtype=wide) - 1.0)
+        slack = _slack(x.dtype, x.shape[-1])
+        sound = sound & (xp.min(floats) >= 0.0) & (xp.max(off) <= slack)
+    try:
+        return bool(sound)
+    except (TypeError, RuntimeError):
+        # Under jax.jit or torch.func.vmap there are shapes and types but no values yet.
+        return None
 
 
 def _logits(x: AnyArray, name: str, axes: int) -> Array:
@@ -92,7 +151,8 @@ def _probabilities(x: AnyArray, name: str, axes: int) -> Array:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."
         checks.refuse(name, "must not be negative", out, out < 0, hint=hint)
     sums = out.sum(axis=-1, dtype=np.float64)
-    slack = _slack(x, out)
+    # The host copy of a bfloat16 array is float32, so the caller's dtype is asked.
+    slack = _slack(getattr(x, "dtype", out.dtype), out.shape[-1])
     off = np.abs(sums - 1) > slack
     if off.any():
         where = tuple(int(i) for i in np.argwhere(off)[0])
@@ -106,27 +166,30 @@ def _probabilities(x: AnyArray, name: str, axes: int) -> Array:
     return out
 
 
-def _slack(given: AnyArray, values: Array) -> float:
-    # The host copy of a bfloat16 array is float32, so the caller's dtype is asked.
-    dtype = str(getattr(given, "dtype", values.dtype)).rpartition(".")[2]
-    base = _STORAGE_SLACK.get(dtype, _SLACK)
-    return float(min(base + _SLACK_PER_CLASS * values.shape[-1], _LARGEST_SLACK))
+def _slack(dtype: object, classes: int) -> float:
+    base = _STORAGE_SLACK.get(str(dtype).rpartition(".")[2], _SLACK)
+    return float(min(base + _SLACK_PER_CLASS * classes, _LARGEST_SLACK))
+
+
+def _shape(shape: tuple[int, ...], name: str, axes: int) -> None:
+    found = tuple(shape)
+    if len(found) != axes:
+        msg = f"`{name}` must have shape {_AXES[axes]}; got shape {found}.{_advice(name, found)}"
+        raise ShapeError(msg)
+    if 0 in found:
+        msg = f"`{name}` is empty; got shape {found}, at least one sample is needed"
+        raise ShapeError(msg)
+    if found[-1] < 2:
+        msg = f"`{name}` must have at least two classes; got shape {found}.{_advice(name, found)}"
+        raise ShapeError(msg)
+    if axes == 3 and found[1] < 2:
+        msg = f"`{name}` must hold at least two samples a row; got shape {found}"
+        raise ShapeError(msg)
 
 
 def _floats(x: AnyArray, name: str, axes: int) -> Array:
     out = to_numpy(x, name)
-    if out.ndim != axes:
-        msg = f"`{name}` must have shape {_AXES[axes]}; got shape {out.shape}.{_advice(name, out)}"
-        raise ShapeError(msg)
-    if out.size == 0:
-        msg = f"`{name}` is empty; got shape {out.shape}, at least one sample is needed"
-        raise ShapeError(msg)
-    if out.shape[-1] < 2:
-        msg = f"`{name}` must have at least two classes; got shape {out.shape}.{_advice(name, out)}"
-        raise ShapeError(msg)
-    if axes == 3 and out.shape[1] < 2:
-        msg = f"`{name}` must hold at least two samples a row; got shape {out.shape}"
-        raise ShapeError(msg)
+    _shape(out.shape, name, axes)
     if out.dtype.kind not in "biuf":
         msg = f"`{name}` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
         raise DomainError(msg)
@@ -135,10 +198,12 @@ def _floats(x: AnyArray, name: str, axes: int) -> Array:
     return out
 
 
-def _advice(name: str, x: Array) -> str:
-    if name == "probabilities" and (x.ndim == 1 or x.shape[-1] == 1):
+def _advice(name: str, shape: tuple[int, ...]) -> str:
+    if len(shape) != 1 and shape[-1:] != (1,):
+        return ""
+    if name == "probabilities":
         return " With p the probability of class 1, pass `np.column_stack([1 - p, p])`."
-    if name == "logits" and (x.ndim == 1 or x.shape[-1] == 1):
+    if name == "logits":
         return " With z the logit of class 1, pass `np.column_stack([0 * z, z])`."
     return ""
 

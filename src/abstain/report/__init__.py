@@ -1,6 +1,7 @@
 """Results as something to read: an HTML page, a terminal table, Markdown, LaTeX.
 
-Nothing here computes: numbers come from an `Evaluation` or a `Comparison` and are formatted.
+Nothing here computes: numbers come from an `Evaluation`, a `Comparison` or `RuleChecks` and are
+formatted.
 """
 
 from abstain.report.comparison_figures import write_figures as write_figures
@@ -14,6 +15,10 @@ from abstain.report.html import write_html as write_html
 from abstain.report.latex import latex_table as latex_table
 from abstain.report.markdown import markdown_table as markdown_table
 from abstain.report.terminal import terminal_table as terminal_table
+from abstain.report.threshold_figures import write_rule_figures as write_rule_figures
+from abstain.report.threshold_html import threshold_html as threshold_html
+from abstain.report.threshold_html import write_threshold as write_threshold
+from abstain.report.threshold_terminal import threshold_terminal as threshold_terminal
 
 __all__ = [
     "comparison_html",
@@ -24,7 +29,11 @@ __all__ = [
     "latex_table",
     "markdown_table",
     "terminal_table",
+    "threshold_html",
+    "threshold_terminal",
     "write_comparison",
     "write_figures",
     "write_html",
+    "write_rule_figures",
+    "write_threshold",
 ]

@@ -5,6 +5,17 @@ from abstain.tables._reading import split_name as split_name
 from abstain.tables.read import read_predictions as read_predictions
 from abstain.tables.results import ResultFiles as ResultFiles
 from abstain.tables.results import write_results as write_results
+from abstain.tables.saved import load as load
+from abstain.tables.saved import save as save
 from abstain.typing import Split as Split
 
-__all__ = ["Reading", "ResultFiles", "Split", "read_predictions", "split_name", "write_results"]
+__all__ = [
+    "Reading",
+    "ResultFiles",
+    "Split",
+    "load",
+    "read_predictions",
+    "save",
+    "split_name",
+    "write_results",
+]

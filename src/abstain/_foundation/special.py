@@ -1,0 +1,52 @@
+"""Harmonic numbers and log-factorials of real arguments, in any array library.
+
+SciPy computes them for NumPy. Other libraries have no such functions in common; they get them
+from the recurrence, which carries small arguments to where the asymptotic series are exact.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from abstain._foundation.arrays import namespace
+from abstain.typing import AnyArray
+
+#: From this argument on the series are exact to the last digits.
+SERIES_FROM = 32
+
+
+def harmonic(x: AnyArray) -> Any:
+    """H_x for real x >= 0."""
+    if isinstance(x, np.ndarray):
+        return digamma(x + 1.0) + np.euler_gamma
+    if isinstance(x, float):
+        return float(digamma(x + 1.0)) + np.euler_gamma
+    xp, far = namespace(x), x + float(SERIES_FROM)
+    out = xp.log(far) + float(np.euler_gamma) + harmonic_tail(far)
+    for step in range(SERIES_FROM, 0, -1):
+        out = out - 1.0 / (x + float(step))
+    return out
+
+
+def log_factorial(x: AnyArray) -> Any:
+    """Ln Gamma(x + 1) for real x >= 0."""
+    if isinstance(x, np.ndarray):
+        return gammaln(x + 1.0)
+    xp, far = namespace(x), x + float(SERIES_FROM)
+    out = (far + 0.5) * xp.log(far) - far + 0.5 * float(np.log(2 * np.pi)) + stirling_tail(far)
+    for step in range(SERIES_FROM, 0, -1):
+        out = out - xp.log(x + float(step))
+    return out
+
+
+def harmonic_tail(x: AnyArray) -> Any:
+    """H_x - ln x - gamma for x >= 32."""
+    v = 1.0 / (x * x)
+    return 0.5 / x - v * (1 / 12 - v * (1 / 120 - v / 252))
+
+
+def stirling_tail(x: AnyArray) -> Any:
+    """Ln Gamma(x + 1) - (x + 1/2) ln x + x - ln(2 pi)/2 for x >= 32."""
+    v = 1.0 / (x * x)
+    return (1 / 12 - v * (1 / 360 - v / 1260)) / x

@@ -1,0 +1,201 @@
+"""Confidence scores made one: their mean or product on one scale, or a learned sum."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import to_numpy
+from abstain.confidence import _fields
+from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence.fitted import FittedScore, parts
+from abstain.confidence.ranked import fit_rank, values_of
+from abstain.confidence.registry import score as score_of
+from abstain.errors import DomainError, InputError
+from abstain.predictions import Predictions, per_sample_loss
+from abstain.typing import Array, FloatArray
+
+HOW = ("mean", "product", "learned")
+SCALES = ("auto", "rank", "probability")
+
+#: Where squares of scores still are numbers.
+_LARGEST = 1e150
+
+#: Why the parts are on their scale.
+_REASONS = {
+    "auto probability": "every score is a probability, so all have one scale",
+    "auto rank": "not every score is a probability: their places among the fitting data are used",
+    "rank": "asked for: the places among the fitting data",
+    "probability": "asked for: probabilities",
+    "standard": "a learned sum needs no common scale; mean 0 and deviation 1 make it stable",
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Combined(FittedScore):
+    """The mean or the product of scores on one scale, or their learned sum.
+
+    Attributes
+    ----------
+    name : str
+        The name that results carry.
+    how : {"mean", "product", "learned"}
+        How the scores become one.
+    scale : {"rank", "probability", "standard"}
+        What is combined: the places of the scores among the fitting data, their probabilities,
+        or, for "learned", their values with mean 0 and deviation 1.
+    reason : str
+        Why this scale.
+    parts : tuple of str or FittedScore
+        The scores; for "rank" they are `Ranked`.
+    shift, spread, slope : ndarray of shape (parts,)
+        For "learned" the mean, the deviation and the coefficient of each; 0, 1 and 1 otherwise.
+    intercept : float
+        For "learned" the log-odds of being right at the means; 0 otherwise.
+    """
+
+    kind: ClassVar[str] = "combine"
+
+    how: str = field(metadata=_fields.choice(*HOW))
+    scale: str = field(metadata=_fields.choice("rank", "probability", "standard"))
+    reason: str = field(metadata=_fields.text())
+    parts: tuple[str | FittedScore, ...] = field(metadata=parts())
+    shift: FloatArray = field(metadata=_fields.array("parts"))
+    spread: FloatArray = field(metadata=_fields.array("parts"))
+    slope: FloatArray = field(metadata=_fields.array("parts"))
+    intercept: float = field(metadata=_fields.number())
+
+    def __post_init__(self) -> None:
+        """Check every field, and that the scale goes with what is done."""
+        super().__post_init__()
+        if (self.how == "learned") != (self.scale == "standard"):
+            msg = f"`scale` does not go with how={self.how!r}; got {self.scale!r}"
+            raise InputError(msg)
+        checks.refuse("spread", "must be above 0", self.spread, self.spread <= 0)
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        if self.how == "learned":
+            columns = _columns(self.parts, predictions, probabilities=False)
+            with np.errstate(over="ignore", invalid="ignore"):
+                values = (columns - self.shift) / self.spread @ self.slope + self.intercept
+            checks.finite(values, self.name, hint="Its scores lie too far from those of the fit.")
+            return ConfidenceScore(self.name, values, np.asarray(expit(values)))
+        columns = _columns(self.parts, predictions, probabilities=self.scale == "probability")
+        if self.how == "product":
+            return ConfidenceScore(self.name, columns.prod(axis=1))
+        values = columns.mean(axis=1)
+        # A mean of probabilities of being right is one; a product of them is not.
+        return ConfidenceScore(self.name, values, values if self.scale == "probability" else None)
+
+
+def fit_combined(
+    predictions: Predictions, *, scores: Any, how: str, scale: str, regularization: Any
+) -> Combined:
+    """Put scores on one scale, or learn how much each says."""
+    how, scale = checks.one_of(how, "how", HOW), checks.one_of(scale, "scale", SCALES)
+    chosen = _chosen(scores)
+    name = f"{how}({','.join(p if isinstance(p, str) else p.name for p in chosen)})"
+    if how == "learned":
+        if scale != "auto":
+            msg = "a learned sum needs no common scale; drop `scale`"
+            raise InputError(msg)
+        return _learned(
+            name, chosen, predictions, checks.positive(regularization, "regularization")
+        )
+    used, reason = _scale(scale, chosen, predictions)
+    ranked = used == "rank"
+    return Combined(
+        name=name,
+        how=how,
+        scale=used,
+        reason=reason,
+        parts=tuple(fit_rank(predictions, score=p) for p in chosen) if ranked else chosen,
+        shift=np.zeros(len(chosen)),
+        spread=np.ones(len(chosen)),
+        slope=np.ones(len(chosen)),
+        intercept=0.0,
+    )
+
+
+def _chosen(scores: Any) -> tuple[str | FittedScore, ...]:
+    if isinstance(scores, str | FittedScore) or not isinstance(scores, Sequence):
+        msg = f"`scores` must be a list of two scores or more; got {scores!r}"
+        raise InputError(msg)
+    if len(scores) < 2 or not all(isinstance(p, str | FittedScore) for p in scores):
+        msg = (
+            "`scores` must be two or more names of scores or fitted scores, such as "
+            f"['msr', 'energy']; got {list(scores)!r}"
+        )
+        raise InputError(msg)
+    return tuple(scores)
+
+
+def _scale(
+    scale: str, chosen: tuple[str | FittedScore, ...], predictions: Predictions
+) -> tuple[str, str]:
+    if scale != "auto":
+        return scale, _REASONS[scale]
+    all_are = all(score_of(p, predictions).probability is not None for p in chosen)
+    used = "probability" if all_are else "rank"
+    return used, _REASONS[f"auto {used}"]
+
+
+def _columns(
+    chosen: tuple[str | FittedScore, ...], predictions: Predictions, *, probabilities: bool
+) -> FloatArray:
+    """Return the confidences of each part, shape (n, parts)."""
+    if not probabilities:
+        return np.stack([values_of(p, predictions) for p in chosen], axis=1)
+    columns = []
+    for own in (score_of(p, predictions) for p in chosen):
+        if own.probability is None:
+            msg = f"the score {own.name!r} is no probability here; use `scale='rank'`"
+            raise InputError(msg)
+        columns.append(to_numpy(own.probability, own.name).astype(np.float64))
+    return np.stack(columns, axis=1)
+
+
+def _learned(
+    name: str, chosen: tuple[str | FittedScore, ...], predictions: Predictions, strength: float
+) -> Combined:
+    """Learn the log-odds of being right as a weighted sum of the scores."""
+    from sklearn.linear_model import LogisticRegression
+
+    right, weight = _right(predictions), predictions.weight
+    x = _columns(chosen, predictions, probabilities=False)
+    largest = np.abs(x).max(axis=0)
+    checks.refuse("scores", "must be below 1e+150 in size", largest, largest > _LARGEST)
+    shift = np.average(x, axis=0, weights=weight)
+    spread = np.sqrt(np.average((x - shift) ** 2, axis=0, weights=weight))
+    spread = np.where(spread > 0, spread, 1.0)
+    # Newton's method on a few coefficients: exact to rounding, so the order of rows is nothing.
+    model = LogisticRegression(C=1 / strength, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    model.fit((x - shift) / spread, right, sample_weight=weight)
+    return Combined(
+        name=name,
+        how="learned",
+        scale="standard",
+        reason=_REASONS["standard"],
+        parts=chosen,
+        shift=shift,
+        spread=spread,
+        slope=model.coef_[0],
+        intercept=float(model.intercept_[0]),
+    )
+
+
+def _right(predictions: Predictions) -> Array:
+    """Return whether each sample is right; refuse other losses, and data of one kind only."""
+    loss = per_sample_loss(predictions)
+    right: Array = loss == 0
+    checks.binary_loss(loss, needed_by="a learned combination")
+    counts = predictions.weight is None or predictions.weight > 0
+    if not (right & counts).any() or not (~right & counts).any():
+        kind = "failures" if right.any() else "successes"
+        msg = f"a learned combination needs failures and successes to learn from; got no {kind}"
+        raise DomainError(msg)
+    return right

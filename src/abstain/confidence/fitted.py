@@ -1,0 +1,210 @@
+"""What every fitted score is: a frozen state with a name that scores predictions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+
+import numpy as np
+
+from abstain.confidence import _fields
+from abstain.confidence._entry import ConfidenceScore
+from abstain.errors import InputError
+from abstain.predictions import Predictions
+from abstain.typing import Array
+
+
+class FitNeed(StrEnum):
+    """What a score needs of predictions to be fitted, or to score; the value is the reason."""
+
+    FEATURES = "needs features"
+    LOGITS = "needs logits"
+    CLASS_SCORES = "needs class probabilities or logits"
+    LABELS = "needs labels"
+    OUTCOMES = "needs labels, or a loss of your own"
+    LAST_LAYER = "needs the last layer (`last_layer=(weight, bias)`)"
+
+
+_CHECKS: dict[FitNeed, Callable[[Predictions], bool]] = {
+    FitNeed.FEATURES: lambda p: p.features is not None,
+    FitNeed.LOGITS: lambda p: p.has_logits,
+    FitNeed.CLASS_SCORES: lambda p: p.has_class_scores,
+    FitNeed.LABELS: lambda p: p.has_labels,
+    FitNeed.OUTCOMES: lambda p: p.has_labels or p.loss is not None,
+    # It comes as an option, which `fit` asks for.
+    FitNeed.LAST_LAYER: lambda _: True,
+}
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Anything that scores predictions and has a name: a fitted score, a calibrated one."""
+
+    @property
+    def name(self) -> str:
+        """The name that results carry."""
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of the samples; labels are not looked at."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedScore:
+    """A confidence score with what it learned, ready to score other samples.
+
+    Made by `fit`. Arrays are read-only. Saved and loaded by `abstain.save` and `abstain.load`.
+
+    Attributes
+    ----------
+    name : str
+        The name that results carry: that of the catalogue and the options that differ from the
+        defaults. `renamed` changes it.
+    """
+
+    #: The name in the catalogue `FITTED`.
+    kind: ClassVar[str] = ""
+
+    name: str = field(metadata=_fields.text())
+
+    def __post_init__(self) -> None:
+        """Check every field by its rule."""
+        sizes: dict[str, int] = {}
+        for f in fields(self):
+            value = f.metadata[_fields.RULE](f.name, getattr(self, f.name), sizes)
+            object.__setattr__(self, f.name, value)
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        raise NotImplementedError
+
+    def renamed(self, name: str) -> Self:
+        """Return the same score under another name, to tell two of a kind apart."""
+        return replace(self, name=name)
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what is stored: plain values, such as JSON holds, and arrays, by field.
+
+        A fitted score inside this one is a mapping among the plain values, and its arrays are
+        named by its place: "parts.0.means".
+        """
+        plain: dict[str, Any] = {"kind": self.kind}
+        arrays: dict[str, Array] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, np.ndarray):
+                arrays[f.name] = value
+            elif f.metadata[_fields.RULE] is parts_rule:
+                plain[f.name] = [_stored(x, f"{f.name}.{i}.", arrays) for i, x in enumerate(value)]
+            else:
+                plain[f.name] = value
+        return plain, arrays
+
+    @classmethod
+    def from_arrays(cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Self:
+        """Make the score from what `to_arrays` gave, field by field checked."""
+        given = {**{k: v for k, v in plain.items() if k != "kind"}, **arrays}
+        known = [f.name for f in fields(cls)]
+        for name in arrays:
+            if name in plain:
+                msg = f"`{name}` is there twice: as an array and as a plain value"
+                raise InputError(msg)
+        for name in given:
+            if name not in known:
+                msg = f"`{name}` is no field of the fitted score {cls.kind!r}"
+                raise InputError(msg)
+        for name in known:
+            if name not in given:
+                msg = f"`{name}` is missing; the fitted score {cls.kind!r} needs it"
+                raise InputError(msg)
+        return cls(**given)
+
+
+def _stored(part: Any, place: str, arrays: dict[str, Array]) -> Any:
+    """Return a part as plain values, and put its arrays among those of the whole."""
+    if not isinstance(part, FittedScore):
+        return part
+    plain, own = part.to_arrays()
+    arrays.update({place + name: value for name, value in own.items()})
+    return plain
+
+
+def parts_rule(name: str, x: Any, sizes: dict[str, int]) -> "tuple[str | FittedScore, ...]":
+    """Check the scores that another one is made of: names or fitted scores."""
+    good = isinstance(x, list | tuple) and len(x) > 0
+    if not good or not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in x):
+        msg = f"`{name}` must be a list of names of scores or fitted scores; got {x!r}"
+        raise InputError(msg)
+    if sizes.setdefault("parts", len(x)) != len(x):
+        msg = f"`{name}` must hold {sizes['parts']} scores; got {len(x)}"
+        raise InputError(msg)
+    return tuple(x)
+
+
+def parts() -> _fields.Metadata:
+    """Declare the scores that this one is made of; their axis is named "parts"."""
+    return {_fields.RULE: parts_rule}
+
+
+@dataclass(frozen=True)
+class FittedKind:
+    """What the catalogue knows of a score that needs fitting.
+
+    Attributes
+    ----------
+    name : str
+        The name scripts use.
+    title : str
+        The name people read.
+    fit : callable
+        From `Predictions` that meet the needs, and the options by keyword, to a `FittedScore`.
+        One that searches is also given `criterion`.
+    state : type
+        The class of what `fit` returns.
+    meaning : str
+        One plain sentence.
+    source : str
+        Where it is defined.
+    to_fit : frozenset of FitNeed
+        What must be there to fit it.
+    to_score : frozenset of FitNeed
+        What must be there to score; never labels.
+    options : mapping
+        The options by name, with their defaults.
+    required : tuple of str
+        Options without a default.
+    searches : bool
+        Whether `criterion` is used to choose among candidates.
+    weighted : bool
+        Whether weights of the samples are used; otherwise predictions with weights are refused.
+    """
+
+    name: str
+    title: str
+    fit: Callable[..., FittedScore]
+    state: type[FittedScore]
+    meaning: str
+    source: str
+    to_fit: frozenset[FitNeed]
+    to_score: frozenset[FitNeed]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    required: tuple[str, ...] = ()
+    searches: bool = False
+    weighted: bool = False
+
+    def missing(self, predictions: Predictions) -> str:
+        """Return why the score cannot be fitted on these predictions, or an empty string."""
+        unmet = [n.value for n in FitNeed if n in self.to_fit and not _CHECKS[n](predictions)]
+        return "; ".join(unmet)
+
+
+def option_name(kind: str, **changed: tuple[Any, Any]) -> str:
+    """Return the default name of a fitted score: its kind and the options that were changed.
+
+    Each option comes with its value and its default.
+    """
+    told = [f"{name}={_short(x)}" for name, (x, default) in changed.items() if x != default]
+    return f"{kind}@{','.join(told)}" if told else kind
+
+
+def _short(x: Any) -> str:
+    return repr(float(x)).removesuffix(".0") if isinstance(x, float) else str(x)

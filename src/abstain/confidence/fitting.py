@@ -1,0 +1,196 @@
+"""The catalogue of confidence scores that need fitting, and how they are fitted by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.catalogue import Catalogue
+from abstain.confidence._fitted_kinds import KINDS
+from abstain.confidence._search import Criterion, ScoreCriterion
+from abstain.confidence.fitted import FittedKind, FittedScore
+from abstain.confidence.registry import SCORES
+from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
+from abstain.predictions import Predictions
+from abstain.typing import Array
+
+#: Every confidence score that needs fitting, in the order the documentation shows them.
+FITTED: Catalogue[FittedKind] = Catalogue("fitted score", plural="fitted")
+for _kind in KINDS:
+    FITTED.add(_kind)
+
+
+def fit(
+    name: str,
+    predictions: Predictions,
+    *,
+    criterion: Criterion | ScoreCriterion | None = None,
+    **options: Any,
+) -> FittedScore:
+    """Fit a confidence score on predictions.
+
+    Answers: what must this score know of the training data, to score other samples without
+    looking at their labels?
+
+    Parameters
+    ----------
+    name : str
+        A name in `FITTED`.
+    predictions : Predictions
+        What to fit on: training samples for scores of features, held-out samples for those
+        that choose a parameter by `criterion` or learn from right and wrong.
+    criterion : callable, optional
+        From confidence (n,) and loss (n,) to a number, lower is better, such as `abstain.augrc`;
+        for "pnorm" and "temperature". `abstain.fit_score` takes a metric by name.
+    **options : optional
+        Of the score, listed in ``FITTED[name].options`` and explained in the documentation
+        (`docs/scores.md`).
+
+    Returns
+    -------
+    FittedScore
+        Frozen; ``.score(predictions)`` or ``score(state, predictions)`` scores other samples.
+
+    Raises
+    ------
+    UnknownNameError
+        No such score.
+    MissingInputError
+        The predictions lack what the score needs, such as features.
+    DomainError
+        Too few samples of a class, a singular covariance, a value outside its range.
+    ShapeError
+        A last layer that does not fit the features.
+    InputError
+        An option that the score has not, one that is missing, or weights it cannot use.
+
+    Notes
+    -----
+    Cost for n samples of d features: one product n d^2 for the Gaussian scores and ViM, a copy
+    for "knn" (whose scoring is the costly part), a sort for "react" and "rank", one evaluation
+    of the criterion for each candidate of a search.
+
+    Examples
+    --------
+    >>> from abstain.confidence import fit, score
+    >>> train = Predictions(
+    ...     features=[[0.0, 0.0], [2.0, 0.0], [9.0, 9.0]], prediction=[0, 0, 1], labels=[0, 0, 1]
+    ... )
+    >>> state = fit("knn", train, k=2, normalize=False)
+    >>> new = Predictions(features=[[1.0, 0.0], [9.0, 12.0]], prediction=[0, 1], labels=[0, 1])
+    >>> score(state, new).values.round(3).tolist()
+    [-1.0, -13.892]
+    """
+    entry = kind_named(name)
+    given: object = predictions
+    if not isinstance(given, Predictions):
+        msg = f"`predictions` must be a Predictions; got {type(given).__name__}"
+        raise InputError(msg)
+    _refuse_options(entry, options)
+    if missing := entry.missing(predictions):
+        msg = f"the score {name!r} {missing} to be fitted; give it to the predictions"
+        raise MissingInputError(msg)
+    _refuse_weights(entry, predictions)
+    if entry.searches:
+        return entry.fit(predictions, **{**entry.options, **options}, criterion=criterion)
+    if criterion is not None:
+        msg = f"the score {name!r} searches nothing; drop `criterion`"
+        raise InputError(msg)
+    return entry.fit(predictions, **{**entry.options, **options})
+
+
+def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> FittedScore:
+    """Make a fitted score from what its `to_arrays` gave.
+
+    Answers: which score is this, and is everything it needs there and sound?
+
+    Parameters
+    ----------
+    plain : mapping
+        Plain values by field, and "kind", the name in `FITTED`.
+    arrays : mapping from str to ndarray
+        Arrays by field.
+
+    Returns
+    -------
+    FittedScore
+        Scores as the one that was taken apart.
+
+    Raises
+    ------
+    InputError
+        A field is missing, unknown, or holds what it cannot; the message names it.
+
+    Examples
+    --------
+    >>> import abstain.confidence as confidence
+    >>> p = Predictions(logits=[[2.0, 0.0], [0.0, 1.0]], labels=[0, 0])
+    >>> state = confidence.fit("temperature", p, temperature=2.0)
+    >>> confidence.from_arrays(*state.to_arrays()).name
+    'msr@T=2'
+    """
+    kind = plain.get("kind")
+    if not isinstance(kind, str) or kind not in FITTED:
+        msg = f"`kind` must be one of {', '.join(map(repr, FITTED))}; got {kind!r}"
+        raise InputError(msg)
+    given = {key: value for key, value in arrays.items() if not key.startswith("parts.")}
+    plain = dict(plain)
+    if isinstance(plain.get("parts"), list | tuple):
+        used = set(given)
+        plain["parts"] = [_part(i, x, arrays, used) for i, x in enumerate(plain["parts"])]
+        if unused := set(arrays) - used:
+            msg = f"`{min(unused)}` belongs to no part of the fitted score {kind!r}"
+            raise InputError(msg)
+    elif len(given) < len(arrays) and "parts" not in FITTED[kind].state.__dataclass_fields__:
+        msg = f"`{min(set(arrays) - set(given))}` is no field of the fitted score {kind!r}"
+        raise InputError(msg)
+    return FITTED[kind].state.from_arrays(plain, given)
+
+
+def _part(i: int, x: Any, arrays: Mapping[str, Array], used: set[str]) -> Any:
+    if not isinstance(x, Mapping):
+        return x
+    place = f"parts.{i}."
+    own = {key: value for key, value in arrays.items() if key.startswith(place)}
+    used.update(own)
+    return from_arrays(x, {key.removeprefix(place): value for key, value in own.items()})
+
+
+def kind_named(name: str) -> FittedKind:
+    """Return what the catalogue knows of a score that needs fitting, or say what is near."""
+    given: object = name
+    if not isinstance(given, str):
+        msg = f"`name` must be the name of a fitted score, such as 'knn'; got {given!r}"
+        raise InputError(msg)
+    if name in FITTED:
+        return FITTED[name]
+    if name in SCORES:
+        msg = f"the score {name!r} needs no fitting: use `score({name!r}, predictions)`"
+        raise InputError(msg)
+    known = ", ".join(map(repr, FITTED))
+    msg = f"there is no fitted score named {name!r}.{suggest(name, FITTED)} They are {known}."
+    raise UnknownNameError(msg)
+
+
+def _refuse_options(entry: FittedKind, options: Mapping[str, Any]) -> None:
+    known = (*entry.required, *entry.options)
+    for name in options:
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            msg = f"the score {entry.name!r} has no option {name!r}; {has}.{suggest(name, known)}"
+            raise InputError(msg)
+    for name in entry.required:
+        if name not in options:
+            msg = f"the score {entry.name!r} needs the option `{name}`"
+            raise MissingInputError(msg)
+
+
+def _refuse_weights(entry: FittedKind, predictions: Predictions) -> None:
+    """Refuse weights that would be ignored; equal ones say nothing."""
+    weight = predictions.weight
+    if weight is not None and not entry.weighted and np.ptp(weight) > 0:
+        msg = (
+            f"the score {entry.name!r} is fitted on samples that count alike; these have weights. "
+            "Drop them, or draw the samples by them first."
+        )
+        raise InputError(msg)

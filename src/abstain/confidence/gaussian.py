@@ -1,0 +1,199 @@
+"""Distances to Gaussians: Mahalanobis and relative Mahalanobis confidence."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.confidence import _fields
+from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence._fit_data import (
+    classes_of,
+    confidences,
+    doubles,
+    feature_blocks,
+    refuse_other_classes,
+)
+from abstain.confidence.fitted import FittedScore, option_name
+from abstain.errors import DomainError, InputError
+from abstain.predictions import Predictions
+from abstain.typing import FloatArray
+
+#: Samples of a class from which on its mean says more than the sample itself.
+_LEAST = 2
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mahalanobis(FittedScore):
+    """Minus the squared Mahalanobis distance to the nearest class mean.
+
+    Attributes
+    ----------
+    name : str
+        The name that results carry.
+    classes : tuple
+        The class names, in the order of `means`.
+    means : ndarray of shape (K, d)
+        The mean features of each class.
+    center : ndarray of shape (d,)
+        The mean of all features.
+    whitener : ndarray of shape (d, d)
+        ``whitener @ whitener.T`` is the inverse of the covariance shared by the classes.
+    """
+
+    kind: ClassVar[str] = "mahalanobis"
+
+    classes: tuple[Any, ...] = field(metadata=_fields.class_names("K"))
+    means: FloatArray = field(metadata=_fields.array("K", "d"))
+    center: FloatArray = field(metadata=_fields.array("d"))
+    whitener: FloatArray = field(metadata=_fields.array("d", "d"))
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        refuse_other_classes(predictions, self.classes, self.name)
+        centers = (self.means - self.center) @ self.whitener
+        values = np.empty(predictions.n)
+        k, d = self.means.shape
+        with np.errstate(over="ignore", invalid="ignore"):
+            for rows, x in feature_blocks(predictions, d, self.name, also=k + d):
+                values[rows] = self._background(x) - nearest(
+                    (x - self.center) @ self.whitener, centers
+                )
+        return confidences(self.name, values)
+
+    def _background(self, x: FloatArray) -> FloatArray:
+        return np.zeros(len(x))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RelativeMahalanobis(Mahalanobis):
+    """The Mahalanobis confidence plus the squared distance to one Gaussian over all classes.
+
+    Attributes
+    ----------
+    name : str
+        The name that results carry.
+    classes : tuple
+        The class names, in the order of `means`.
+    means : ndarray of shape (K, d)
+        The mean features of each class.
+    center : ndarray of shape (d,)
+        The mean of all features.
+    whitener : ndarray of shape (d, d)
+        ``whitener @ whitener.T`` is the inverse of the covariance shared by the classes.
+    background : ndarray of shape (d, d)
+        The same for the covariance of all features about `center`.
+    """
+
+    kind: ClassVar[str] = "relative_mahalanobis"
+
+    background: FloatArray = field(metadata=_fields.array("d", "d"))
+
+    def _background(self, x: FloatArray) -> FloatArray:
+        out: FloatArray = (((x - self.center) @ self.background) ** 2).sum(axis=1)
+        return out
+
+
+def nearest(z: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return the squared distance of each row to the nearest center.
+
+    One product finds the nearest; its distance is then taken from the differences, which do
+    not cancel.
+    """
+    found = ((centers**2).sum(axis=1) - 2.0 * (z @ centers.T)).argmin(axis=1)
+    out: FloatArray = ((z - centers[found]) ** 2).sum(axis=1)
+    return out
+
+
+def fit_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> Mahalanobis:
+    """Fit class means and their shared covariance."""
+    return Mahalanobis(**_shared(Mahalanobis, predictions, shrinkage))
+
+
+def fit_relative_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> RelativeMahalanobis:
+    """Fit class means, their shared covariance, and one Gaussian for all samples."""
+    known = _shared(RelativeMahalanobis, predictions, shrinkage)
+    x = doubles(predictions)
+    background = whitening(x, known["center"], shrinkage, free=x.shape[0] - 1)
+    return RelativeMahalanobis(**known, background=background)
+
+
+def _shared(made: type[Mahalanobis], predictions: Predictions, shrinkage: Any) -> dict[str, Any]:
+    codes = classes_of(predictions, made.kind, least=_LEAST)
+    x = doubles(predictions)
+    means = class_means(x, codes, predictions.n_classes)
+    free = x.shape[0] - predictions.n_classes
+    return {
+        "name": option_name(made.kind, shrinkage=(shrinkage or "none", "none")),
+        "classes": predictions.class_names,
+        "means": means,
+        "center": x.mean(axis=0),
+        "whitener": whitening(x, means[codes], shrinkage, free=free),
+    }
+
+
+def class_means(x: FloatArray, codes: Any, classes: int) -> FloatArray:
+    """Return the mean of the rows of each class, all of which occur, shape (K, d)."""
+    order = np.argsort(codes, kind="stable")
+    starts = np.searchsorted(codes[order], np.arange(classes))
+    counts = np.bincount(codes, minlength=classes)[:, None]
+    out: FloatArray = np.add.reduceat(x[order], starts, axis=0) / counts
+    return out
+
+
+def covariance(apart: FloatArray, shrinkage: Any) -> FloatArray:
+    """Return the covariance of centered rows: their mean product, shrunk if asked for."""
+    if shrinkage == "ledoit_wolf":
+        from sklearn.covariance import ledoit_wolf
+
+        shrunk: FloatArray = ledoit_wolf(apart, assume_centered=True)[0]
+        return shrunk
+    out: FloatArray = apart.T @ apart / apart.shape[0]
+    if shrinkage in {None, "none"}:
+        return out
+    if isinstance(shrinkage, str):
+        msg = f"`shrinkage` must be 'none', 'ledoit_wolf' or in [0, 1]; got {shrinkage!r}"
+        raise InputError(msg)
+    share = checks.fraction(shrinkage, "shrinkage")
+    mean = float(np.trace(out)) / len(out)
+    return np.asarray((1.0 - share) * out + share * mean * np.eye(len(out)))
+
+
+def whitening(x: FloatArray, about: FloatArray, shrinkage: Any, *, free: int) -> FloatArray:
+    """Return W with W W^T the inverse covariance of rows about their means.
+
+    `free` is how many directions they can span. A singular covariance is refused.
+    """
+    from scipy.linalg import solve_triangular
+
+    shared = covariance(x - about, shrinkage)
+    scale = np.sqrt(np.diag(shared))
+    _refuse_constant(scale, np.abs(x).max(axis=0))
+    # Features of unlike size are no singularity: what counts is their correlation.
+    correlation = shared / np.outer(scale, scale)
+    values = np.linalg.eigvalsh(correlation)
+    if values[0] <= values[-1] * max(x.shape) * np.finfo(np.float64).eps:
+        d = len(shared)
+        why = f"{free} free samples for {d} features" if free < d else "features depend linearly"
+        msg = f"the covariance of the features is singular ({why}). {_ADVICE}"
+        raise DomainError(msg)
+    root = scale[:, None] * np.linalg.cholesky(correlation)
+    out: FloatArray = solve_triangular(root, np.eye(len(root)), lower=True).T
+    return out
+
+
+_ADVICE = "Pass `shrinkage='ledoit_wolf'` or a number such as 0.1, or fit on fewer features."
+_VARY = "Fit on samples whose features vary."
+
+
+def _refuse_constant(scale: FloatArray, size: FloatArray) -> None:
+    # The rounding of a mean leaves some spread where there is none.
+    still = np.flatnonzero(scale <= 1e-13 * size)
+    if still.size:
+        more = f" ({still.size} such features)" if still.size > 1 else ""
+        msg = (
+            "the covariance of the features is singular: the feature in column "
+            f"{int(still[0])} does not vary{more}. {_ADVICE if still.size < scale.size else _VARY}"
+        )
+        raise DomainError(msg)

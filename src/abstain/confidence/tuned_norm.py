@@ -1,0 +1,177 @@
+"""MaxLogit-pNorm with its exponent chosen on held-out data, and a fallback where none helps."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from abstain._foundation import checks
+from abstain.confidence import _fields
+from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence._search import best_of, judge_of, numbers, temperatures_of
+from abstain.confidence.fitted import FittedScore
+from abstain.confidence.logit_scores import max_logit, normalized_max_logit
+from abstain.confidence.softmax_scores import max_softmax_response
+from abstain.confidence.tuned_temperature import TEMPERATURES
+from abstain.errors import DomainError, InputError, MissingInputError
+from abstain.predictions import Predictions
+from abstain.predictions.softmax import row_blocks
+from abstain.typing import Array, FloatArray
+
+#: Exponents tried where none are given; 0 leaves the centered logits as they are.
+EXPONENTS = tuple(range(11))
+#: What the normalized logits may be scored by.
+BASES = ("mls", "msr")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TunedNorm(FittedScore):
+    """A score of p-normalized logits, or the softmax response where no exponent beats it.
+
+    Attributes
+    ----------
+    name : str
+        The name that results carry.
+    classes : int
+        The number of classes.
+    base : {"mls", "msr"}
+        What the normalized logits are scored by: their largest, or their softmax.
+    p : float
+        The exponent; 0 leaves the centered logits as they are.
+    temperature : float
+        Divides the normalized logits, for "msr".
+    scale : float
+        The mean p-norm of the fitting data, by which normalized logits are multiplied for
+        "msr"; 1 for p = 0.
+    fallback : bool
+        Whether no exponent beat the softmax response of the logits, which is then the score.
+    """
+
+    kind: ClassVar[str] = "pnorm"
+
+    classes: int = field(metadata=_fields.whole(2))
+    base: str = field(metadata=_fields.choice(*BASES))
+    p: float = field(metadata=_fields.number(0.0))
+    temperature: float = field(metadata=_fields.number(5e-324))
+    scale: float = field(metadata=_fields.number(0.0))
+    fallback: bool = field(metadata=_fields.flag())
+
+    def __post_init__(self) -> None:
+        """Check every field, and that the exponent makes a norm."""
+        super().__post_init__()
+        _exponent(self.p)
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        z = _logits(predictions, self.name)
+        if z.shape[1] != self.classes:
+            msg = (
+                f"the score {self.name!r} was fitted on {self.classes} classes; these predictions "
+                f"have {z.shape[1]}"
+            )
+            raise InputError(msg)
+        values = np.empty(predictions.n)
+        for rows in row_blocks(*z.shape):
+            values[rows] = self._of(z[rows])
+        soft = self.fallback or self.base == "msr"
+        return ConfidenceScore(self.name, values, np.asarray(expit(values)) if soft else None)
+
+    def _of(self, z: Array) -> FloatArray:
+        out: FloatArray
+        if self.fallback:
+            out = max_softmax_response(z)
+        elif self.base == "mls":
+            out = normalized_max_logit(z, p=self.p) if self.p else max_logit(centered(z))
+        else:
+            out = max_softmax_response(self._normalized(z), temperature=self.temperature)
+        return out
+
+    def _normalized(self, z: Array) -> FloatArray:
+        z = centered(z)
+        norm = norms(z, self.p)[:, None] if self.p else np.ones((len(z), 1))
+        return z * (self.scale / np.where(norm > 0, norm, 1.0))
+
+
+def centered(z: Array) -> FloatArray:
+    """Return logits minus their mean over the classes, (rows, K); equal ones are exactly 0."""
+    out = z.astype(np.float64)
+    out -= out.max(axis=1, keepdims=True)
+    out -= out.mean(axis=1, keepdims=True)
+    return out
+
+
+def norms(z: FloatArray, p: float) -> FloatArray:
+    """Return the p-norm of each row, (rows,)."""
+    size = np.abs(z).max(axis=1)
+    unit = np.abs(z) / np.where(size > 0, size, 1.0)[:, None]
+    out: FloatArray = size * (unit**p).sum(axis=1) ** (1.0 / p)
+    return out
+
+
+def fit_norm(
+    predictions: Predictions, *, base: str, exponents: Any, temperatures: Any, criterion: Any
+) -> TunedNorm:
+    """Choose the exponent, and for "msr" the temperature; fall back where neither helps."""
+    base = checks.one_of(base, "base", BASES)
+    judge = judge_of(criterion, predictions, TunedNorm.kind)
+    powers = numbers(EXPONENTS if exponents is None else exponents, "exponents", _exponent)
+    if base == "mls" and temperatures is not None:
+        msg = "a temperature does not change the order of the largest logit; drop `temperatures`"
+        raise InputError(msg)
+    cooled = temperatures_of(temperatures, TEMPERATURES) if base == "msr" else [1.0]
+    found, value = best_of(_candidates(predictions, base, powers, cooled), judge)
+    plain = _state(predictions, base, 0.0, fallback=True)
+    # A fallback whose criterion is undefined is no reason to give up a candidate that has one.
+    return plain if judge(plain) <= value else found
+
+
+def _candidates(
+    predictions: Predictions, base: str, exponents: list[float], temperatures: list[float]
+) -> Iterator[TunedNorm]:
+    for p in exponents:
+        plain = _state(predictions, base, p)
+        yield from (_cooled(plain, t) for t in temperatures)
+
+
+def _cooled(plain: TunedNorm, temperature: float) -> TunedNorm:
+    if temperature == 1:
+        return plain
+    told = repr(temperature).removesuffix(".0")
+    return replace(plain, name=f"{plain.name},T={told}", temperature=temperature)
+
+
+def _state(predictions: Predictions, base: str, p: float, *, fallback: bool = False) -> TunedNorm:
+    z = _logits(predictions, TunedNorm.kind)
+    scale = 1.0
+    if base == "msr" and p:
+        sums = [norms(centered(z[rows]), p).sum() for rows in row_blocks(*z.shape)]
+        scale = float(np.sum(sums) / len(z))
+    told = "msr" if fallback else f"{'base=msr,' if base == 'msr' else ''}p={p:g}"
+    return TunedNorm(
+        name=f"pnorm@{told}",
+        classes=z.shape[1],
+        base=base,
+        p=p,
+        temperature=1.0,
+        scale=scale,
+        fallback=fallback,
+    )
+
+
+def _logits(predictions: Predictions, name: str) -> Array:
+    if not predictions.has_logits:
+        msg = f"the score {name!r} needs logits"
+        raise MissingInputError(msg)
+    out: Array = predictions.logits
+    return out
+
+
+def _exponent(x: Any, name: str = "p") -> float:
+    """Validate an exponent: 0 for no norm, or at least 1."""
+    p = checks.number(x, name)
+    if p < 0 or 0 < p < 1:
+        msg = f"`{name}` must be 0 (no norm) or at least 1; got {p!r}"
+        raise DomainError(msg)
+    return p

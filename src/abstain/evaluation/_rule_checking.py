@@ -1,0 +1,58 @@
+"""A rule on one data set, with labels or without, and on the curve of its calibration data."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import expit
+
+from abstain._foundation.ranks import group_ties
+from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
+from abstain.evaluation._rule_data import Part
+from abstain.inference.intervals import no_interval
+from abstain.thresholds import DecisionRule, RuleCheck, check
+
+_NAN = float("nan")
+_UNLABELED = "no labels are known"
+
+
+def check_part(rule: DecisionRule, part: Part, level: float) -> RuleCheck:
+    """Return what the rule achieves on a data set; without losses, the coverage alone."""
+    known = part.loss is not None
+    loss = np.zeros(part.values.size) if part.loss is None else part.loss
+    found = check(rule, part.values, loss, name=part.name, weight=part.weight, level=level)
+    return found if known else _coverage_alone(found)
+
+
+def _coverage_alone(found: RuleCheck) -> RuleCheck:
+    """Take back what depends on losses that are not known."""
+    nothing = no_interval(found.coverage_interval.level, _UNLABELED)
+    checked = replace(
+        found,
+        selective_risk=_NAN,
+        selective_risk_interval=nothing,
+        generalized_risk=_NAN,
+        generalized_risk_interval=nothing,
+    )
+    if found.rule.quantity == "coverage" or found.verdict in {"unattainable", "no target"}:
+        return checked
+    return replace(checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell")
+
+
+def curve_for(rule: DecisionRule, part: Part) -> RiskCoverageCurve | None:
+    """Return the curve of the risk that the rule is about."""
+    kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
+    if part.loss is None:
+        return None
+    return curve_of(group_ties(part.values, part.loss, part.weight), kind)
+
+
+def is_binary(part: Part) -> bool:
+    """Tell whether every loss known is 0 or 1."""
+    return part.loss is None or bool(((part.loss == 0) | (part.loss == 1)).all())
+
+
+def as_probability(rule: DecisionRule, parts: list[Part]) -> float | None:
+    """Return the threshold as a probability, where the score is known to be log-odds of one."""
+    if rule.threshold is None or not any(part.log_odds for part in parts):
+        return None
+    return float(expit(rule.threshold))

@@ -1,0 +1,236 @@
+"""`calibration_check`: what a calibration changed, on samples it was not fitted on."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.bins import equal_width_bins
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Scored
+from abstain.curves.reliability import (
+    BINNINGS,
+    LOSS_HINT,
+    Binning,
+    ReliabilityCurve,
+    reliability_of,
+)
+from abstain.errors import InputError, UnknownNameError, suggest
+from abstain.evaluation._calibration_numbers import BeforeAfter, numbers_of, tempered
+from abstain.evaluation.calibrated import CalibratedScore, base_score
+from abstain.predictions import CostMatrix, Predictions, per_sample_loss
+from abstain.typing import AnyArray, FloatArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_BINS = 15
+#: Below these numbers the check carries a warning.
+_FEW, _FEW_FAILURES = 1000, 20
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationCheck:
+    """What a calibration changed on held-out samples.
+
+    Attributes
+    ----------
+    name : str
+        Of the calibrated score.
+    n : int
+        Samples it was checked on.
+    failures : int
+        Those of them with a loss above zero.
+    numbers : tuple of BeforeAfter
+        ECE, ECE with equal-mass bins, MCE, Brier score and NLL of being right, and AUGRC; for a
+        temperature also Brier score and NLL of the classes. Lower is better for all.
+    floor : float
+        The ECE that these samples would show on average if the calibrated probabilities were
+        exactly right: less cannot be told from none.
+    reliability_before : ReliabilityCurve or None
+        None when the score was no probability before.
+    reliability_after : ReliabilityCurve
+        Of the calibrated score.
+    consistent_low, consistent_high : ndarray of shape (bins,)
+        For each bin of it, between which shares right 95 % of samples would lie if its mean
+        confidence were exactly right; NaN in an empty bin.
+    note : str
+        What to be careful about, or empty.
+    """
+
+    name: str
+    n: int
+    failures: int
+    numbers: tuple[BeforeAfter, ...]
+    floor: float
+    reliability_before: ReliabilityCurve | None
+    reliability_after: ReliabilityCurve
+    consistent_low: FloatArray
+    consistent_high: FloatArray
+    note: str = ""
+
+    def number(self, metric: str) -> BeforeAfter:
+        """Return one number by name, before and after."""
+        known = {number.metric: number for number in self.numbers}
+        if metric not in known:
+            listed = ", ".join(map(repr, known))
+            msg = f"the check has no number {metric!r}.{suggest(metric, known)} It has {listed}."
+            raise UnknownNameError(msg)
+        return known[metric]
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the numbers as a polars table, one row each; NaN becomes null."""
+        import polars as pl
+
+        rows = [
+            {
+                "score": self.name,
+                "metric": x.metric,
+                "title": x.title,
+                "before": x.before,
+                "after": x.after,
+                "change": x.after - x.before,
+                "reason": x.reason,
+            }
+            for x in self.numbers
+        ]
+        return pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+    def __str__(self) -> str:
+        """Say it in plain sentences."""
+        ece = self.number("ece")
+        before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
+        said = (
+            f"{self.name}: ECE{before} {ece.after:.4f} after, on {self.n} samples. A perfectly "
+            f"calibrated score would show about {self.floor:.4f} here."
+        )
+        return f"{said} {self.note}".strip()
+
+
+def calibration_check(
+    calibrated: CalibratedScore,
+    predictions: Predictions,
+    *,
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    binning: Binning = "equal_width",
+) -> CalibrationCheck:
+    """Compare a score before and after calibration, on samples it was not fitted on.
+
+    Answers: did calibrating help, on new data?
+
+    Parameters
+    ----------
+    calibrated : CalibratedScore
+        What `calibrate` returned.
+    predictions : Predictions
+        Other samples than those of the fit. Nothing here can know whether they are: on the
+        fitting data isotonic and histogram show an ECE of 0, whatever they are worth.
+    loss : str, CostMatrix or array of shape (n,), optional
+        As in `calibrate`.
+    binning : {"equal_width", "equal_mass"}, default="equal_width"
+        Of the two reliability curves, which have 15 bins.
+
+    Returns
+    -------
+    CalibrationCheck
+        Numbers and reliability curves, before and after.
+
+    Raises
+    ------
+    DomainError
+        If a loss is outside [0, 1].
+    MissingInputError
+        If the predictions lack what the score needs.
+    InputError
+        If `binning` is unknown.
+
+    Notes
+    -----
+    The Brier score of being right is the weighted mean of (p - (1 - loss))^2, the NLL that of
+    -(1 - loss) ln p - loss ln(1 - p); their names end in ``_correct``. ECE is never 0 on finite
+    data: its floor is the sum over bins of sqrt(2 v / pi) / n, v the sum of p (1 - p) in the bin,
+    the mean of its absolute noise. Cost: four sorts.
+
+    References
+    ----------
+    .. [1] Guo et al. (2017), On calibration of modern neural networks,
+       https://arxiv.org/abs/1706.04599
+    .. [2] Bröcker and Smith (2007), Increasing the reliability of reliability diagrams,
+       https://doi.org/10.1175/WAF993.1
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> rng = np.random.default_rng(0)
+    >>> p = 0.5 + rng.random(4000) / 2
+    >>> sharper = p**2 / (p**2 + (1 - p) ** 2)
+    >>> data = ab.Predictions(confidence=sharper, loss=rng.random(4000) > p)
+    >>> platt = ab.calibrate("confidence", data.subset(slice(0, 2000)))
+    >>> ece = ab.calibration_check(platt, data.subset(slice(2000, None))).number("ece")
+    >>> round(ece.before, 3), round(ece.after, 3)
+    (0.104, 0.024)
+    """
+    checks.one_of(binning, "binning", BINNINGS)
+    given: object = calibrated
+    if not isinstance(given, CalibratedScore):
+        msg = f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
+        raise InputError(msg)
+    losses = per_sample_loss(predictions, loss)
+    checks.unit_interval(losses, "loss", hint=LOSS_HINT)
+    own, new = base_score(calibrated.base, predictions), calibrated.score(predictions)
+    view, w = predictions.view(), predictions.weight
+    before = Scored(own.values, losses, w, own.probability, view)
+    after = Scored(new.values, losses, w, new.probability, tempered(calibrated, predictions, view))
+    known = own.probability is not None
+    curves = [
+        reliability_of(s.probability_groups, bins=_BINS, binning=binning)
+        for s in ((before, after) if known else (after,))
+    ]
+    low, high = _consistent(curves[-1])
+    return CalibrationCheck(
+        name=new.name,
+        n=after.groups.n,
+        failures=int(np.count_nonzero(losses if w is None else losses[w > 0])),
+        numbers=numbers_of(before, after, calibrated),
+        floor=_floor(after.probability_groups),
+        reliability_before=curves[0] if known else None,
+        reliability_after=curves[-1],
+        consistent_low=low,
+        consistent_high=high,
+        note=_note(after, calibrated),
+    )
+
+
+def _floor(groups: TieGroups) -> float:
+    """Return the mean ECE of samples whose probabilities are exactly right."""
+    index, edges = equal_width_bins(groups, _BINS)
+    p = groups.confidence.astype(np.float64)
+    spread = np.bincount(index, groups.weight * p * (1.0 - p), edges.size - 1)
+    return float(np.sqrt(np.maximum(spread, 0.0) * 2 / np.pi).sum() / groups.total)
+
+
+def _consistent(curve: ReliabilityCurve) -> tuple[FloatArray, FloatArray]:
+    """Return where the share right of each bin would lie if its confidence were right."""
+    from scipy.stats import binom
+
+    count, p = np.asarray(curve.count), np.clip(curve.confidence, 0.0, 1.0)
+    filled = count > 0
+    out = np.full((2, count.size), np.nan)
+    for row, quantile in zip(out, (0.025, 0.975), strict=True):
+        row[filled] = binom.ppf(quantile, count[filled], p[filled]) / count[filled]
+    return out[0], out[1]
+
+
+def _note(after: Scored, calibrated: CalibratedScore) -> str:
+    said = []
+    n, failures = after.groups.n, after.failures
+    if n < _FEW or failures < _FEW_FAILURES:
+        said.append(
+            f"Only {n} samples and {failures} failures: these numbers are uncertain, and ECE is "
+            "too high on average."
+        )
+    if calibrated.note:
+        said.append(f"Of the fit: {calibrated.note}.")
+    return " ".join(said)

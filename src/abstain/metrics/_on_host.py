@@ -1,0 +1,31 @@
+"""What is computed on the host even for arrays of a device, and why; the tests read this."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+_HULL = (
+    "the convex hull is found from neighbor to neighbor: the losses and weights of the groups are "
+    "copied to the host to choose its vertices, and the area is computed on the device"
+)
+_STATISTICS = (
+    "the quantiles, the resampling and the influence functions are SciPy's and compiled kernels "
+    "of the host: the arrays are copied there once"
+)
+
+_NAMES = "names of classes and groups are objects of the host, where they are counted"
+
+#: Public functions of curves and metrics, and why they copy arrays to the host.
+ON_HOST: Mapping[str, str] = MappingProxyType(
+    {
+        "achievable_curve": _HULL,
+        "achievable_aurc": _HULL,
+        "published_achievable_aurc": _HULL,
+        "risk_coverage_band": _STATISTICS,
+        "metric_interval": _STATISTICS,
+        "metric_difference": _STATISTICS,
+        "metric_bootstrap": _STATISTICS,
+        "group_contributions": _NAMES,
+        "selective_confusion_matrix": _NAMES,
+        "thin": "it prepares a curve for drawing",
+    }
+)

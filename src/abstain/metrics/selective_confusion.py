@@ -1,0 +1,217 @@
+"""The confusion matrix of a classifier that may abstain: one more column for no answer."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import sealed
+from abstain._foundation.names import distinct, in_order
+from abstain.errors import DomainError, ShapeError
+from abstain.predictions._classes import class_names, encode, names
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Normalize = Literal["true", "pred", "all"]
+_WAYS = ("true", "pred", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class SelectiveConfusion:
+    """Counts of true classes by answer: a predicted class, or none.
+
+    Attributes
+    ----------
+    classes : tuple
+        The classes, in the order of rows and columns.
+    counts : ndarray of shape (K, K + 1)
+        Rows are true classes, columns predicted ones; the last column holds what was not
+        accepted. Integers without weights, sums of weights with them, shares when normalized
+        (NaN in a row or column that holds nothing).
+    normalize : {"true", "pred", "all"} or None
+        What adds up to 1: each row, each column, or all of it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SelectiveConfusion(("a", "b"), np.array([[3, 0, 1], [0, 2, 0]])).abstained.tolist()
+    [1, 0]
+    """
+
+    classes: tuple[Hashable, ...]
+    counts: Array
+    normalize: Normalize | None = None
+
+    @property
+    def answered(self) -> Array:
+        """The usual confusion matrix, of the accepted samples alone, shape (K, K)."""
+        return self.counts[:, :-1]
+
+    @property
+    def abstained(self) -> Array:
+        """What was not accepted, by true class, shape (K,)."""
+        return self.counts[:, -1]
+
+    @property
+    def by_class(self) -> Array:
+        """Shares of each true class, shape (K, K + 1); of shares of the answers, those."""
+        return self.counts if self.normalize == "pred" else _normalized(self.counts, "true")
+
+    def frame(self) -> "pl.DataFrame":
+        """Return one row for each cell: label, prediction (null for abstained), value.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns `label`, `prediction`, `abstained`, `value`; classes as text.
+        """
+        import polars as pl
+
+        columns = [*map(str, self.classes), None]
+        k = len(self.classes)
+        return pl.DataFrame(
+            {
+                "label": [str(name) for name in self.classes for _ in columns],
+                "prediction": columns * k,
+                "abstained": [name is None for name in columns] * k,
+                "value": self.counts.ravel(),
+            },
+            schema_overrides={"prediction": pl.String},
+        )
+
+
+def selective_confusion_matrix(
+    labels: AnyArray,
+    prediction: AnyArray,
+    accepted: AnyArray,
+    *,
+    classes: Iterable[Hashable] | None = None,
+    weight: AnyArray | None = None,
+    normalize: Normalize | None = None,
+) -> SelectiveConfusion:
+    """Count true classes by answer: a predicted class, or none.
+
+    Answers: which classes are taken for which, and which are left unanswered?
+
+    Parameters
+    ----------
+    labels : array of shape (n,)
+        True classes, by name.
+    prediction : array of shape (n,)
+        Predicted classes, by name. Where nothing is accepted anything may stand, such as the
+        abstain label of a selective classifier.
+    accepted : array of shape (n,)
+        Whether the prediction is accepted: booleans, or 0 and 1.
+    classes : iterable, optional
+        The classes in the order of rows and columns. By default all that occur among the labels
+        and the accepted predictions, sorted.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+    normalize : {"true", "pred", "all"}, optional
+        Return shares of the true class, of the answer, or of all samples.
+
+    Returns
+    -------
+    SelectiveConfusion
+        Counts of shape (K, K + 1), the last column for abstentions.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a label or an accepted prediction is no class, or `accepted` holds anything but 0 and 1.
+    InputError
+        If `normalize` is no known way.
+
+    Notes
+    -----
+    With everything accepted the first K columns are the usual confusion matrix and the last is
+    zero. A share of nothing is NaN. Cost: one pass.
+
+    References
+    ----------
+    .. [1] Condessa et al. (2017), Performance measures for classification systems with
+       rejection, https://doi.org/10.1016/j.patcog.2016.10.011, section 3
+
+    Examples
+    --------
+    >>> from abstain.metrics.selective_confusion import selective_confusion_matrix
+    >>> confusion = selective_confusion_matrix(
+    ...     ["cat", "cat", "dog", "dog"], ["cat", "dog", "dog", "cat"], [True, True, True, False]
+    ... )
+    >>> confusion.counts.tolist()
+    [[1, 1, 0], [0, 1, 1]]
+    """
+    if normalize is not None:
+        checks.one_of(normalize, "normalize", _WAYS)
+    truth = names(labels, "labels")
+    guess = _as_long(names(prediction, "prediction"), truth.size)
+    taken = _mask(accepted, truth.size)
+    w = None if weight is None else checks.weight(weight, length=truth.size)
+    known = _union(truth, guess[taken]) if classes is None else class_names(classes)
+    counts = _counts(_codes(truth, known, "labels"), _columns(guess, taken, known), len(known), w)
+    return SelectiveConfusion(known, sealed(_normalized(counts, normalize)), normalize)
+
+
+def _as_long(prediction: Array, n: int) -> Array:
+    if prediction.size != n:
+        msg = (
+            f"`prediction` must have one entry for each of the {n} entries of `labels`; "
+            f"got {prediction.size}"
+        )
+        raise ShapeError(msg)
+    return prediction
+
+
+def _mask(accepted: AnyArray, n: int) -> BoolArray:
+    given = checks.vector(accepted, "accepted", length=n, like="labels")
+    checks.refuse("accepted", "must be True or False", given, (given != 0) & (given != 1))
+    return given.astype(np.bool_)
+
+
+def _union(truth: Array, guess: Array) -> tuple[Hashable, ...]:
+    found = {*distinct(truth, "labels"), *distinct(guess, "prediction")}
+    if len({isinstance(name, str) for name in found}) > 1:
+        msg = (
+            "`labels` and `prediction` must name classes in the same way; got texts and "
+            f"{type(next(name for name in found if not isinstance(name, str))).__name__}"
+        )
+        raise DomainError(msg)
+    return tuple(in_order(found))
+
+
+def _codes(values: Array, classes: tuple[Hashable, ...], name: str) -> IntArray:
+    alien = [kind for kind in distinct(values, name) if kind not in classes]
+    if alien:
+        known = ", ".join(map(repr, classes[:6])) + (", ..." if len(classes) > 6 else "")
+        msg = f"`{name}` must be one of `classes` ({known}); got {alien[0]!r}"
+        raise DomainError(msg)
+    return encode(values, classes, name)
+
+
+def _columns(guess: Array, taken: BoolArray, classes: tuple[Hashable, ...]) -> IntArray:
+    """Return the column of each sample; that of abstentions comes last."""
+    out = np.full(guess.size, len(classes), dtype=np.int64)
+    if taken.any():
+        out[taken] = _codes(guess[taken], classes, "prediction")
+    return out
+
+
+def _counts(row: IntArray, column: IntArray, k: int, weight: FloatArray | None) -> Array:
+    cells = np.bincount(row * (k + 1) + column, weights=weight, minlength=k * (k + 1))
+    return cells.reshape(k, k + 1)
+
+
+def _normalized(counts: Array, normalize: Normalize | None) -> Array:
+    if normalize is None:
+        return counts
+    axis = {"true": 1, "pred": 0, "all": None}[normalize]
+    whole = counts.sum(axis=axis, keepdims=True).astype(np.float64)
+    # A share of nothing is not known.
+    whole[whole == 0] = np.nan
+    return np.asarray(counts / whole)

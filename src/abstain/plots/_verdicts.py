@@ -1,0 +1,107 @@
+"""How verdicts on a decision rule look, and which data sets are one shift at rising severity.
+
+A verdict is a shape and a color, each telling it alone.
+"""
+
+import re
+from collections.abc import Sequence
+from itertools import takewhile
+from typing import Any, Final
+
+from abstain.errors import InputError
+from abstain.evaluation.rule_checks import RuleChecks
+from abstain.plots._labels import WIDTH, labels
+from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots.palette import LIGHT
+
+#: A severity behind the name of a shift: "noise_3", "blur 2".
+_SEVERITY = re.compile(r"^(.*?)[\s_\-.:]*\d+(?:\.\d+)?$")
+
+#: So many letters in common are worth leaving out of long names.
+_SHARED = 8
+
+_GOOD, _BAD = LIGHT[2], LIGHT[1]
+
+#: Filled discs keep the promise, crosses break it, hollow discs leave it open.
+MARKS: Final[dict[str, dict[str, Any]]] = {
+    "holds": {"marker": "o", "color": _GOOD, "markerfacecolor": _GOOD},
+    "broken": {"marker": "X", "color": _BAD, "markerfacecolor": _BAD},
+    "cannot tell": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
+}
+OTHER: Final[dict[str, Any]] = {"marker": "D", "color": INK, "markerfacecolor": PAPER}
+
+#: What the marks say, in the order of a legend.
+SAID: Final = {
+    "holds": "holds",
+    "broken": "broken",
+    "cannot tell": "cannot tell (too few samples)",
+}
+
+
+def mark(verdict: str) -> dict[str, Any]:
+    """Return the style of the mark of a verdict."""
+    return MARKS.get(verdict, OTHER)
+
+
+def families(names: Sequence[str]) -> list[list[int]]:
+    """Group neighbors that are one shift at rising severity: names that differ in a last number.
+
+    Examples
+    --------
+    >>> families(["iid", "noise_1", "noise_2", "blur 1"])
+    [[0], [1, 2], [3]]
+    """
+    groups: list[list[int]] = []
+    for i, name in enumerate(names):
+        before = _family(names[i - 1]) if i else ""
+        if before and before == _family(name):
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+    return groups
+
+
+def _family(name: str) -> str:
+    """Return the name of a shift without its severity; empty where it has none."""
+    found = _SEVERITY.match(name)
+    return found[1] if found else ""
+
+
+def short_names(names: Sequence[str]) -> dict[str, str]:
+    """Return what is written for each name; long ones lose what they share, not what differs.
+
+    Examples
+    --------
+    >>> print(
+    ...     *short_names([f"Predictions of hospital {i}, ward C, winter" for i in (1, 2)]).values()
+    ... )
+    …f hospital 1, ward C, w… …f hospital 2, ward C, w…
+    """
+    if all(len(name) <= WIDTH for name in names) or len(names) < 2:
+        return labels(names)
+    start, end = _start(names), _start([name[::-1] for name in names])
+    head = start if len(start) > _SHARED else ""
+    tail = end[::-1] if len(end) > _SHARED and len(end) + len(head) < min(map(len, names)) else ""
+    middles = [len(name) - len(head) - len(tail) for name in names]
+    # As much of what they share stays as fits beside the longest part that differs.
+    kept = max(WIDTH - 2 - max(middles), 0) // 2
+    drop, cut = max(len(head) - kept, 0), max(len(tail) - kept, 0)
+    reduced = {
+        name: f"{'…' * bool(drop)}{name[drop : len(name) - cut]}{'…' * bool(cut)}" for name in names
+    }
+    written = labels(list(reduced.values()))
+    return {name: written[short] for name, short in reduced.items()}
+
+
+def _start(names: Sequence[str]) -> str:
+    """Return the letters that all names begin with."""
+    letters = zip(*names, strict=False)
+    return "".join(first for first, *_ in takewhile(lambda same: len(set(same)) == 1, letters))
+
+
+def checked_rule(checks: object) -> RuleChecks:
+    """Refuse what is no result of `check_rule`."""
+    if not isinstance(checks, RuleChecks):
+        msg = f"`checks` must be what `check_rule` returned; got {type(checks).__name__}"
+        raise InputError(msg)
+    return checks

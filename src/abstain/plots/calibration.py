@@ -1,0 +1,136 @@
+"""Reliability before and after calibration."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from abstain.curves.reliability import ReliabilityCurve
+from abstain.errors import InputError
+from abstain.evaluation.calibration_checks import CalibrationCheck
+from abstain.plots._display import column
+from abstain.plots._legend import name_the_curves
+from abstain.plots._style import CURVE, MUTED, finish
+from abstain.plots.palette import LIGHT
+from abstain.plots.reliability import ReliabilityDisplay
+from abstain.typing import FloatArray
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+BEFORE, AFTER = "before", "after"
+
+_PERFECT = "95 % lie here if calibrated"
+
+_STYLES: Mapping[str, dict[str, Any]] = {
+    BEFORE: {"color": MUTED, "linestyle": (0, (4, 2)), "linewidth": 1.3},
+    AFTER: {"color": LIGHT[0], "linestyle": "-", "linewidth": 1.8},
+}
+
+
+@dataclass(eq=False)
+class CalibrationDisplay(ReliabilityDisplay):
+    """Share right against mean confidence, before (gray) and after calibration.
+
+    On the dotted diagonal confidence means what it says; below it is overconfident. Larger dots
+    hold more samples. The light bars are where 95 % of the dots after calibration would lie if
+    it were perfect: a dot inside its bar is no sign of miscalibration.
+
+    Attributes
+    ----------
+    errors : dict of str to float
+        The ECE of each curve, for the legend.
+    consistent : tuple of arrays of shape (bins,), or None
+        Lower and upper ends of the bars.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> from abstain.plots.calibration import CalibrationDisplay
+    >>> data = ab.Predictions(confidence=[0.9, 0.9, 0.8, 0.8], loss=[0, 1, 0, 1])
+    >>> check = ab.calibration_check(ab.calibrate("confidence", data, method="isotonic"), data)
+    >>> table = CalibrationDisplay.from_check(check).frame().drop_nulls("confidence")
+    >>> table["confidence"].round(2).to_list()
+    [0.8, 0.9, 0.5]
+    """
+
+    errors: dict[str, float] = field(default_factory=dict)
+    consistent: tuple[FloatArray, FloatArray] | None = None
+
+    @classmethod
+    def from_check(cls, check: CalibrationCheck) -> Self:
+        """Take the curves of a check as they are.
+
+        Parameters
+        ----------
+        check : CalibrationCheck
+            What `calibration_check` returned. Where the score was no probability before, there
+            is no curve of it.
+
+        Returns
+        -------
+        CalibrationDisplay
+            Call `plot` to draw it.
+        """
+        given: object = check
+        if not isinstance(given, CalibrationCheck):
+            msg = f"`check` must be what `calibration_check` returned; got {type(given).__name__}"
+            raise InputError(msg)
+        ece = check.number("ece")
+        curves: dict[str, ReliabilityCurve] = {}
+        if check.reliability_before is not None:
+            curves[BEFORE] = check.reliability_before
+        curves[AFTER] = check.reliability_after
+        bars = (check.consistent_low, check.consistent_high)
+        return cls(curves, {BEFORE: ece.before, AFTER: ece.after}, bars)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, "before" or "after" first."""
+        import polars as pl
+
+        table = super().frame()
+        if self.consistent is None:
+            return table
+        names = ("consistent_low", "consistent_high")
+        bars = pl.DataFrame(dict(zip(names, self.consistent, strict=True)), nan_to_null=True)
+        after = table.filter(pl.col("score") == AFTER).hstack(bars)
+        before = table.filter(pl.col("score") != AFTER)
+        return pl.concat([before, after], how="diagonal")
+
+    def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **kwargs
+            Passed to every ``Axes.plot`` of a curve (linewidth, label).
+
+        Returns
+        -------
+        Self
+            With `ax_` and `figure_` set.
+        """
+        axes = self._open(ax)
+        self._draw_reference(axes)
+        self._draw_bars(axes)
+        for name, curve in self.curves.items():
+            style = {**_STYLES.get(name, {}), "label": self._label(name), **kwargs, "gid": CURVE}
+            self._draw(axes, curve, style)
+        x_title, y_title = self._titles()
+        axes.set(xlabel=x_title, ylabel=y_title)
+        finish(axes)
+        name_the_curves(axes)
+        return self
+
+    def _draw_bars(self, ax: "Axes") -> None:
+        if self.consistent is None:
+            return
+        x = column(self.curves[AFTER], self.x)
+        style: dict[str, Any] = {"colors": MUTED, "alpha": 0.22, "linewidth": 5, "zorder": 1.5}
+        ax.vlines(x, *self.consistent, label=_PERFECT, **style)
+
+    def _label(self, name: str) -> str:
+        error = self.errors.get(name)
+        return name if error is None else f"{name} (ECE {error:.4f})"

@@ -1,0 +1,251 @@
+"""What a decision rule promises, and what came of it elsewhere, in plain sentences."""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+from abstain.evaluation.rule_checks import RuleChecks
+from abstain.report.comparison_words import listed
+from abstain.report.words import count, number, percent
+from abstain.thresholds import METHODS, DecisionRule, RuleCheck
+
+_VERDICTS: Final = {
+    "holds": "holds",
+    "broken": "broken",
+    "cannot tell": "cannot tell",
+    "nothing accepted": "nothing accepted",
+    "unattainable": "no threshold",
+    "no target": "no target",
+    "chosen here": "chosen here",
+}
+
+#: A shape for each verdict, so that it is told without its color.
+_SHAPES: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
+
+
+def method_title(rule: DecisionRule) -> str:
+    """Return the name of the method that people read."""
+    return METHODS[rule.method].title if rule.method in METHODS else "A threshold from elsewhere"
+
+
+def verdict_said(verdict: str) -> str:
+    """Write a verdict with its shape."""
+    said = _VERDICTS.get(verdict, verdict)
+    return f"{_SHAPES[verdict]} {said}" if verdict in _SHAPES else said
+
+
+def rule_sentences(checks: RuleChecks) -> list[str]:
+    """Say the rule, its promise and what it was calibrated on."""
+    rule = checks.rule
+    if not rule.attainable:
+        return unattainable_sentences(rule, binary=checks.binary)
+    binary = checks.binary
+    said = (_accept(checks), promise(rule, binary=binary), expected(rule, binary=binary))
+    return [sentence for sentence in said if sentence]
+
+
+def _accept(checks: RuleChecks) -> str:
+    rule, known = checks.rule, checks.probability
+    score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
+    scale = "" if known is None else f" (log-odds: a probability of {known:.6g})"
+    return f"Answer when {score} is at least {threshold_said(rule)}{scale}; abstain below."
+
+
+def threshold_said(rule: DecisionRule) -> str:
+    """Write the threshold with enough digits to tell it from its neighbors."""
+    return "none" if rule.threshold is None else f"{rule.threshold:.9g}"
+
+
+def promise(rule: DecisionRule, *, binary: bool) -> str:
+    """Say what is promised, of what and with which probability; what is not, too."""
+    if rule.guarantee == "none":
+        return _no_promise(rule, binary=binary)
+    target = 0.0 if rule.target is None else rule.target
+    what = target_said(rule.guarantee, target, binary=binary)
+    where = "in the long run, on new data like the calibration data"
+    if rule.in_expectation:
+        return f"Promised on average over calibration sets: {what}, {where}."
+    chance = percent(round(1 - (rule.delta or 0.0), 10))
+    return f"Promised for at least {chance} of calibration sets like this one: {what}, {where}."
+
+
+def target_said(quantity: str, target: float, *, binary: bool) -> str:
+    """Say a target as a clause."""
+    share = percent(target)
+    if quantity == "coverage":
+        return f"at least {share} of the samples are answered"
+    if quantity == "generalized risk":
+        if binary:
+            return f"at most {share} of all samples are answered wrongly"
+        return f"the loss of the answers, over all samples, is at most {number(target)}"
+    if binary:
+        return f"at most {share} of the answers are wrong"
+    return f"the mean loss of the answers is at most {number(target)}"
+
+
+def _no_promise(rule: DecisionRule, *, binary: bool) -> str:
+    if rule.method == "given" or rule.target is None:
+        return "Nothing is promised: the threshold came without a guarantee."
+    if rule.method == "cost":
+        return (
+            f"Nothing is promised: it has the lowest mean cost on the calibration data, where an "
+            f"abstention costs {rule.target:g} and an answer its loss."
+        )
+    if rule.method == "chow":
+        return (
+            f"It answers when the chance to be wrong is at most {rule.target:g}, the cost of an "
+            "abstention. That is the best rule if the confidences are true probabilities; "
+            "nothing is promised if they are not."
+        )
+    what = target_said(rule.quantity, rule.target, binary=binary)
+    return f"Nothing is promised: on the calibration data {what}; on new data chance decides."
+
+
+def expected(rule: DecisionRule, *, binary: bool) -> str:
+    """Say how much will be answered, by the calibration data."""
+    if rule.coverage is None:
+        return ""
+    known = rule.failures is not None
+    wrong = f", {count(rule.failures or 0)} of them {'wrong' if binary else 'with a loss'}"
+    return (
+        f"Expect to answer about {100 * rule.coverage:.3g} % of such data: {count(rule.accepted)} "
+        f"of the {count(rule.n)} calibration samples{wrong if known else ''}."
+    )
+
+
+def unattainable_sentences(rule: DecisionRule, *, binary: bool) -> list[str]:
+    """Say that there is no threshold, why, and what would help."""
+    reason = rule.reason[:1].upper() + rule.reason[1:].rstrip(".")
+    said = [f"Unattainable: {_lacking(rule, binary=binary)}.", f"{reason}."]
+    if rule.guarantee != "none":
+        said.append(f"What would help: {_help(rule)}.")
+    return said
+
+
+def _lacking(rule: DecisionRule, *, binary: bool) -> str:
+    if not rule.quantity or rule.target is None or rule.quantity == "cost":
+        return "no threshold does what was asked for on the calibration data"
+    what = target_said(rule.quantity, rule.target, binary=binary)
+    if rule.guarantee == "none":
+        return f"no threshold is such that {what}, on the calibration data"
+    sure = "" if rule.delta is None else f" (delta {rule.delta:g})"
+    return f"no threshold could be certified to promise that {what}{sure}"
+
+
+def _help(rule: DecisionRule) -> str:
+    risk = rule.guarantee != "coverage"
+    ways = ["more calibration data", "a larger risk" if risk else "a smaller coverage"]
+    if rule.delta is not None:
+        ways.append("a larger delta")
+    if risk:
+        ways.append("a confidence that ranks failures lower")
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+
+
+def checks_sentences(checks: RuleChecks) -> list[str]:
+    """Say on which data sets the promise holds, is broken, or cannot be told."""
+    if not (checks.rule.attainable and checks.checks):
+        return []
+    what = "promise" if checks.rule.guarantee != "none" else "target"
+    said = _OF_COST if checks.rule.quantity == "cost" else _SAID
+    groups = {v: [c for c in checks.checks if _kind(c) == v] for v in said}
+    return [
+        f"{said[verdict].format(what=what)}{_where(found, len(checks))}."
+        for verdict, found in groups.items()
+        if found
+    ]
+
+
+def _kind(check: RuleCheck) -> str:
+    """Return the verdict; where no number is known, that it is missing."""
+    unknown = check.verdict == "cannot tell" and math.isnan(check.excess)
+    return _NO_NUMBER if unknown else check.verdict
+
+
+#: Samples without labels, of which a risk cannot be told whatever their number.
+_NO_NUMBER: Final = "no number"
+_SAID: Final = {
+    "broken": "The {what} is broken on ",
+    "holds": "The {what} holds on ",
+    "cannot tell": "Too few samples to tell on ",
+    "nothing accepted": "Nothing is answered on ",
+    _NO_NUMBER: "Without labels only the coverage is known on ",
+}
+_OF_COST: Final = {
+    "broken": "Abstaining on everything would cost less on ",
+    "holds": "It costs less than abstaining on everything on ",
+    "cannot tell": "Too few samples to tell whether it costs less than abstaining on ",
+    _NO_NUMBER: "Without labels only the coverage is known on ",
+}
+
+
+def _where(found: list[RuleCheck], total: int) -> str:
+    names = listed([c.name for c in found])
+    if total == 1:
+        return names
+    if len(found) == total:
+        return f"all {total} data sets"
+    return f"{len(found)} of {total} data sets ({names})"
+
+
+def written(value: float) -> str:
+    """Write a number of a table: four decimals, fewer digits where it is large, a dash for NaN.
+
+    Examples
+    --------
+    >>> written(0.0371234), written(12.34567), written(float("nan"))
+    ('0.0371', '12.35', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
+
+
+def ends(low: float, high: float) -> str:
+    """Write an interval in brackets, or nothing."""
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"[{written(low)}, {written(high)}]"
+
+
+def signed(value: float) -> str:
+    """Write an excess with its sign.
+
+    Examples
+    --------
+    >>> signed(0.012), signed(-0.3), signed(float("nan"))
+    ('+0.0120', '\u22120.3000', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    sign = "\u2212" if value < 0 else "+"
+    return f"{sign}{written(abs(value))}"
+
+
+def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
+    """Return what a rule is, label and value."""
+    yield "Score", rule.score or "unknown"
+    yield "Threshold", threshold_said(rule)
+    yield "Method", method_title(rule)
+    aim = f"{rule.quantity}: " if rule.quantity else ""
+    yield "Target", "none" if rule.target is None else f"{aim}{rule.target:g}"
+    yield "Guaranteed", _guaranteed(rule)
+    if rule.bound is not None:
+        yield "Certified bound", number(rule.bound)
+    if rule.n:
+        yield "Calibration samples", count(rule.n)
+        yield "Accepted of them", count(rule.accepted)
+    if rule.failures is not None:
+        yield "Failures accepted", count(rule.failures)
+    if rule.coverage is not None:
+        yield "Coverage there", number(rule.coverage)
+    if rule.risk is not None:
+        yield "Selective risk there", number(rule.risk)
+
+
+def _guaranteed(rule: DecisionRule) -> str:
+    if rule.guarantee == "none":
+        return "nothing"
+    if rule.in_expectation:
+        return f"{rule.guarantee}, on average"
+    return f"{rule.guarantee}, delta {rule.delta:g}"

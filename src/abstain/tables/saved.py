@@ -1,0 +1,249 @@
+"""`save` and `load`: decision rules, calibrations and fitted scores as files, never as pickles."""
+
+import io
+import json
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from abstain._foundation.files import write_atomically
+from abstain._foundation.saved import ARCHIVES, READERS, Text, parsed
+from abstain.calibration import Binning, Calibration, Isotonic, Platt, Temperature
+from abstain.calibration import from_json as calibration_from_json
+from abstain.confidence import FittedScore, from_arrays
+from abstain.errors import FileFormatError, InputError
+from abstain.tables._damage import readable
+from abstain.tables._files import load_archive, refuse_absent
+from abstain.thresholds import DecisionRule
+from abstain.thresholds.rule import KIND as RULE
+
+#: What `save` takes and `load` gives back.
+Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Text
+
+#: Of the files of fitted scores; the texts have their own.
+_VERSION = 1
+#: The entry of an archive that holds what is no array, as JSON.
+_PLAIN = "plain.json"
+_CALIBRATIONS = tuple(state.kind for state in (Temperature, Platt, Isotonic, Binning))
+READERS.update({RULE: DecisionRule.from_json})
+READERS.update(dict.fromkeys(_CALIBRATIONS, calibration_from_json))
+#: Class names that JSON gives back as they were.
+_NAMES = (str, int, float, bool)
+
+
+def save(obj: Saved, path: str | Path) -> Path:
+    """Write a decision rule, a calibration or a fitted score to a file.
+
+    Answers: how do I take this to another process, or to another day?
+
+    Parameters
+    ----------
+    obj : DecisionRule, Calibration, CalibratedScore or FittedScore
+        Rules and calibrations are written as JSON (``.json``), fitted scores as an archive of
+        plain arrays (``.npz``); a calibrated score as that which it calibrates, a name or a
+        fitted score. Nothing is pickled.
+    path : str or Path
+        Where, with that suffix; what is there is replaced. The folder must exist.
+
+    Returns
+    -------
+    Path
+        Where it was written.
+
+    Raises
+    ------
+    InputError
+        It cannot be saved, the suffix is another, or the place cannot be written.
+
+    Notes
+    -----
+    The file appears whole or not at all. Numbers keep full double precision: what is loaded gives
+    bit for bit the same results. A fitted score keeps the training features only where it needs
+    them ("knn").
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import abstain as ab
+    >>> from abstain.confidence import fit
+    >>> train = ab.Predictions(features=[[0.0], [1.0]], prediction=[0, 1], labels=[0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = save(fit("knn", train, k=1), Path(folder) / "knn.npz")
+    ...     load(path).k
+    1
+    """
+    path = _path(path)
+    if _holds_arrays(obj):
+        _refuse_suffix(path, ".npz", "a fitted score")
+        write_atomically(path, _archive(obj))
+        return path
+    text = _text_of(obj)
+    _refuse_suffix(path, ".json", "a rule or a calibration")
+    write_atomically(path, (text.rstrip("\n") + "\n").encode())
+    return path
+
+
+def load(path: str | Path) -> Saved:
+    """Read back what `save` wrote.
+
+    Answers: what is in this file, and can it be trusted to be whole?
+
+    Parameters
+    ----------
+    path : str or Path
+        A file of `save`, or the JSON text of a rule or a calibration.
+
+    Returns
+    -------
+    DecisionRule, Calibration, CalibratedScore or FittedScore
+        As it was saved. A file cannot run anything: pickles are never read.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it may not be read.
+    FileFormatError
+        It is damaged, of a later version, or was changed to what cannot be; the field is named.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from abstain.calibration import fit_platt
+    >>> state = fit_platt([0.1, 0.3, 0.7, 0.9], [1, 0, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(save(state, Path(folder) / "platt.json")) == state
+    True
+    """
+    path = _path(path)
+    refuse_absent(path)
+    with readable(path.name):
+        start = _start(path)
+    if start == b"PK\x03\x04" or path.suffix == ".npz":
+        return _load_archive(path)
+    return _load_text(path)
+
+
+# --------------------------------------------------------------------------------- fitted scores
+def _holds_arrays(obj: Any) -> bool:
+    """Tell whether it is a fitted score, or the calibration of one."""
+    base = getattr(obj, "base", None) if hasattr(obj, "to_arrays") else None
+    return isinstance(obj, FittedScore) or isinstance(base, FittedScore)
+
+
+def _archive(obj: Any) -> bytes:
+    plain, arrays = obj.to_arrays()
+    _refuse_names(plain)
+    text = json.dumps({"version": _VERSION, **plain}, allow_nan=False)
+    held = io.BytesIO()
+    # As bytes and not as an array of text, which takes four bytes a character.
+    entries: dict[str, Any] = {_PLAIN: np.frombuffer(text.encode(), np.uint8), **arrays}
+    np.savez(held, **entries)
+    return held.getvalue()
+
+
+def _refuse_names(plain: dict[str, Any]) -> None:
+    """Refuse class names that JSON would change."""
+    for name in plain.get("classes") or () if isinstance(plain.get("classes"), tuple) else ():
+        if not isinstance(name, _NAMES):
+            msg = (
+                f"the class name {name!r} is no text and no number, so a file cannot hold it; name "
+                "the classes by text"
+            )
+            raise InputError(msg)
+    for part in (*plain.get("parts", ()), plain.get("base")):
+        if isinstance(part, dict):
+            _refuse_names(part)
+
+
+def _load_archive(path: Path) -> Saved:
+    try:
+        arrays = load_archive(path)
+    except MemoryError:
+        _damaged(path, "it claims arrays larger than the memory")
+    plain = _object(path, _text(path, arrays.pop(_PLAIN, None)))
+    version = plain.pop("version", None)
+    if version != _VERSION or not isinstance(version, int) or isinstance(version, bool):
+        _damaged(path, f"the field `version` must be {_VERSION}; write it with `save`")
+    try:
+        read: Callable[..., Saved] = ARCHIVES.get(str(plain.get("kind")), from_arrays)
+        return read(plain, arrays)
+    except InputError as error:
+        _damaged(path, str(error), error)
+    except RecursionError:
+        _damaged(path, "it is nested too deeply")
+
+
+def _text(path: Path, held: Any) -> str:
+    if held is None or held.dtype != np.uint8 or held.ndim != 1:
+        _damaged(path, f"there is no entry {_PLAIN!r}, so it is no fitted score; use `save`")
+    return _decoded(path, held.tobytes())
+
+
+# --------------------------------------------------------------------------------- texts
+def _load_text(path: Path) -> Saved:
+    with readable(path.name):
+        text = _decoded(path, path.read_bytes())
+    kind = _object(path, text).get("kind")
+    if not isinstance(kind, str) or kind not in READERS:
+        known = ", ".join(map(repr, READERS))
+        _damaged(path, f"the field `kind` must be one of {known}; got {kind!r}")
+    try:
+        return READERS[kind](text)
+    except (InputError, FileFormatError) as error:
+        _damaged(path, str(error), error)
+
+
+def _start(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def _decoded(path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        _damaged(path, "it is neither JSON text nor an archive of arrays")
+
+
+def _object(path: Path, text: str) -> dict[str, Any]:
+    """Return the fields of a JSON object."""
+    try:
+        return parsed(text)
+    except InputError as error:
+        _damaged(path, str(error), error)
+
+
+def _damaged(path: Path, why: str, cause: BaseException | None = None) -> NoReturn:
+    msg = f"{path.name} cannot be loaded: {why}"
+    raise FileFormatError(msg) from cause
+
+
+def _path(given: object) -> Path:
+    if not isinstance(given, str | PathLike):
+        msg = f"`path` must be a text or a Path; got {type(given).__name__}"
+        raise InputError(msg)
+    return Path(given)
+
+
+def _refuse_suffix(path: Path, suffix: str, what: str) -> None:
+    if path.suffix != suffix:
+        msg = f"`path` must end in {suffix!r} for {what}; got {path.name!r}"
+        raise InputError(msg)
+
+
+def _text_of(obj: object) -> str:
+    """Return the JSON text of a record whose kind can be read back."""
+    write = getattr(obj, "to_json", None)
+    if callable(write):
+        text = str(write())
+        if json.loads(text).get("kind") in READERS:
+            return text
+    hint = "; save its `.state`" if isinstance(getattr(obj, "state", None), FittedScore) else ""
+    what = f"{type(obj).__name__}{hint}"
+    msg = f"decision rules, calibrations and fitted scores can be saved; got {what}"
+    raise InputError(msg)

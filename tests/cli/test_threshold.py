@@ -1,0 +1,260 @@
+"""`abstain threshold` as a user runs it: what it prints, leaves behind and refuses."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import abstain as ab
+from abstain.calibration import fit_platt
+from abstain.cli.main import run
+from abstain.tables import save
+from abstain.thresholds import DecisionRule, check, conformal_risk_control, sgr
+
+
+def frame(seed: int, n: int = 1200, *, hard: float = 0.0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(3, 1, n)
+    wrong = rng.random(n) < np.clip((1 - confidence) ** 1.3 + hard, 0, 1)
+    label = rng.integers(0, 3, n)
+    return pl.DataFrame(
+        {
+            "label": label,
+            "prediction": np.where(wrong, (label + 1) % 3, label),
+            "confidence": confidence,
+            "study": np.where(np.arange(n) < n // 2, "noise_1", "noise_2"),
+        }
+    )
+
+
+def arrays(data: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    return data["confidence"].to_numpy(), (data["label"] != data["prediction"]).to_numpy()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    frame(0).write_parquet("val.parquet")
+    frame(1).write_csv("test.csv")
+    shifted = frame(2, hard=0.15)
+    np.savez("shifted.npz", **{name: shifted[name].to_numpy() for name in shifted.columns[:3]})
+    frame(2, hard=0.15).write_parquet("shifted.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures and page out, which take most of the time."""
+    monkeypatch.setattr("abstain.report.write_rule_figures", lambda *_: [])
+    monkeypatch.setattr("abstain.report.write_threshold", lambda _, path, **__: path)
+
+
+ASKED = ["--max-risk", "0.1", "--delta", "0.1"]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_prints_the_rule_and_leaves_files(folder, capsys):
+    applied = ["--apply", "test.csv", "--apply", "shifted.npz"]
+    assert run(["threshold", "val.parquet", *ASKED, *applied, "--out", "out"]) == 0
+    printed = capsys.readouterr().out
+    rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
+    said = words(printed)
+    assert f"Answer when “confidence” is at least {rule.threshold:.9g}" in said
+    assert (
+        "for at least 90 % of calibration sets like this one: at most 10 % of the answers" in said
+    )
+    assert f"{100 * rule.coverage:.3g} % of such data" in said
+    assert "broken on 1 of 2 data sets (“shifted.npz”)" in said
+    assert max(map(len, printed.splitlines()[:-1])) <= 100
+    assert {p.name for p in (folder / "out").iterdir()} == {
+        "rule.json",
+        "results.parquet",
+        "results.csv",
+        "report.html",
+        "figures",
+    }
+    figures = {p.name for p in (folder / "out" / "figures").iterdir()}
+    assert figures == {
+        f"{n}.{k}" for n in ("decision-rule", "risk-excess") for k in ("svg", "png", "csv")
+    }
+    saved = DecisionRule.from_json((folder / "out" / "rule.json").read_text())
+    assert saved == rule.for_score("confidence")
+    rows = pl.read_parquet("out/results.parquet")
+    assert rows["name"].to_list() == ["calibration", "test.csv", "shifted.npz"]
+    for i, data in ((1, frame(1)), (2, frame(2, hard=0.15))):
+        wanted = check(rule, *arrays(data)).row()
+        for name in ("n", "accepted", "coverage", "selective_risk", "excess_high", "verdict"):
+            assert rows[name][i] == wanted[name], name
+    numbers = f"{rows['selective_risk'][2]:.4f} [{rows['selective_risk_low'][2]:.4f}, "
+    assert numbers in printed
+
+
+@pytest.mark.usefixtures("plain")
+def test_parts_of_one_file_by_a_column(folder, capsys):
+    asked = ["threshold", "val.parquet", *ASKED, "--by", "study", "--out", "out"]
+    assert run([*asked, "--apply", "shifted.parquet"]) == 0
+    rows = pl.read_parquet("out/results.parquet")
+    assert rows["name"].to_list() == ["calibration", "noise_1", "noise_2"]
+    assert rows["study"].to_list() == ["", "noise_1", "noise_2"]
+    assert run([*asked, "--apply", "test.csv", "--apply", "shifted.parquet"]) == 0
+    rows = pl.read_parquet("out/results.parquet")
+    assert rows["name"].to_list()[1:3] == ["test.csv, noise_1", "test.csv, noise_2"]
+    assert rows["file"].to_list()[3:] == ["shifted.parquet"] * 2
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_saved_rule_is_applied_without_its_data(folder, capsys):
+    assert run(["threshold", "val.parquet", *ASKED, "--save", "kept.json", "--out", "a",
+                "--apply", "test.csv"]) == 0  # fmt: skip
+    assert run(["threshold", "--rule", "kept.json", "--apply", "test.csv", "--out", "b"]) == 0
+    one, two = pl.read_parquet("a/results.parquet"), pl.read_parquet("b/results.parquet")
+    assert one.equals(two)
+    assert Path("b/rule.json").read_text() == Path("kept.json").read_text()
+    # The rule finds its own column where that has no usual name.
+    frame(1).rename({"confidence": "mine"}).write_parquet("mine.parquet")
+    text = json.loads(Path("kept.json").read_text())
+    Path("mine.json").write_text(json.dumps({**text, "score": "mine"}))
+    assert run(["threshold", "--rule", "mine.json", "--apply", "mine.parquet", "--out", "c"]) == 0
+    three = pl.read_parquet("c/results.parquet")
+    assert three["accepted"].to_list() == one["accepted"].to_list()
+    capsys.readouterr()
+
+
+def test_unattainable_has_its_own_exit_status(folder, capsys):
+    asked = ["threshold", "val.parquet", "--max-risk", "0.0001", "--apply", "test.csv"]
+    assert run([*asked, "--out", "out"]) == 3
+    said = words(capsys.readouterr().out)
+    assert said.startswith("Unattainable: no threshold could be certified to promise")
+    assert "more calibration data" in said
+    assert (folder / "out" / "report.html").exists()
+    assert not (folder / "out" / "figures" / "risk-excess.svg").exists()
+    assert run(["threshold", "--rule", "out/rule.json"]) == 3
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("plain")
+def test_files_without_labels_are_checked_for_coverage(folder, capsys):
+    frame(1).select("confidence").write_csv("deployed.csv")
+    assert run(["threshold", "val.parquet", *ASKED, "--apply", "deployed.csv", "--out", "out"]) == 0
+    row = pl.read_parquet("out/results.parquet").row(1, named=True)
+    rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
+    assert row["accepted"] == rule.apply(arrays(frame(1))[0]).sum()
+    assert row["selective_risk"] != row["selective_risk"]
+    assert "No labels are known here" in words(capsys.readouterr().out)
+    # A label that was asked for by name and is not there is a mistake, not a file without labels.
+    asked = ["threshold", "val.parquet", *ASKED, "--label", "label", "--apply", "deployed.csv"]
+    assert run(asked) == 2
+    assert "no column 'label'" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_missing_confidence_follows_the_policy(folder, capsys):
+    holes = frame(1).select(
+        pl.when(pl.arange(0, 1200) == 3).then(None).otherwise("confidence").alias("confidence")
+    )
+    holes.write_parquet("holes.parquet")
+    asked = ["threshold", "val.parquet", *ASKED, "--apply", "holes.parquet", "--out", "out"]
+    assert run(asked) == 2
+    assert "have no confidence" in capsys.readouterr().err
+    assert run([*asked, "--missing", "drop"]) == 0
+    assert pl.read_parquet("out/results.parquet")["n"].to_list() == [1200, 1199]
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "guarantee"),
+    [
+        (["--coverage", "0.5"], "coverage_guarantee", "coverage"),
+        (["--cost", "0.2"], "cost", "none"),
+        (["--max-risk", "0.1", "--method", "risk"], "risk", "none"),
+        (["--max-risk", "0.05", "--method", "conformal_risk_control"], "conformal_risk_control", "generalized risk"),
+        (["--max-risk", "0.05", "--method", "learn_then_test", "--risk", "generalized"], "learn_then_test", "generalized risk"),
+    ],
+)  # fmt: skip
+def test_methods(folder, capsys, options, method, guarantee):
+    assert run(["threshold", "val.parquet", *options, "--save", "rule.json"]) == 0
+    rule = DecisionRule.from_json(Path("rule.json").read_text())
+    assert (rule.method, rule.guarantee) == (method, guarantee)
+    if method == "conformal_risk_control":
+        assert rule.threshold == conformal_risk_control(*arrays(frame(0)), max_risk=0.05).threshold
+    capsys.readouterr()
+
+
+def test_scores_from_logits(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 400)
+    values = 3 * np.eye(3)[labels] + 2 * rng.normal(size=(400, 3))
+    np.savez("a.npz", logits=values, labels=labels)
+    assert run(["threshold", "a.npz", "--max-risk", "0.2", "--save", "r.json"]) == 0
+    p = ab.Predictions(logits=values, labels=labels)
+    rule = sgr(ab.confidence.score("msr", p).values, ~p.correct, max_risk=0.2, delta=0.05)
+    assert DecisionRule.from_json(Path("r.json").read_text()) == rule.for_score("msr")
+    assert (
+        run(["threshold", "a.npz", "--max-risk", "0.2", "--score", "pe", "--save", "r.json"]) == 0
+    )
+    assert DecisionRule.from_json(Path("r.json").read_text()).score == "pe"
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--max-risk", "0.1"], "name the file"),
+        (["val.parquet"], "--max-risk, --coverage and --cost; got none"),
+        (["val.parquet", "--max-risk", "0.1", "--cost", "0.1"], "got --max-risk, --cost"),
+        (["val.parquet", "--max-risk", "0.1", "--method", "srg"], "Did you mean 'sgr'"),
+        (["val.parquet", "--max-risk", "0.1", "--method", "coverage"], "needs --coverage"),
+        (["val.parquet", "--cost", "0.1", "--delta", "0.1"], "takes no --delta"),
+        (["val.parquet", "--max-risk", "0.1", "--risk", "selective"], "takes no --risk"),
+        (["val.parquet", "--max-risk", "5"], "max_risk"),
+        (["val.parquet", *ASKED, "--score", "own"], "no score 'own'"),
+        (["val.parquet", *ASKED, "--confidence", "confdence"], "Did you mean 'confidence'"),
+        (["val.parquet", *ASKED, "--apply", "tset.csv"], "Did you mean 'test.csv'"),
+        (["val.parquet", *ASKED, "--apply", "test.csv", "--apply", "./test.csv"], "twice"),
+        (["val.parquet", *ASKED, "--apply", "test.csv", "--by", "site"], "no column 'site'"),
+        (["val.parquet", *ASKED, "--level", "95"], "level"),
+        (["val.parquet", "--rule", "rule.json"], "drop the calibration file"),
+        (["--rule", "rule.json", "--delta", "0.1"], "drop --delta"),
+        (["--rule", "none.json"], "there is no file"),
+        (["--rule", "broken.json"], "broken.json cannot be loaded"),
+        (["--rule", "edited.json"], "`delta`"),
+        (["--rule", "val.parquet"], "val.parquet cannot be loaded"),
+        (["--rule", "platt.json"], "holds no decision rule but a Platt"),
+        (["val.parquet", *ASKED, "--save", "rule.txt"], "must end in '.json'"),
+    ],
+)
+def test_refuses_in_one_plain_line(folder, capsys, arguments, said):
+    rule = sgr(*arrays(frame(0)), max_risk=0.1, delta=0.1)
+    Path("rule.json").write_text(rule.to_json())
+    Path("broken.json").write_text("{")
+    Path("edited.json").write_text(rule.to_json().replace('"delta": 0.1', '"delta": 7'))
+    save(fit_platt([0.1, 0.9, 0.8], [1, 0, 1]), "platt.json")
+    assert run(["threshold", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("abstain: ")
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_several_confidences_need_a_choice(folder, capsys):
+    frame(0).with_columns(confidence_b=pl.col("confidence")).write_parquet("two.parquet")
+    assert run(["threshold", "two.parquet", *ASKED]) == 2
+    assert "'confidence', 'confidence_b'" in capsys.readouterr().err
+    assert run(["threshold", "two.parquet", *ASKED, "--score", "confidence_b"]) == 0
+    capsys.readouterr()
+
+
+def test_hostile_names_are_printed_as_they_are(folder, capsys):
+    name = "[1] x[red]x[_] \x1b[31m.csv"
+    frame(1).write_csv(name)
+    assert run(["threshold", "val.parquet", *ASKED, "--apply", name]) == 0
+    printed = capsys.readouterr().out
+    assert "\x1b" not in printed
+    assert "[red]x" in printed

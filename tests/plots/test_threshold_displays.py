@@ -1,0 +1,169 @@
+"""The figures of a decision rule draw its numbers, name every data set, and hide nothing."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import InputError
+from abstain.evaluation import check_rule, set_threshold
+from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
+from abstain.plots._verdicts import MARKS, families, short_names
+
+
+def made(seed: int, n: int = 800, *, hard: float = 0.0) -> ab.Predictions:
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(3, 1, n)
+    wrong = rng.random(n) < np.clip((1 - confidence) ** 1.3 + hard, 0, 1)
+    return ab.Predictions(confidence={"own": confidence}, loss=wrong)
+
+
+CALIBRATION = made(0, 1500)
+SHIFTS = {f"noise_{i}": made(i, hard=0.05 * i) for i in range(1, 4)}
+
+
+def checks(parts=None, *, known: bool = True, method: str = "sgr", **options):
+    options = options or {"max_risk": 0.1, "delta": 0.05}
+    rule = set_threshold(CALIBRATION, method=method, **options)
+    parts = {"iid": made(9), **SHIFTS} if parts is None else parts
+    return check_rule(rule, parts, calibration=CALIBRATION if known else None)
+
+
+CASES = {
+    "shifts": checks,
+    "saved": lambda: checks(known=False),
+    "nothing checked": lambda: checks({}),
+    "unattainable": lambda: checks(max_risk=0.0005, delta=0.05),
+    "generalized": lambda: checks(method="conformal_risk_control", max_risk=0.05),
+    "coverage": lambda: checks(method="coverage_guarantee", coverage=0.5, delta=0.05),
+    "cost": lambda: checks(method="cost", abstention_cost=0.2),
+    "chow": lambda: checks(method="chow", abstention_cost=0.2),
+    "no labels": lambda: checks({"new": made(1).confidence["own"]}),
+    "long names": lambda: checks({f"$x^{i}$ _{'a name that never ends ' * 4}{i}": made(i) for i in range(15)}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=CASES)
+def found(request):
+    return CASES[request.param]()
+
+
+def overlapping(boxes) -> list[tuple[int, int]]:
+    pairs = itertools.combinations(enumerate(boxes), 2)
+    return [(i, j) for (i, a), (j, b) in pairs if a.overlaps(b) and a.width and b.width]
+
+
+@pytest.mark.parametrize("kind", [DecisionRuleDisplay, RiskExcessDisplay])
+def test_no_words_lie_over_others(found, kind):
+    display = kind.from_checks(found)
+    display._draw_alone({})
+    axes, figure = display.ax_, display.figure_
+    legend = axes.get_legend()
+    names = [] if legend is None else list(legend.get_texts())
+    ticks = [axis.get_ticklabels() for axis in (axes.xaxis, axes.yaxis)]
+    ends = sorted(axes.get_xlim()), sorted(axes.get_ylim())
+    assert np.isfinite(ends).all()
+    for place, (words, (low, high)) in enumerate(zip(ticks, ends, strict=True)):
+        drawn = [t for t in words if low <= t.get_position()[place] <= high]
+        boxes = [t.get_window_extent() for t in [*drawn, *names, axes.xaxis.label]]
+        assert overlapping(boxes) == []
+        assert all(box.x0 >= figure.bbox.x0 for box in boxes)
+
+
+def test_the_table_of_the_rule_has_what_is_drawn():
+    found = checks()
+    display = DecisionRuleDisplay.from_checks(found).plot()
+    table = display.frame()
+    first = table.filter(what="calibration").row(0, named=True)
+    assert (first["coverage"], first["risk"]) == (found.rule.coverage, found.rule.risk)
+    assert first["threshold"] == found.rule.threshold
+    data = table.filter(what="data")
+    assert data["name"].to_list() == [c.name for c in found.checks]
+    assert data["risk"].to_list() == [c.selective_risk for c in found.checks]
+    assert data["risk_high"].to_list() == [c.selective_risk_interval.high for c in found.checks]
+    curve = table.filter(what="curve")
+    assert curve["risk"][-1] == pytest.approx((CALIBRATION.loss).mean())
+    drawn = [line.get_xydata().tolist() for line in display.ax_.get_lines()]
+    assert [[first["coverage"], first["risk"]]] in drawn
+    for c in found.checks:
+        assert [[c.coverage, c.selective_risk]] in drawn
+    # The bar of the certified bound starts at the point chosen.
+    assert [[first["coverage"], first["risk"]], [first["coverage"], found.rule.bound]] in drawn
+
+
+def test_the_curve_is_of_the_risk_that_is_guaranteed():
+    found = checks(method="conformal_risk_control", max_risk=0.05)
+    display = DecisionRuleDisplay.from_checks(found)
+    assert display.number == "generalized_risk"
+    data = display.frame().filter(what="data")
+    assert data["risk"].to_list() == [c.generalized_risk for c in found.checks]
+    point = display.frame().filter(what="calibration")["risk"][0]
+    assert point == pytest.approx(found.rule.risk * found.rule.coverage)
+
+
+def test_a_far_data_set_stands_at_the_edge_with_its_risk():
+    wrong = ab.Predictions(confidence={"own": np.ones(50)}, loss=np.ones(50))
+    display = DecisionRuleDisplay.from_checks(checks({"iid": made(9), "alien": wrong})).plot()
+    names = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "alien (at 1)" in names
+    assert display.ax_.get_ylim()[1] < 0.7
+    assert display.frame().filter(name="alien")["risk"][0] == 1
+
+
+def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
+    found = checks()
+    display = RiskExcessDisplay.from_checks(found).plot()
+    table = display.frame()
+    assert table["excess"].to_list() == [c.excess for c in found.checks]
+    assert table["excess_low"].to_list() == [c.excess_interval.low for c in found.checks]
+    assert {"holds", "broken"} <= set(table["verdict"])
+    marks = {
+        tuple(line.get_xydata()[0]): line.get_marker()
+        for line in display.ax_.get_lines()
+        if line.get_marker() not in {"None", None} and len(line.get_xydata()) == 1
+    }
+    for y, c in enumerate(found.checks):
+        assert marks[c.excess, y] == MARKS[c.verdict]["marker"]
+    # Without color too: filled, crossed or hollow.
+    assert len({(m["marker"], m["markerfacecolor"] == "#ffffff") for m in MARKS.values()}) == 3
+
+
+def test_without_labels_the_row_says_so():
+    display = RiskExcessDisplay.from_checks(checks({"new": made(1).confidence["own"]})).plot()
+    assert [t.get_text() for t in display.ax_.texts] == ["no labels are known"]
+    assert math.isnan(display.frame()["excess"][0])
+
+
+def test_neighbors_of_one_shift_are_joined():
+    assert families(["noise_1", "noise_2", "blur_1", "b", "c"]) == [[0, 1], [2], [3], [4]]
+    assert families(["v1.5", "v2.5", "12", "13"]) == [[0, 1], [2], [3]]
+    assert families([]) == []
+    names = DecisionRuleDisplay.from_checks(checks()).plot().ax_.get_legend().get_texts()
+    assert "noise_1 to noise_3" in [text.get_text() for text in names]
+
+
+def test_long_names_keep_what_differs():
+    names = [f"{'x' * 60} hospital {i} {'y' * 60}" for i in range(12)]
+    written = short_names(names)
+    assert [re.search(r"\d+", w)[0] for w in written.values()] == [str(i) for i in range(12)]
+    assert max(map(len, written.values())) <= 26
+    same = ["a" * 40, "a" * 40 + "b"]
+    assert len(set(short_names(same).values())) == 2
+    assert short_names(["short", "names"]) == {"short": "short", "names": "names"}
+    assert short_names([]) == {}
+
+
+def test_files_are_the_same_each_time(tmp_path):
+    found = checks()
+    for kind in (DecisionRuleDisplay, RiskExcessDisplay):
+        one = kind.from_checks(found).save(tmp_path / "a.svg").read_bytes()
+        assert kind.from_checks(found).save(tmp_path / "b.svg").read_bytes() == one
+
+
+@pytest.mark.parametrize("kind", [DecisionRuleDisplay, RiskExcessDisplay])
+def test_anything_else_is_refused(kind):
+    with pytest.raises(InputError, match="`checks` must be what `check_rule` returned; got dict"):
+        kind.from_checks({})

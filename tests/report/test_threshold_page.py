@@ -1,0 +1,240 @@
+"""The page and the terminal text of a decision rule: complete, safe, made of its numbers."""
+
+import csv
+import itertools
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+from tests.report.pages import DISARMED, EVALUATED, HOSTILE, Page, steering
+
+import abstain as ab
+from abstain.errors import InputError
+from abstain.evaluation import check_rule, set_threshold
+from abstain.report import (
+    threshold_html,
+    threshold_terminal,
+    write_rule_figures,
+    write_threshold,
+)
+from abstain.thresholds import METHODS, DecisionRule, check, sgr
+
+LOADING = ("src", "srcset", "data", "poster", "action", "background")
+
+
+def made(seed: int, n: int = 800, *, hard: float = 0.0, name: str = "own") -> ab.Predictions:
+    rng = np.random.default_rng(seed)
+    confidence = rng.beta(3, 1, n)
+    wrong = rng.random(n) < np.clip((1 - confidence) ** 1.3 + hard, 0, 1)
+    return ab.Predictions(confidence={name: confidence}, loss=wrong)
+
+
+CALIBRATION = made(0, 1500)
+PARTS = {"iid": made(9), "noise_1": made(1, hard=0.02), "noise_2": made(2, hard=0.2)}
+
+
+def plain():
+    return check_rule(
+        set_threshold(CALIBRATION, max_risk=0.1, delta=0.05), PARTS, calibration=CALIBRATION
+    )
+
+
+def hostile():
+    calibration = made(0, 1500, name=HOSTILE[0])
+    rule = set_threshold(calibration, max_risk=0.1, delta=0.05)
+    parts = {name: made(i, name=HOSTILE[0]) for i, name in enumerate(HOSTILE)}
+    return check_rule(rule, parts, calibration=calibration, notes=HOSTILE)
+
+
+def unattainable():
+    rule = set_threshold(CALIBRATION, max_risk=0.0005, delta=0.05)
+    return check_rule(rule, PARTS, calibration=CALIBRATION)
+
+
+def unlabeled():
+    rule = set_threshold(CALIBRATION, method="coverage_guarantee", coverage=0.5, delta=0.05)
+    return check_rule(rule, {"new": PARTS["iid"].confidence["own"]})
+
+
+CASES = {
+    "plain": plain,
+    "hostile": hostile,
+    "unattainable": unattainable,
+    "unlabeled": unlabeled,
+    "given": lambda: check_rule(DecisionRule("given", 0.5), {}),
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def pair(request):
+    checks = CASES[request.param]()
+    text = threshold_html(
+        checks, title=HOSTILE[0], source=HOSTILE[2], notes=HOSTILE, command=HOSTILE[1]
+    )
+    return checks, Page(text)
+
+
+@pytest.fixture(scope="module")
+def page(pair):
+    return pair[1]
+
+
+def test_ids_are_unique_and_references_have_targets(page):
+    assert len(page.ids) == len(set(page.ids))
+    links = [a["href"][1:] for a in page.of("a") if a["href"].startswith("#")]
+    used = [u["xlink:href"][1:] for u in page.of("use")]
+    said = " ".join(v for _, attributes in page.elements for v in attributes.values())
+    clips = re.findall(r"url\(#([^)]*)\)", said)
+    assert links
+    assert set(links) | set(used) | set(clips) <= set(page.ids)
+    for _, attributes in page.elements:
+        for name in ("aria-labelledby", "aria-describedby", "for"):
+            assert set(attributes.get(name, "").split()) <= set(page.ids)
+
+
+def test_nothing_is_loaded_or_run(page):
+    for tag, attributes in page.elements:
+        assert not [name for name in LOADING if name in attributes], (tag, attributes)
+        assert not any("http" in v for n, v in attributes.items() if (tag, n) != ("a", "href"))
+        assert not any(name.startswith("on") for name in attributes)
+    assert {"link", "image", "iframe", "metadata", "img", "script"}.isdisjoint(
+        {tag for tag, _ in page.elements}
+    )
+    assert len(page.of("style")) == 1
+
+
+def test_no_attack_is_evaluated_or_steers(page):
+    text = "".join(page.text)
+    assert EVALUATED not in text
+    assert HOSTILE[0] in text
+    assert HOSTILE[1] in text
+    assert DISARMED in text
+    said = [value for _, attributes in page.elements for value in attributes.values()]
+    assert not steering("".join([*page.text, *said]))
+
+
+def test_tables_are_captioned_and_headings_in_order(page):
+    assert len(page.of("caption")) == len(page.of("table"))
+    assert len(page.of("figcaption")) == len(page.of("figure"))
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(later - earlier <= 1 for earlier, later in itertools.pairwise(levels))
+
+
+def test_every_number_is_there(pair):
+    checks, page = pair
+    exact = [a["value"] for a in page.of("data")]
+    wanted = [
+        repr(float(row[name]))
+        for row in checks.rows()
+        for name in ("coverage", "selective_risk", "generalized_risk", "excess")
+    ]
+    assert exact == wanted
+
+
+def test_figures_follow_the_colors_of_the_page():
+    page = Page(threshold_html(plain()))
+    inside = [a.get("style", "") for tag, a in page.elements if tag in {"path", "text", "use"}]
+    assert any("var(--ink)" in style for style in inside)
+    assert not [style for style in inside if re.search(r"#[0-9a-f]{6}", style)]
+
+
+def terminal(checks, width: int = 100) -> str:
+    console = Console(width=width)
+    with console.capture() as printed:
+        console.print(threshold_terminal(checks))
+    return printed.get()
+
+
+def test_page_and_terminal_agree_with_the_library():
+    confidence, wrong = CALIBRATION.confidence["own"], CALIBRATION.loss
+    rule = sgr(confidence, wrong, max_risk=0.1, delta=0.05)
+    page = threshold_html(plain())
+    text, printed = " ".join("".join(Page(page).text).split()), terminal(plain())
+    for said in (text, " ".join(printed.split())):
+        assert f"is at least {rule.threshold:.9g}" in said
+        assert (
+            "95 % of calibration sets like this one: at most 10 % of the answers are wrong" in said
+        )
+        assert f"Expect to answer about {100 * rule.coverage:.3g} %" in said
+        assert f"{rule.failures} of them wrong" in said
+        for name, part in PARTS.items():
+            found = check(rule, part.confidence["own"], part.loss, name=name)
+            low, high = found.coverage_interval.low, found.coverage_interval.high
+            assert f"{found.coverage:.4f} [{low:.4f}, {high:.4f}]" in said.replace("] ", "] ") or (
+                f"{found.coverage:.4f}[{low:.4f}, {high:.4f}]" in said
+            )
+            assert f"{abs(found.excess):.4f}" in said
+            assert found.verdict in said
+    assert rule.for_score("own").to_json() in "".join(Page(page).text)
+
+
+@pytest.mark.parametrize("width", [70, 100, 140])
+def test_terminal_keeps_its_width(width):
+    for case in (plain, hostile, unattainable, unlabeled):
+        printed = terminal(case(), width)
+        assert max(map(len, printed.splitlines())) <= width
+        assert not steering(printed)
+
+
+def test_each_method_says_what_it_promises():
+    options = {"max_risk": 0.1, "delta": 0.05, "coverage": 0.5, "abstention_cost": 0.2}
+    promised = {}
+    for name, method in METHODS.items():
+        given = {option: options[option] for option in method.required}
+        checks = check_rule(set_threshold(CALIBRATION, method=name, **given), {})
+        promised[name] = " ".join(terminal(checks).split())
+        assert method.title in promised[name]
+    for name in ("coverage", "risk", "cost"):
+        assert "Nothing is promised" in promised[name]
+    assert "chance to be wrong is at most 0.2" in promised["chow"]
+    assert "on average over calibration sets" in promised["conformal_risk_control"]
+    assert "at most 10 % of all samples are answered wrongly" in promised["conformal_risk_control"]
+    assert "at least 50 % of the samples are answered" in promised["coverage_guarantee"]
+    assert "for at least 95 % of calibration sets" in promised["learn_then_test"]
+
+
+def test_graded_losses_are_no_shares_of_wrong_answers():
+    graded = (1 - CALIBRATION.confidence["own"]) / 2
+    rule = set_threshold(
+        CALIBRATION, loss=graded, method="learn_then_test", max_risk=0.1, delta=0.05
+    )
+    said = terminal(check_rule(rule, CALIBRATION, loss=graded, calibration=CALIBRATION))
+    assert "wrong" not in said
+    assert "the mean loss of the answers is at most 0.1000" in " ".join(said.split())
+
+
+def test_unattainable_says_why_and_what_would_help():
+    said = " ".join(terminal(unattainable()).split())
+    assert said.startswith(
+        "Unattainable: no threshold could be certified to promise that at most 0.05 %"
+    )
+    assert "What would help: more calibration data, a larger risk, a larger delta" in said
+    page = threshold_html(unattainable())
+    assert "it answers nothing" in page
+    assert "tables.load" not in page
+
+
+def test_figures_as_files_with_their_tables(tmp_path):
+    left = write_rule_figures(hostile(), tmp_path / "figures", formats=["svg", "png"])
+    assert [path.name for path in left] == [
+        f"{name}.{kind}"
+        for name in ("decision-rule", "risk-excess")
+        for kind in ("svg", "png", "csv")
+    ]
+    with (tmp_path / "figures" / "risk-excess.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["excess"]) for row in rows] == [c.excess for c in hostile().checks]
+    assert not [row for row in rows if row["name"].startswith(("=", "+", "-", "@"))]
+    with pytest.raises(InputError, match="`formats`"):
+        write_rule_figures(plain(), tmp_path, formats=["gif"])
+
+
+def test_the_page_as_a_file(tmp_path):
+    path = write_threshold(plain(), tmp_path / "report.html", command="abstain threshold")
+    assert path.read_text(encoding="utf-8") == threshold_html(plain(), command="abstain threshold")
+    for function in (threshold_html, threshold_terminal):
+        with pytest.raises(InputError, match="`checks`"):
+            function(CALIBRATION)
