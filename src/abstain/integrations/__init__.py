@@ -1,0 +1,1 @@
+"""abstain in the shapes other libraries expect; each subpackage loads its library on import."""

@@ -1,0 +1,127 @@
+"""From the arguments of `update` to checked tensors: any confidence and loss, or model outputs."""
+
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from abstain._foundation import checks
+from abstain.confidence import score as confidence_of
+from abstain.confidence._entry import Need, Score
+from abstain.confidence.registry import find
+from abstain.errors import InputError, ShapeError
+from abstain.integrations.torchmetrics._library import torch
+from abstain.predictions import Predictions
+
+Inputs: TypeAlias = Literal["confidence", "logits", "probabilities"]
+
+INPUTS = ("confidence", "logits", "probabilities")
+
+
+class Samples(NamedTuple):
+    """Checked tensors of shape (n,) on one device that nobody else writes to.
+
+    Without weights `weight` is uint8 ones: a byte a sample, and states of streams with and
+    without weights can be joined. Integer and boolean losses are uint8 where 0/1.
+    """
+
+    confidence: Any
+    loss: Any
+    weight: Any
+
+
+def double(device: Any) -> Any:
+    """Return float64, or float32 where the device has none."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def usable_score(name: str, inputs: str) -> Score | None:
+    """Return the score that makes confidences of such inputs; None where they are confidences."""
+    if inputs == "confidence":
+        return None
+    entry = find(name)
+    unmet = entry.needs - {Need.CLASS_SCORES, *([Need.LOGITS] if inputs == "logits" else [])}
+    if unmet:
+        why = "; ".join(sorted(need.value for need in unmet))
+        msg = f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {why}"
+        raise InputError(msg)
+    return entry
+
+
+def read(
+    confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
+) -> Samples:
+    """Check one batch and turn it into what the states keep."""
+    names = ("confidence", "loss") if inputs == "confidence" else (inputs, "target")
+    given = (confidence, loss) if weight is None else (confidence, loss, weight)
+    for name, x in zip((*names, "weight"), given, strict=False):
+        _tensor_on(x, name, device)
+    if inputs != "confidence":
+        confidence, loss = _scored(confidence, loss, inputs, score)
+    confidence, loss = (_vector(x) for x in (confidence, loss))
+    weight = None if weight is None else _vector(weight)
+    _validate(confidence, loss, weight)
+    wide = double(device)
+    ones = torch.ones(confidence.shape, dtype=torch.uint8, device=device)
+    return Samples(
+        _owned(confidence, wide),
+        loss.to(torch.uint8) if loss.dtype == torch.bool else _owned(loss, wide),
+        ones if weight is None else _owned(weight, wide),
+    )
+
+
+def _tensor_on(x: Any, name: str, device: Any) -> None:
+    if not isinstance(x, torch.Tensor):
+        msg = f"`{name}` must be a torch.Tensor; got {type(x).__name__}"
+        raise InputError(msg)
+    same = x.device.type == device.type
+    if not same or (device.index is not None and x.device.index != device.index):
+        msg = (
+            f"`{name}` must be on the device of the metric, {device}; got {x.device}. "
+            f"Move the metric: metric.to({str(x.device)!r})"
+        )
+        raise InputError(msg)
+
+
+def _vector(x: Any) -> Any:
+    """Take a single number for one sample."""
+    return x.detach().reshape(1) if x.ndim == 0 else x.detach()
+
+
+def _owned(x: Any, wide: Any) -> Any:
+    """Copy: a view would keep a whole batch of logits alive, or change with a reused buffer."""
+    return x.clone().contiguous() if x.is_floating_point() else x.to(wide)
+
+
+def _validate(confidence: Any, loss: Any, weight: Any) -> None:
+    given = [confidence, loss] if weight is None else [confidence, loss, weight]
+    if any(x.ndim != 1 or x.shape != confidence.shape for x in given):
+        shapes = ", ".join(str(tuple(x.shape)) for x in given)
+        msg = (
+            "`confidence`, `loss` and `weight` must have one axis (n,) and the same length; "
+            f"got shapes {shapes}. Flatten dense outputs first."
+        )
+        raise ShapeError(msg)
+    # One number comes from the device, and only a batch that is bad goes to the host.
+    fine = torch.isfinite(confidence).all()
+    for x in given[1:]:
+        fine = fine & torch.isfinite(x).all() & (x >= 0).all()
+    if not bool(fine):
+        checks.confidence(confidence)
+        checks.loss(loss)
+        checks.weight(weight, length=len(confidence))
+
+
+def _scored(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
+    """Score the outputs of a classifier by name; an error is a wrong prediction."""
+    if outputs.ndim != 2 or target.shape != outputs.shape[:1]:
+        msg = (
+            f"`{inputs}` must have shape (n, K) and `target` (n,); got {tuple(outputs.shape)} "
+            f"and {tuple(target.shape)}"
+        )
+        raise ShapeError(msg)
+    device = outputs.device
+    if not len(outputs):
+        return (torch.empty(0, dtype=double(device), device=device),) * 2
+    given = {inputs: outputs.detach(), "labels": target.detach()}
+    predictions = Predictions(**given)
+    values = torch.from_numpy(confidence_of(score, predictions).values)
+    wrong = torch.from_numpy(~predictions.correct)
+    return values.to(device=device, dtype=double(device)), wrong.to(device)

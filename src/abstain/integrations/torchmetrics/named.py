@@ -1,0 +1,235 @@
+"""The metrics people reach for first, each a class of its own."""
+
+from decimal import Decimal
+from typing import Any
+
+from abstain._foundation import checks
+from abstain.integrations.torchmetrics.metric import SelectiveMetric
+from abstain.metrics._cwsa import threshold_of
+from abstain.typing import AurcEstimator
+
+_AURC = {"trapezoid": "aurc", "plugin": "aurc_plugin", "log": "aurc_log", "sele": "sele"}
+
+
+def _digits(x: float) -> str:
+    """Write a number with all its digits and without an exponent, as names of metrics do."""
+    return f"{Decimal(repr(x)):f}"
+
+
+def _percent(x: float) -> str:
+    return f"{(100 * Decimal(repr(x))).normalize():f}"
+
+
+class AUGRC(SelectiveMetric):
+    """Area under the generalized risk-coverage curve.
+
+    Answers: averaged over all coverages, how likely is a sample to be accepted and wrong?
+
+    Parameters
+    ----------
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.augrc : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import AUGRC
+    >>> metric = AUGRC()
+    >>> metric.update(torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([0, 1, 0, 1]))
+    >>> metric.compute()
+    tensor(0.1875, dtype=torch.float64)
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("augrc", **kwargs)
+
+
+class AURC(SelectiveMetric):
+    """Area under the selective risk-coverage curve.
+
+    Answers: averaged over all coverages, how wrong are the samples that are accepted?
+
+    Parameters
+    ----------
+    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+        As in `abstain.aurc`.
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.aurc : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import AURC
+    >>> metric = AURC(estimator="plugin")
+    >>> metric.update(torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([0, 1, 0, 1]))
+    >>> round(metric.compute().item(), 6)
+    0.333333
+    """
+
+    def __init__(self, estimator: AurcEstimator = "trapezoid", **kwargs: Any) -> None:
+        super().__init__(_AURC[checks.one_of(estimator, "estimator", tuple(_AURC))], **kwargs)
+
+
+class FailureAUROC(SelectiveMetric):
+    """Area under the ROC curve of failure detection.
+
+    Answers: how likely is a random success to be more confident than a random failure?
+
+    Parameters
+    ----------
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.failure_auroc : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import FailureAUROC
+    >>> metric = FailureAUROC()
+    >>> metric.update(torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([0, 1, 0, 1]))
+    >>> metric.compute().item()
+    0.75
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__("failure_auroc", **kwargs)
+
+
+class SelectiveRiskAtCoverage(SelectiveMetric):
+    """Lowest selective risk among the thresholds that keep a coverage.
+
+    Answers: how often are the accepted samples wrong, if I keep this share of them?
+
+    Parameters
+    ----------
+    coverage : float
+        The share to keep at least, in [0, 1].
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.selective_risk : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import SelectiveRiskAtCoverage
+    >>> metric = SelectiveRiskAtCoverage(coverage=0.5)
+    >>> metric.update(torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([1, 0, 0, 0]))
+    >>> metric.compute().item()
+    0.25
+    """
+
+    def __init__(self, coverage: float, **kwargs: Any) -> None:
+        share = checks.fraction(coverage, "coverage")
+        super().__init__(f"selective_risk@{_percent(share)}cov", **kwargs)
+
+
+class CoverageAtRisk(SelectiveMetric):
+    """Largest coverage whose selective risk is at most a given one.
+
+    Answers: how many samples can I keep if at most this share of them may be wrong?
+
+    Parameters
+    ----------
+    max_risk : float
+        The risk to stay at or below, in [0, 1].
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.coverage_at_risk : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import CoverageAtRisk
+    >>> metric = CoverageAtRisk(max_risk=0.4)
+    >>> metric.update(torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([0, 0, 1, 1]))
+    >>> metric.compute().item()
+    0.75
+    """
+
+    def __init__(self, max_risk: float, **kwargs: Any) -> None:
+        risk = checks.fraction(max_risk, "max_risk")
+        super().__init__(f"coverage@{_percent(risk)}risk", **kwargs)
+
+
+class CWSA(SelectiveMetric):
+    """Confidence-weighted selective accuracy at a threshold.
+
+    Answers: at this threshold, do the confident successes outweigh the confident failures?
+
+    Parameters
+    ----------
+    threshold : float
+        In [0, 1); accept when confidence >= threshold.
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.cwsa : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import CWSA
+    >>> metric = CWSA(threshold=0.5)
+    >>> metric.update(torch.tensor([1.0, 0.9, 0.8, 0.3]), torch.tensor([0, 0, 1, 0]))
+    >>> round(metric.compute().item(), 4)
+    0.3
+    """
+
+    def __init__(self, threshold: float, **kwargs: Any) -> None:
+        super().__init__(f"cwsa@{_digits(threshold_of(threshold))}", **kwargs)
+
+
+class CWSAPlus(SelectiveMetric):
+    """CWSA+, which rewards confident successes and does not punish failures.
+
+    Answers: at this threshold, how right and how confident are the accepted samples at once?
+
+    Parameters
+    ----------
+    threshold : float
+        In [0, 1); accept when confidence >= threshold.
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see
+        `SelectiveMetric`.
+
+    See Also
+    --------
+    abstain.cwsa_plus : The same number from arrays.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import CWSAPlus
+    >>> metric = CWSAPlus(threshold=0.5)
+    >>> metric.update(torch.tensor([1.0, 0.9, 0.8, 0.3]), torch.tensor([0, 0, 1, 0]))
+    >>> round(metric.compute().item(), 4)
+    0.6
+    """
+
+    def __init__(self, threshold: float, **kwargs: Any) -> None:
+        super().__init__(f"cwsa_plus@{_digits(threshold_of(threshold))}", **kwargs)
