@@ -5,19 +5,27 @@ from importlib import import_module
 
 import pytest
 
+from abstain._foundation.extras import has
+
 numpydoc_validate = pytest.importorskip("numpydoc.validate")
 
 MODULES = (
     "abstain",
+    "abstain.calibration",
     "abstain.confidence",
     "abstain.curves",
     "abstain.evaluation",
+    "abstain.integrations.sklearn",
     "abstain.metrics",
     "abstain.plots",
     "abstain.predictions",
     "abstain.report",
+    "abstain.streaming",
     "abstain.tables",
+    "abstain.thresholds",
 )
+if has("torchmetrics"):
+    MODULES += ("abstain.integrations.torchmetrics",)
 # GL08 no docstring; SS no summary, no capital, no full stop; PR02 documents what is not there.
 EVERYTHING = {"GL08", "SS01", "SS02", "SS03", "PR02"}
 # PR01, PR03 a parameter undocumented, out of order; PR07, RT03 without a description; RT01 no

@@ -1,0 +1,131 @@
+"""From the `rule` that a user asked for to the `DecisionRule` it gives on held-out samples."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from abstain import thresholds
+from abstain.confidence import ConfidenceScore
+from abstain.errors import InputError, UnattainableRuleWarning
+from abstain.integrations.sklearn._held_out import HeldOut
+from abstain.thresholds import DecisionRule
+from abstain.typing import Array
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A rule as it was asked for.
+
+    Attributes
+    ----------
+    rule : None, str, callable or DecisionRule
+        None answers everything.
+    params : mapping or None
+        Options of a named or callable rule.
+    """
+
+    rule: Any
+    params: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse what is no rule before anything is fitted."""
+        rule = self.rule
+        if isinstance(rule, str):
+            known = thresholds.METHODS[rule]  # refuses an unknown name
+            self._refuse_params()
+            _refuse_options(known, dict(self.params or {}))
+            return
+        if not (rule is None or isinstance(rule, DecisionRule) or callable(rule)):
+            msg = (
+                "`rule` must be None, a name of `abstain.thresholds.METHODS`, a DecisionRule or a "
+                f"callable (confidence, loss) -> DecisionRule; got {rule!r}"
+            )
+            raise InputError(msg)
+        self._refuse_params()
+
+    def _refuse_params(self) -> None:
+        if self.params is None:
+            return
+        if not isinstance(self.params, Mapping):
+            msg = f"`rule_params` must map options to values; got {self.params!r}"
+            raise InputError(msg)
+        if self.params and (self.rule is None or isinstance(self.rule, DecisionRule)):
+            what = "None" if self.rule is None else "a finished rule"
+            msg = (
+                f"`rule_params` are the options of a rule that is to be set, but `rule` is {what}: "
+                "name one, such as rule='sgr', or drop them"
+            )
+            raise InputError(msg)
+
+    @property
+    def open(self) -> bool:
+        """Whether the rule is still to be set, on held-out samples."""
+        if isinstance(self.rule, str):
+            return thresholds.METHODS[self.rule].needs_data
+        return not (self.rule is None or isinstance(self.rule, DecisionRule))
+
+    def settled(self, held: HeldOut | None, score: str) -> DecisionRule | None:
+        """Return the rule for the confidences of this score; None where all is answered."""
+        if self.rule is None:
+            return None
+        rule = self._finished(score) if held is None else self._set_on(held)
+        if not rule.attainable:
+            _warn(rule)
+        return rule if rule.score or not score else rule.for_score(score)
+
+    def _finished(self, score: str) -> DecisionRule:
+        if isinstance(self.rule, str):
+            return thresholds.fit(self.rule, **dict(self.params or {}))
+        known: DecisionRule = self.rule
+        if known.score and score and known.score != score:
+            msg = (
+                f"`rule` is a threshold for the score {known.score!r}, but `score` is {score!r}; "
+                "the two have no common scale"
+            )
+            raise InputError(msg)
+        return known
+
+    def _set_on(self, held: HeldOut) -> DecisionRule:
+        options = dict(self.params or {})
+        values = scale_of(held.confidence, self.rule if isinstance(self.rule, str) else "")
+        if isinstance(self.rule, str):
+            return thresholds.fit(self.rule, values, held.loss, **options)
+        rule = self.rule(values, held.loss, **options)
+        if not isinstance(rule, DecisionRule):
+            msg = f"`rule` must return a DecisionRule; got {type(rule).__name__}"
+            raise InputError(msg)
+        return rule
+
+
+def _refuse_options(method: thresholds.Method, given: dict[str, Any]) -> None:
+    """Refuse options that the method does not have, and miss those that it needs."""
+    missing = [name for name in method.required if name not in given]
+    unknown = [name for name in given if name not in method.options]
+    if not (missing or unknown):
+        return
+    takes = ", ".join(f"'{name}': ..." for name in method.required)
+    what = f"got the unknown option {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
+    msg = f"the rule {method.name!r} takes rule_params={{{takes}}}; {what}"
+    raise InputError(msg)
+
+
+def scale_of(confidence: ConfidenceScore, method: str) -> Array:
+    """Return the confidences on the scale of a rule's threshold.
+
+    Chow's rule compares probabilities of being right; all others take the score as it is.
+    """
+    if method != "chow":
+        return confidence.values
+    if confidence.probability is None:
+        msg = (
+            f"Chow's rule needs probabilities of being right; the score {confidence.name!r} has "
+            "none. Use score='msr', or rule='cost', which sets a threshold on any score."
+        )
+        raise InputError(msg)
+    return confidence.probability
+
+
+def _warn(rule: DecisionRule) -> None:
+    msg = f"No threshold keeps what the rule promises, so every sample is rejected: {rule.reason}"
+    warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)

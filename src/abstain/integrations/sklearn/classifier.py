@@ -1,0 +1,275 @@
+"""A scikit-learn classifier that answers where it is sure enough and abstains elsewhere."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from abstain.errors import InputError
+from abstain.integrations.sklearn import _held_out as held_out
+from abstain.integrations.sklearn._answers import SelectivePrediction
+from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
+from abstain.integrations.sklearn._delegating import DelegatingClassifier
+from abstain.integrations.sklearn._labels import abstain_label_for, put
+from abstain.integrations.sklearn._routing import routed
+from abstain.integrations.sklearn._rules import Wanted, scale_of
+from abstain.typing import Array, BoolArray
+
+
+class SelectiveClassifier(DelegatingClassifier):
+    """A classifier that answers where it is sure enough and abstains elsewhere.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any scikit-learn classifier, pipelines included.
+    score : str, fitted score or callable, default="msr"
+        The confidence: a name in `abstain.confidence.SCORES`, a fitted score (it gets the rows
+        of X as features if it needs some), or ``(estimator, X) -> confidence`` of shape (n,),
+        higher is more trusted.
+    rule : None, str, callable or DecisionRule, default=None
+        What is accepted. None answers everything, as the classifier alone does. A name in
+        `abstain.thresholds.METHODS` or a callable ``(confidence, loss) -> DecisionRule`` is set
+        on held-out samples with 0/1 loss; a finished rule is used as it is.
+    rule_params : mapping, optional
+        Options of the rule, such as ``{"max_risk": 0.05, "delta": 0.05}``.
+    cv : None, int, splitter, iterable of splits, float or "prefit", default=None
+        Which samples the rule is set on. None or an int: every sample, held out once in that
+        many stratified folds (None: 5); then the classifier is fitted on all of them. A float:
+        that share is split off, stratified, and the classifier is fitted on the rest.
+        "prefit": the classifier is fitted already, and all samples go to the rule.
+    abstain_label : object, default="auto"
+        What `predict` returns for a rejected sample. "auto" is the word "abstain" where the
+        classes are strings, else -1 (where -1 is a class, one below the smallest class).
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        What a named score is computed from. "auto" takes `decision_function`, read as logits,
+        for scores that need logits, else the first that the classifier has.
+    n_jobs : int, optional
+        Folds fitted at the same time.
+    random_state : int, RandomState instance or None, default=None
+        Of the split when `cv` is a float.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier.
+    decision_rule_ : DecisionRule or None
+        The rule in use, with its guarantee, threshold and calibration size.
+    abstain_label_ : object
+        The label of abstentions.
+    classes_ : ndarray of shape (K,)
+        The classes.
+    n_features_in_, feature_names_in_ : int, ndarray
+        Of the classifier, where it has them.
+
+    Notes
+    -----
+    A guarantee needs held-out samples that the classifier in use did not see. It is exact with
+    ``cv="prefit"`` on fresh samples. It is as good with a float; stratification only takes
+    variance out of the held-out losses. With folds the rule is set on the predictions of the
+    fold classifiers while the one in use is fitted on all samples: the guarantee then holds
+    approximately, as the final classifier differs.
+
+    `sample_weight` goes to the classifier only. The rule counts every held-out sample once: no
+    guarantee holds for weighted samples, and weights that balance classes in training say
+    nothing about the samples to come. For a rule on weighted samples make it with
+    `abstain.thresholds` and pass it finished.
+
+    An unattainable rule brings one warning at `fit`, and everything is rejected.
+
+    `score` names a parameter and a method: ``get_params()["score"]`` is the parameter,
+    ``classifier.score(X, y)`` the accuracy that counts each abstention as a mistake.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(2000, flip_y=0.1, random_state=0)
+    >>> classifier = SelectiveClassifier(
+    ...     LogisticRegression(),
+    ...     rule="sgr",
+    ...     rule_params={"max_risk": 0.07, "delta": 0.05},
+    ...     cv=0.5,
+    ...     random_state=0,
+    ... )
+    >>> answers = classifier.fit(X[:1500], y[:1500]).predict(X[1500:])
+    >>> sorted(set(answers.tolist()))
+    [-1, 0, 1]
+    """
+
+    def __init__(  # noqa: PLR0913  every parameter is an option of the user's
+        self,
+        estimator: Any,
+        *,
+        score: ScoreLike = "msr",
+        rule: Any = None,
+        rule_params: Mapping[str, Any] | None = None,
+        cv: Any = None,
+        abstain_label: Any = "auto",
+        response_method: str = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.score = score
+        self.rule = rule
+        self.rule_params = rule_params
+        self.cv = cv
+        self.abstain_label = abstain_label
+        self.response_method = response_method
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Fit the classifier and set the rule on held-out samples.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Samples; frames are passed on as they are.
+        y : array-like of shape (n,)
+            Classes.
+        **params
+            `sample_weight` for the classifier's own `fit`; with metadata routing whatever the
+            classifier and the splitter asked for.
+
+        Returns
+        -------
+        SelectiveClassifier
+            Itself.
+        """
+        self._refuse_options()
+        wanted, scoring = Wanted(self.rule, self.rule_params), self.scoring
+        X, y = held_out.samples(X, y)
+        given = routed(self, params)
+        data = held_out.Training(X, y, given.estimator)
+        held = None
+        if self._is_prefit:
+            held_out.refuse_params(given.estimator)
+            self.estimator_ = held_out.refuse_unfitted(self.estimator, y)
+            held = held_out.held_out_by(self.estimator_, X, y, scoring) if wanted.open else None
+        elif wanted.open:
+            held = self._fit_and_hold_out(data, scoring, given.splitter)
+        else:
+            self.estimator_ = data.fitted(self.estimator)
+        self._adopt()
+        self.decision_rule_ = wanted.settled(held, scoring.name)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each sample, or the abstain label where it is rejected.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Classes, and `abstain_label_` for rejected samples.
+        """
+        check_is_fitted(self, "estimator_")
+        prediction = np.asarray(self.estimator_.predict(X))
+        if self.decision_rule_ is None:
+            return prediction
+        return put(prediction, self.accepts(X), self.abstain_label_)
+
+    def predict_or_abstain(self, X: Any) -> SelectivePrediction:
+        """Return class, acceptance and confidence of each sample.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        SelectivePrediction
+            Unpacks as ``prediction, accepted, confidence``, each of shape (n,).
+        """
+        check_is_fitted(self, "estimator_")
+        prediction = np.asarray(self.estimator_.predict(X))
+        confidence = self.confidence(X)
+        return SelectivePrediction(prediction, self._accepted(confidence), confidence)
+
+    def confidence(self, X: Any) -> Array:
+        """Return how far each prediction is trusted, on the scale of the rule's threshold.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Higher is more trusted.
+        """
+        check_is_fitted(self, "estimator_")
+        rule = self.decision_rule_
+        own = self.scoring.of(self.estimator_, X)
+        return scale_of(own, "" if rule is None else rule.method)
+
+    def accepts(self, X: Any) -> BoolArray:
+        """Return which samples the rule accepts.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            Samples.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Whether the prediction is to be acted on.
+        """
+        check_is_fitted(self, "estimator_")
+        if self.decision_rule_ is None:
+            return np.ones(held_out.count(X), dtype=np.bool_)
+        return self._accepted(self.confidence(X))
+
+    @property
+    def scoring(self) -> Scoring:
+        """How confidences are had from the fitted classifier."""
+        return Scoring(vars(self)["score"], self.response_method)
+
+    def _accepted(self, confidence: Array) -> BoolArray:
+        if self.decision_rule_ is None:
+            return np.ones(confidence.size, dtype=np.bool_)
+        return np.asarray(self.decision_rule_.apply(confidence), dtype=np.bool_)
+
+    def _refuse_options(self) -> None:
+        cv = self.cv
+        if isinstance(cv, str) and cv != "prefit":
+            msg = f"`cv` must be None, a number, a splitter, splits or 'prefit'; got {cv!r}"
+            raise InputError(msg)
+        if held_out.is_share(cv) and not 0 < cv < 1:
+            msg = f"`cv` as a share to hold out must lie strictly between 0 and 1; got {cv!r}"
+            raise InputError(msg)
+
+    @property
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "prefit"
+
+    def _fit_and_hold_out(
+        self, data: held_out.Training, scoring: Scoring, to_splitter: Mapping[str, Any]
+    ) -> held_out.HeldOut:
+        """Fit the classifier, and return samples that it (or those of the folds) did not see."""
+        if held_out.is_share(self.cv):
+            train, test = held_out.share_of(data, self.cv, self.random_state)
+            self.estimator_ = data.fitted(self.estimator, train)
+            return held_out.held_out_by(self.estimator_, data.rows(test), data.y[test], scoring)
+        folds = held_out.folds_of(self.cv, data, to_splitter)
+        held = held_out.cross_fitted(self.estimator, data, folds, scoring, self.n_jobs)
+        self.estimator_ = data.fitted(self.estimator)
+        return held
+
+    def _adopt(self) -> None:
+        """Take over what the fitted classifier knows of classes and features."""
+        self.classes_ = held_out.classes_of(self.estimator_)
+        self.abstain_label_ = abstain_label_for(self.abstain_label, self.classes_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
