@@ -11,7 +11,14 @@ from tests.laws.cases import in_order, rows, scored_cases
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, Metric, metric_named
 
-_MADE_BY_NAME = ("selective_risk@37cov", "coverage@25risk", "cwsa@0.25", "cwsa_plus@0.6")
+_MADE_BY_NAME = (
+    "selective_risk@37cov",
+    "coverage@25risk",
+    "cwsa@0.25",
+    "cwsa_plus@0.6",
+    "partial_aurc@20.3-55.7cov",
+    "partial_augrc@50.3-80.7cov",
+)
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
 every_metric = pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
 rank_metrics = pytest.mark.parametrize(

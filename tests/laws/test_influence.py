@@ -10,7 +10,14 @@ from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, Metric, metric_named
 from abstain.metrics._influence_registry import influence_of, why_not
 
-_MADE_BY_NAME = ("selective_risk@85cov", "coverage@15risk", "cwsa@0.25", "cwsa_plus@0.6")
+_MADE_BY_NAME = (
+    "selective_risk@85cov",
+    "coverage@15risk",
+    "cwsa@0.25",
+    "cwsa_plus@0.6",
+    "partial_aurc@20.3-55.7cov",
+    "partial_augrc@50.3-80.7cov",
+)
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
 WITH = [m for m in ALL if not why_not(m)]
 

@@ -50,8 +50,8 @@ def _metrics() -> Table:
             metric.source,
         )
     table.caption = (
-        "Also with a number of your own: selective_risk@85cov, generalized_risk@85cov, "
-        "coverage@2risk, cwsa@0.8, cwsa_plus@0.8"
+        "Also with numbers of your own: selective_risk@85cov, generalized_risk@85cov, "
+        "coverage@2risk, partial_aurc@50-80cov, partial_augrc@50-80cov, cwsa@0.8, cwsa_plus@0.8"
     )
     return table
 

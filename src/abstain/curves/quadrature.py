@@ -15,6 +15,14 @@ def linear_weights(coverage: FloatArray, low: float, high: float, *, flat: bool)
     Below the first vertex the curve is flat (selective risk, as FD-Shifts extends it), or it
     rises from the origin (generalized risk); the origin's value is zero and needs no weight.
     """
+    right, left = linear_segments(coverage, low, high, flat=flat)
+    return right + _next(left)
+
+
+def linear_segments(
+    coverage: FloatArray, low: float, high: float, *, flat: bool
+) -> tuple[AnyArray, AnyArray]:
+    """Return how much the right and the left vertex of each segment count in it, each (g,)."""
     xp = namespace(coverage)
     left = from_zero(coverage[:-1]) if coverage.shape[0] > 1 else xp.zeros_like(coverage)
     width = coverage - left
@@ -26,7 +34,7 @@ def linear_weights(coverage: FloatArray, low: float, high: float, *, flat: bool)
     upper = whole * (end + start) / 2
     if flat:
         upper = xp.concat((whole[:1], upper[1:]))
-    return upper + _next(whole - upper)
+    return upper, whole - upper
 
 
 def hyperbolic_weights(coverage: FloatArray, low: float, high: float) -> AnyArray:

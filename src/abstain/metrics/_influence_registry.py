@@ -14,6 +14,7 @@ from abstain.metrics import _influence_excess as excess
 from abstain.metrics import _influence_points as points
 from abstain.metrics._entry import Metric
 from abstain.metrics._influence_classes import MEANS, cwsa
+from abstain.metrics._partial_entries import coverages_asked
 from abstain.metrics._points import at_coverage, at_risk
 from abstain.typing import FloatArray
 
@@ -115,6 +116,7 @@ _HEAVY = frozenset(
         "achievable_aurc",
         "auarc",
         "aurc_ba",
+        "partial_aurc",
     }
 )
 
@@ -166,6 +168,8 @@ def failures_behind(metric: Metric, s: Scored) -> int | None:
         return accepted if found[1].endswith("risk") else _failures(s)
     if found := _AT_RISK.fullmatch(metric.name):
         return points.failures_accepted(s, at_risk(s.groups, float(found[1]) / 100))
+    if between := coverages_asked(metric.name):
+        return points.failures_accepted(s, at_coverage(s.groups, between[1], first=True))
     return _failures(s)
 
 
@@ -173,10 +177,13 @@ def failures_among(metric: Metric) -> str:
     """Return among which samples `failures_behind` counts, in words; empty for all of them."""
     name = metric.name
     found = _AT_COVERAGE.fullmatch(name)
-    accepted = found[1].endswith("risk") if found else _AT_RISK.fullmatch(name) is not None
+    if found:
+        accepted = found[1].endswith("risk")
+    else:
+        accepted = _AT_RISK.fullmatch(name) is not None or coverages_asked(name) is not None
     return " among the accepted" if accepted else ""
 
 
 def is_heavy(metric: Metric) -> bool:
     """Whether its most confident failures weigh without bound, so that it takes more of them."""
-    return metric.name in _HEAVY
+    return metric.name.partition("@")[0] in _HEAVY

@@ -6,6 +6,7 @@ from abstain.metrics._aurc_entries import ENTRIES as AURC
 from abstain.metrics._cwsa_at import ENTRIES as CWSA
 from abstain.metrics._cwsa_at import cwsa_named
 from abstain.metrics._entry import METRICS, Metric
+from abstain.metrics._partial_entries import partial_entry
 from abstain.metrics._points_entries import ENTRIES as WORKING_POINTS
 from abstain.metrics._points_entries import working_point_entry
 from abstain.metrics.balanced import ENTRIES as BALANCED
@@ -43,7 +44,8 @@ def metric_named(name: str) -> Metric:
     name : str
         A name of `METRICS`, or ``selective_risk@85cov``, ``generalized_risk@85cov``,
         ``classification_quality@85cov``, ``rejection_quality@85cov``, ``coverage@2risk``,
-        ``cwsa@0.8`` or ``cwsa_plus@0.8`` with a number of your own.
+        ``partial_aurc@50-80cov``, ``partial_augrc@50-80cov``, ``cwsa@0.8`` or ``cwsa_plus@0.8``
+        with numbers of your own.
 
     Returns
     -------
@@ -63,12 +65,12 @@ def metric_named(name: str) -> Metric:
     """
     if name in METRICS:
         return METRICS[name]
-    made = working_point_entry(name) or cwsa_named(name)
+    made = working_point_entry(name) or partial_entry(name) or cwsa_named(name)
     if made is not None:
         return made
     try:
         return METRICS[name]
     except UnknownNameError as error:
-        forms = "selective_risk@85cov, coverage@2risk, cwsa@0.8"
-        msg = f"{error} Names with a number of your own also work: {forms}."
+        forms = "selective_risk@85cov, coverage@2risk, partial_augrc@50-80cov, cwsa@0.8"
+        msg = f"{error} Names with numbers of your own also work: {forms}."
         raise UnknownNameError(msg) from None

@@ -122,6 +122,6 @@ def hoeffding_bentkus_p(samples: Array, total: Array, risk: float) -> FloatArray
     mean = np.minimum(total / m, risk)
     entropy = xlogy(mean, mean / risk) + xlogy(1 - mean, (1 - mean) / (1 - risk))
     hoeffding = np.exp(-m * np.maximum(entropy, 0.0))
-    bentkus = np.e * binomial_p(samples, np.ceil(total), risk)
+    bentkus = math.e * binomial_p(samples, np.ceil(total), risk)
     out: FloatArray = np.minimum(np.minimum(hoeffding, bentkus), 1.0)
     return out
