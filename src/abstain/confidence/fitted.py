@@ -1,5 +1,6 @@
 """What every fitted score is: a frozen state with a name that scores predictions."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
@@ -49,7 +50,7 @@ class Scorer(Protocol):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedScore:
+class FittedScore(ABC):
     """A confidence score with what it learned, ready to score other samples.
 
     Made by `fit`. Arrays are read-only. Saved and loaded by `abstain.save` and `abstain.load`.
@@ -73,9 +74,9 @@ class FittedScore:
             value = f.metadata[_fields.RULE](f.name, getattr(self, f.name), sizes)
             object.__setattr__(self, f.name, value)
 
+    @abstractmethod
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        raise NotImplementedError
 
     def renamed(self, name: str) -> Self:
         """Return the same score under another name, to tell two of a kind apart."""

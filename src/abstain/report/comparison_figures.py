@@ -3,14 +3,11 @@
 import itertools
 import os
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.files import make_folder, write_atomically
-from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import (
     CriticalDifferenceDisplay,
@@ -23,10 +20,9 @@ from abstain.plots import (
     chosen,
 )
 from abstain.plots._drawable import Drawable
-from abstain.tables.results import escaped
+from abstain.report.figure_files import FORMATS, write_displays
 from abstain.typing import Split
 
-_FORMATS = ("svg", "pdf", "png")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
 
 #: Pairs of metrics whose rankings are drawn.
@@ -145,7 +141,7 @@ def write_figures(
     comparison: Comparison,
     folder: str | os.PathLike[str],
     *,
-    formats: Sequence[str] = _FORMATS,
+    formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
     """Write every figure of a comparison, each with its table.
 
@@ -183,28 +179,6 @@ def write_figures(
     ['forest_augrc.svg', 'forest_augrc.csv']
     """
     chosen.checked(comparison)
-    unknown = [name for name in formats if name not in _FORMATS]
-    if unknown:
-        msg = f"`formats` must be some of {', '.join(map(repr, _FORMATS))}; got {unknown[0]!r}"
-        raise InputError(msg)
-    place = Path(folder)
-    make_folder(place)
-    left = []
-    for figure in figures_of(comparison):
-        with warnings.catch_warnings():
-            # A name in letters that the font lacks is drawn as boxes; its table has it whole.
-            warnings.filterwarnings("ignore", message="Glyph .* missing from")
-            left += [_write(figure, place / f"{figure.name}.{kind}") for kind in formats]
-        left.append(_write_table(figure, place / f"{figure.name}.csv"))
-    return left
-
-
-def _write(figure: Figure, path: Path) -> Path:
-    return figure.display.save(path)
-
-
-def _write_table(figure: Figure, path: Path) -> Path:
-    # As in the tables of results: no cell is run as a formula by a spreadsheet.
-    text = escaped(figure.display.frame()).write_csv()
-    write_atomically(path, text.encode())
-    return path
+    return write_displays(
+        ((figure.name, figure.display) for figure in figures_of(comparison)), folder, formats
+    )

@@ -1,19 +1,13 @@
 """The figures of a decision rule, for the page and as files."""
 
 import os
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from abstain._foundation.files import make_folder, write_atomically
-from abstain.errors import InputError
 from abstain.evaluation.rule_checks import RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots._drawable import Drawable
 from abstain.plots._verdicts import checked_rule
-from abstain.tables.results import escaped
-
-_FORMATS = ("svg", "png", "pdf")
+from abstain.report.figure_files import write_displays
 
 
 def rule_figures(
@@ -67,24 +61,4 @@ def write_rule_figures(
     >>> [path.name for path in found]
     ['decision-rule.svg', 'decision-rule.csv', 'risk-excess.svg', 'risk-excess.csv']
     """
-    known = checked_rule(checks)
-    unknown = [name for name in formats if name not in _FORMATS]
-    if unknown:
-        msg = f"`formats` must be some of {', '.join(map(repr, _FORMATS))}; got {unknown[0]!r}"
-        raise InputError(msg)
-    place = Path(folder)
-    make_folder(place)
-    left = []
-    for name, display in rule_figures(known):
-        left += [_write(display, place / f"{name}.{kind}") for kind in formats]
-        text = escaped(display.frame()).write_csv()
-        write_atomically(place / f"{name}.csv", text.encode())
-        left.append(place / f"{name}.csv")
-    return left
-
-
-def _write(display: Drawable, path: Path) -> Path:
-    with warnings.catch_warnings():
-        # A name in letters that the font lacks is drawn as boxes; its table has it whole.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        return display.save(path)
+    return write_displays(rule_figures(checked_rule(checks)), folder, formats)
