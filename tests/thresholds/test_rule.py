@@ -196,3 +196,10 @@ def test_quantities():
         "selective risk", "generalized risk", "selective risk", "coverage", "selective risk",
         "cost", "",
     ]  # fmt: skip
+
+
+def test_the_sentence_counts_what_was_kept():
+    rule = thresholds.for_risk([0.9, 0.8, 0.7], [0, 1, 1], max_risk=0.1, weight=[3, 1, 1])
+    assert "this kept 1 of 3 calibration samples, a coverage of 0.6 and a" in str(rule)
+    everything = thresholds.for_coverage([0.9, 0.8], coverage=1.0)
+    assert "this kept 2 of 2 calibration samples, a coverage of 1;" in str(everything)

@@ -217,8 +217,10 @@ class DecisionRule:
     def _on_calibration(self) -> str:
         if self.coverage is None:
             return ""
-        known = "" if self.risk is None else f" with a selective risk of {self.risk:.4g}"
-        return f"this kept {self.coverage:.4g} of {self.n} calibration samples{known}"
+        known = "" if self.risk is None else f" and a selective risk of {self.risk:.4g}"
+        # The count beside the share: weighted samples make them differ.
+        kept = f"this kept {self.accepted} of {self.n} calibration samples"
+        return f"{kept}, a coverage of {self.coverage:.4g}{known}"
 
     def _promise(self) -> str:
         if self.guarantee == "none":
