@@ -27,8 +27,10 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
 	touch $@
 
+# Long simulations run apart: tracing each of their lines for coverage would double their time.
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS) --cov --cov-fail-under=97
+	$(TOOLS)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-fail-under=97
+	$(TOOLS)/python -m pytest -n $(WORKERS) -m slow
 	$(MAKE) --no-print-directory lint
 
 lint: $(TEST)/.installed

@@ -5,7 +5,7 @@
 A population: a sample fails with a given probability; its score is normal with standard deviation
 1, and the mean of the successes lies `SEPARATION` above that of the failures. With ties the scores
 are cut to 20 levels, the highest of which holds 46 % of the successes, as a saturated softmax does.
-The truth is the same metric of the population itself.
+The truth is that of the population, by `abstain.simulate`.
 """
 
 import argparse
@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
+from abstain import simulate
 from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored
 from abstain.inference.intervals import Difference, difference_from
 from abstain.metrics._entry import METRICS
 from abstain.metrics._influence_registry import is_heavy
-from abstain.metrics._registry import metric_named
 from abstain.metrics.intervals import influences, interval_of
 
 SIZES = (100, 300, 1000, 3000, 9000)
@@ -30,42 +29,22 @@ SEPARATION, WORSE = 1.6, 1.3  # failure AUROC 0.87 and 0.82
 ALIKE = 0.6  # correlation of two scores of the same sample
 SHARED = 0.5  # share of the samples on which two classifiers fail or not together
 
-_TOP = 1.7
-_CUTS = np.append(np.linspace(-1.5, 1.5, 19), _TOP)
+_CUTS = np.append(np.linspace(-1.5, 1.5, 19), 1.7)
 
 
-@dataclass(frozen=True)
-class Population:
-    rate: float
-    ties: bool
-    separation: float = SEPARATION
-
-    def truth(self, name: str) -> float:
-        """The metric of the population: levels, or a fine grid, weighted by their probability."""
-        if self.ties:
-            edges = np.concatenate(([-np.inf], _CUTS, [np.inf]))
-        else:
-            # Fine where scores are, and far into both tails.
-            fine = np.linspace(-7, 7 + self.separation, 200_001)
-            edges = np.concatenate(([-np.inf], fine, [np.inf]))
-        wrong = self.rate * _steps(edges)
-        right = (1 - self.rate) * _steps(edges - self.separation)
-        weight = wrong + right
-        kept = weight > 1e-300
-        share = (wrong[kept] / weight[kept]).clip(0, 1)
-        scale = 1e9  # estimators that take weights as counts see a very large sample
-        s = Scored(np.arange(weight.size, dtype=float)[kept], share, weight[kept] * scale)
-        return metric_named(name).compute(s).value
-
-    def scores(self, noise: np.ndarray, loss: np.ndarray) -> np.ndarray:
-        score = noise + np.where(loss, 0.0, self.separation)
-        return np.searchsorted(_CUTS, score, side="right").astype(float) if self.ties else score
+def population(rate: float, separation: float, *, ties: bool) -> simulate.Population:
+    base = simulate.two_gaussians(rate, separation)
+    return simulate.cut(base, _CUTS) if ties else base
 
 
-def _steps(edges: np.ndarray) -> np.ndarray:
-    """Normal probability between the edges, exact in both tails."""
-    low, high = ndtr(edges), ndtr(-edges)
-    return np.where(edges[1:] < 0, np.diff(low), -np.diff(high))
+def truth(name: str, known: simulate.Population) -> float:
+    return known.augrc if name == "augrc" else known.aurc(ties="trapezoid")
+
+
+def scores(noise: np.ndarray, loss: np.ndarray, separation: float, *, ties: bool) -> np.ndarray:
+    """Scores of one population for losses that several share."""
+    score = noise + np.where(loss, 0.0, separation)
+    return np.searchsorted(_CUTS, score, side="right").astype(float) if ties else score
 
 
 @dataclass(frozen=True)
@@ -79,16 +58,15 @@ class Draw:
 
 
 def draw(rate: float, n: int, rng: np.random.Generator, *, ties: bool) -> Draw:
-    good, worse = Population(rate, ties), Population(rate, ties, WORSE)
     loss = rng.random(n) < rate
     again = np.where(rng.random(n) < SHARED, loss, rng.random(n) < rate)
     common = np.sqrt(ALIKE) * rng.standard_normal(n)
     noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((4, n))
     return Draw(
-        Scored(good.scores(noise[0], loss), loss),
-        Scored(good.scores(noise[1], loss), loss),
-        Scored(worse.scores(noise[2], loss), loss),
-        Scored(worse.scores(noise[3], again), again),
+        Scored(scores(noise[0], loss, SEPARATION, ties=ties), loss),
+        Scored(scores(noise[1], loss, SEPARATION, ties=ties), loss),
+        Scored(scores(noise[2], loss, WORSE, ties=ties), loss),
+        Scored(scores(noise[3], again, WORSE, ties=ties), again),
     )
 
 
@@ -122,10 +100,8 @@ def outcomes(name: str, d: Draw, truths: tuple[float, float]) -> list[float]:
 def cell(n: int, rate: float, *, ties: bool, draws: int, seed: int) -> dict[str, np.ndarray]:
     """Share of draws for each column, by metric."""
     rng = generator(seed)
-    truths = {
-        name: (Population(rate, ties).truth(name), Population(rate, ties, WORSE).truth(name))
-        for name in NAMES
-    }
+    known = [population(rate, apart, ties=ties) for apart in (SEPARATION, WORSE)]
+    truths = {name: (truth(name, known[0]), truth(name, known[1])) for name in NAMES}
     rows: dict[str, list[list[float]]] = {name: [] for name in NAMES}
     for _ in range(draws):
         d = draw(rate, n, rng, ties=ties)

@@ -23,7 +23,7 @@ Split: TypeAlias = tuple[tuple[str, str], ...]
 #: A seed, a generator, or None for fresh entropy.
 Rng: TypeAlias = int | np.random.Generator | None
 
-AurcEstimator: TypeAlias = Literal["trapezoid", "plugin", "log", "sele"]
+AurcEstimator: TypeAlias = Literal["trapezoid", "plugin", "log", "sele", "2sele"]
 
 __all__ = [
     "AnyArray",

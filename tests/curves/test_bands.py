@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from abstain import simulate
 from abstain._foundation.scored import scored
 from abstain.curves._accepted import accepted
 from abstain.curves.bands import as_generalized, risk_coverage_band
@@ -12,23 +13,18 @@ from abstain.errors import DomainError, InputError, ShapeError
 GRID = np.arange(1, 101) / 100
 
 
-def population(rng, n, risk=0.1, power=1, tied=0.0):
+def population(risk=0.1, power=1, tied=0.0):
     """The confidence is uniform, the selective risk at coverage c is risk x c^power.
 
     The share `tied` of the highest confidences is one value.
     """
-    u = rng.random(n)
-    loss = rng.random(n) < risk * (power + 1) * (1 - u) ** power
-    return np.minimum(u, 1 - tied), loss
-
-
-def truth(grid, risk=0.1, power=1, tied=0.0):
-    return risk * np.maximum(grid, tied) ** power
+    base = simulate.rank_scores(lambda u: risk * (power + 1) * (1 - u) ** power)
+    return simulate.saturate(base, tied) if tied else base
 
 
 def small(seed=0, n=300, round_to=1):
     rng = np.random.default_rng(seed)
-    confidence, loss = population(rng, n, risk=0.3)
+    confidence, loss = population(risk=0.3).sample(n, rng=rng)
     return np.round(confidence, round_to), loss, rng.random(n) + 0.1, rng.integers(0, 40, n)
 
 
@@ -192,10 +188,11 @@ def test_seeds_and_frame():
 def coverage(n, repetitions, **options):
     """Return how often each band holds the truth: at each coverage, and everywhere."""
     inside, everywhere = [], []
-    true = truth(GRID, **options)
+    law = population(**options)
+    true = law.selective_risk(GRID)
     for seed in range(repetitions):
         rng = np.random.default_rng([n, seed])
-        band = risk_coverage_band(*population(rng, n, **options), grid=GRID, draws=500, rng=seed)
+        band = risk_coverage_band(*law.sample(n, rng=rng), grid=GRID, draws=500, rng=seed)
         inside.append((band.low <= true) & (true <= band.high))
         all_ = (band.low_all <= true) & (true <= band.high_all)
         everywhere.append(all_[band.simultaneous_from <= GRID].all())

@@ -22,7 +22,9 @@ def page(name):
 
 
 #: Packages of extras that the examples of a page import.
-NEEDS = {"pytorch.md": ("torch", "torchmetrics")}
+NEEDS = {
+    "pytorch.md": ("torch", "torchmetrics"),
+}
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -20,10 +20,13 @@ MODULES = (
     "abstain.plots",
     "abstain.predictions",
     "abstain.report",
+    "abstain.simulate",
     "abstain.streaming",
     "abstain.tables",
     "abstain.thresholds",
 )
+if has("torch"):
+    MODULES += ("abstain.training",)
 if has("torchmetrics"):
     MODULES += ("abstain.integrations.torchmetrics",)
 # GL08 no docstring; SS no summary, no capital, no full stop; PR02 documents what is not there.

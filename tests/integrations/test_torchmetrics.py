@@ -23,7 +23,10 @@ from abstain.integrations import torchmetrics as tm  # noqa: E402
 NAMED = [
     (tm.AUGRC(), ab.augrc, {}),
     (tm.AURC(), ab.aurc, {}),
-    *[(tm.AURC(estimator=e), ab.aurc, {"estimator": e}) for e in ("plugin", "log", "sele")],
+    *[
+        (tm.AURC(estimator=e), ab.aurc, {"estimator": e})
+        for e in ("plugin", "log", "sele", "2sele")
+    ],
     (tm.FailureAUROC(), ab.failure_auroc, {}),
     (tm.SelectiveRiskAtCoverage(coverage=0.8), ab.selective_risk, {"coverage": 0.8}),
     (tm.SelectiveRiskAtCoverage(coverage=0.29), ab.selective_risk, {"coverage": 0.29}),

@@ -55,7 +55,7 @@ CALLS = {
     "cwsa_plus": lambda f, d, w: f(d.confidence, d.loss, threshold=0.35, weight=w),
     "e_aurc": lambda f, d, w: tuple(
         f(d.confidence, d.errors, estimator=estimator, optimum=optimum, weight=w)
-        for estimator in ("trapezoid", "plugin", "log", "sele")
+        for estimator in ("trapezoid", "plugin", "log", "sele", "2sele")
         for optimum in ("same", "analytic")
     ),
     "ece": lambda f, d, w: (
@@ -80,6 +80,10 @@ CALLS = {
         f(d.confidence, d.loss, metric=metrics.cwsa, thresholds=[0.2, 0.7], weight=w),
     ),
     "metric_difference": lambda f, d, w: f(d.confidence, d.score, d.errors, weight=w),
+    # Weights that are whole numbers: they count samples.
+    "monte_carlo_aurc": lambda f, d, w: f(
+        d.confidence, d.loss, draws=9, rng=0, weight=None if w is None else w * 4 / 3
+    ),
     "nll": lambda f, d, w: f(d.probabilities, d.labels, weight=w),
     "oc_ap": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
     "oc_auc": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
@@ -88,6 +92,10 @@ CALLS = {
         f(d.confidence, d.loss, low=0.13, high=0.77, interpolation=how, weight=w)
         for how in ("linear", "hyperbolic")
     ),
+    "population_aurc": lambda f, d, w: tuple(
+        f(d.confidence, d.loss, form=form, weight=w) for form in ("reweighted", "definition")
+    ),
+    "population_weight": lambda f, d, w: f(d.confidence * 0.9),
     "published_achievable_aurc": lambda f, d, w: (f(d.confidence, d.loss), f(d.score, d.errors)),
     "published_augrc": lambda f, d, w: tuple(
         f(d.confidence, d.loss, convention=name) for name in ("fd-shifts", "torch-uncertainty")
@@ -111,13 +119,17 @@ CALLS = {
         f(d.confidence, d.loss, weight=w),
         f(d.confidence, d.errors, metric="aurc"),
     ),
+    "weight_bias": lambda f, d, w: f(d.confidence * 0.9, 50),
+    "weight_error_scale": lambda f, d, w: f(d.confidence * 0.9, 50),
+    "weight_mse": lambda f, d, w: f(d.confidence * 0.9, 50, "log"),
+    "weight_variance": lambda f, d, w: f(d.confidence * 0.9, 50, "monte-carlo"),
     "working_point": lambda f, d, w: tuple(
         f(d.confidence, d.loss, weight=w, **at)
         for at in ({"threshold": 0.55}, {"coverage": 0.6}, {"max_risk": 0.6})
     ),
 }
 #: These take no arrays.
-_OTHERS = {"metric_named"}
+_OTHERS = {"metric_named", "rank_weights"}
 
 
 def called(name, d, w):

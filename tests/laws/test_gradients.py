@@ -24,6 +24,7 @@ RANK_WEIGHTED = {
     "aurc_plugin": lambda *a, **k: ab.aurc(*a, estimator="plugin", **k),
     "aurc_log": lambda *a, **k: ab.aurc(*a, estimator="log", **k),
     "sele": lambda *a, **k: ab.aurc(*a, estimator="sele", **k),
+    "two_sele": lambda *a, **k: ab.aurc(*a, estimator="2sele", **k),
 }
 
 

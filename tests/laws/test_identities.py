@@ -8,6 +8,7 @@ from scipy.special import xlog1py
 from tests.laws.cases import scored_cases
 
 import abstain as ab
+from abstain import simulate
 from abstain._foundation.scored import Scored
 
 LOSSES = st.floats(0, 3, allow_subnormal=False)
@@ -49,7 +50,7 @@ def test_excess_aurc_is_never_negative_and_zero_for_the_oracle(
     s: Scored, data: st.DataObject
 ) -> None:
     loss = np.array(data.draw(st.lists(LOSSES, min_size=s.n, max_size=s.n)))
-    for estimator in ("trapezoid", "plugin", "log", "sele"):
+    for estimator in ("trapezoid", "plugin", "log", "sele", "2sele"):
         assert ab.e_aurc(s.confidence, loss, estimator=estimator) >= 0
         untied = np.argsort(np.argsort(-loss, kind="stable"))
         assert ab.e_aurc(untied, loss, estimator=estimator) == pytest.approx(0, abs=1e-12)
@@ -81,7 +82,7 @@ def test_partial_areas_add_up_inside_a_segment(s: Scored, cut: float, data: st.D
 
 @given(s=scored_cases(most=40))
 def test_contributions_add_up(s: Scored) -> None:
-    for metric in ("augrc", "aurc", "aurc_plugin", "aurc_log", "sele"):
+    for metric in ("augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele"):
         parts = ab.sample_contributions(s.confidence, s.loss, metric=metric)
         whole = ab.metrics.METRICS[metric].compute(s).value
         assert parts.min() >= -1e-15
@@ -115,14 +116,11 @@ def test_a_random_score_gives_half_the_risk_and_normalized_one() -> None:
 @pytest.mark.parametrize("estimator", ["trapezoid", "plugin", "log"])
 def test_estimators_converge_to_the_population_value(estimator: str) -> None:
     # P(wrong | u) = 1 - u, u uniform: AURC = integral of -ln(1 - u) (1 - u) du = 1/4.
-    rng = np.random.default_rng(1)
-    u = rng.random(400_000)
-    wrong = rng.random(u.size) > u
-    assert ab.aurc(u, wrong, estimator=estimator) == pytest.approx(0.25, abs=0.003)
+    sample = simulate.make("uniform-scores").sample(400_000, rng=1)
+    assert ab.aurc(*sample, estimator=estimator) == pytest.approx(0.25, abs=0.003)
 
 
 def test_augrc_converges_to_the_population_value() -> None:
     # AUGRC = integral of u (1 - u) du = 1/6.
-    rng = np.random.default_rng(1)
-    u = rng.random(400_000)
-    assert ab.augrc(u, rng.random(u.size) > u) == pytest.approx(1 / 6, abs=0.002)
+    sample = simulate.make("uniform-scores").sample(400_000, rng=1)
+    assert ab.augrc(*sample) == pytest.approx(1 / 6, abs=0.002)

@@ -16,7 +16,7 @@ from abstain.streaming._scales import SCALES, bin_index
 
 # Made-up numbers too: each limit has cases of its own around a coverage, a risk, a threshold.
 RANK = (
-    "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "auarc", "failure_auroc",
+    "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc", "failure_auroc",
     "selective_risk@0cov", "selective_risk@37.5cov", "selective_risk@80cov",
     "coverage@0risk", "coverage@20risk",
 )  # fmt: skip

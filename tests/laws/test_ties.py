@@ -63,7 +63,7 @@ def test_bounds_of_graded_and_weighted_losses_hold_every_order(
     shuffled = np.array(data.draw(st.permutations(range(s.n))))
     rank = np.empty(s.n)
     rank[shuffled[np.argsort(s.confidence[shuffled], kind="stable")]] = np.arange(s.n)
-    for name in ("augrc", "aurc_plugin", "sele"):
+    for name in ("augrc", "aurc_plugin", "sele", "two_sele"):
         bounds = ab.tie_bounds(s.confidence, loss, metric=name, weight=weight)
         value = METRICS[name].compute(Scored(rank, loss, weight.astype(float))).value
         assert bounds.low - 1e-12 <= value <= bounds.high + 1e-12

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from abstain import simulate
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain.inference.proportions import clopper_pearson, wilson
@@ -20,8 +21,7 @@ from abstain.metrics.intervals import (
 
 
 def population(rng: np.random.Generator, n: int, rate: float = 0.1, apart: float = 1.6):
-    loss = (rng.random(n) < rate).astype(float)
-    return rng.normal(size=n) + np.where(loss > 0, 0, apart), loss
+    return simulate.two_gaussians(rate, apart).sample(n, rng=rng)
 
 
 def placements(c: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

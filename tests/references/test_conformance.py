@@ -96,3 +96,23 @@ def test_an_unattainable_risk_is_absent_there_and_an_error_here(
                     ab.working_point(c, x, max_risk=risk / 100)
                 met += 1
     assert met > 0
+
+
+def test_the_weights_by_hand_give_the_values_of_the_file(cases: list[dict[str, Any]]) -> None:
+    met = 0
+    for case in cases:
+        c, x = np.array(case["confidence"]), np.array(case["loss"])
+        order = np.argsort(c, kind="stable")
+        _, group = np.unique(c[order], return_inverse=True)
+        for key, estimator in (("aurc_plugin", "plugin"), ("aurc_log", "log"), ("sele", "sele")):
+            if key not in case["expected"]:
+                continue
+            weights = ab.metrics.rank_weights(c.size, estimator)
+            tied = (np.bincount(group, weights) / np.bincount(group))[group]
+            expected = case["expected"][key]
+            assert tied @ x[order] / c.size == pytest.approx(expected, abs=1e-9), (case, key)
+            met += 1
+        if "sele" in case["expected"]:
+            two_sele = ab.aurc(c, x, estimator="2sele")
+            assert two_sele == pytest.approx(2 * case["expected"]["sele"], abs=1e-9)
+    assert met >= 30

@@ -4,44 +4,32 @@ The full study, 10,000 sets in each of 96 settings, is benchmarks/threshold_guar
 """
 
 import itertools
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from abstain import thresholds
+from abstain import simulate, thresholds
 
 SETS = 500
 
 
-@dataclass(frozen=True)
-class Law:
+def law(chance, wrong):
     """A law on a few confidences: their chances, and the chance of an error at each."""
+    return simulate.discrete_scores(np.arange(1, chance.size + 1) / chance.size, chance, wrong)
 
-    chance: np.ndarray
-    wrong: np.ndarray
 
-    @property
-    def values(self):
-        return np.arange(1, self.chance.size + 1) / self.chance.size
-
-    def draw(self, rng, n):
-        which = rng.choice(self.chance.size, n, p=self.chance)
-        return self.values[which], (rng.random(n) < self.wrong[which]).astype(int)
-
-    def truth(self, rule):
-        """Return the true coverage, selective and generalized risk of a rule."""
-        inside = rule.apply(self.values)
-        coverage = self.chance[inside].sum()
-        both = (self.chance * self.wrong)[inside].sum()
-        return coverage, both / coverage if coverage else 0.0, both
+def truth(law, rule):
+    """Return the true coverage, selective and generalized risk of a rule."""
+    coverage = law.coverage(rule.threshold if rule.attainable else np.inf)
+    both = law.generalized_risk(coverage)
+    return coverage, both / coverage if coverage else 0.0, both
 
 
 #: Half of everything at the top value; and a risk that goes up and down with the confidence.
-SATURATED = Law(np.append(np.full(9, 0.5 / 9), 0.5), np.append(np.linspace(0.5, 0.08, 9), 0.025))
-UNEVEN = Law(np.full(40, 1 / 40), np.tile([0.25, 0.02, 0.0, 0.06], 10))
-FINE = Law(np.full(4000, 1 / 4000), 0.4 * np.linspace(1, 0, 4000) ** 1.5)
+SATURATED = law(np.append(np.full(9, 0.5 / 9), 0.5), np.append(np.linspace(0.5, 0.08, 9), 0.025))
+UNEVEN = law(np.full(40, 1 / 40), np.tile([0.25, 0.02, 0.0, 0.06], 10))
+FINE = law(np.full(4000, 1 / 4000), 0.4 * np.linspace(1, 0, 4000) ** 1.5)
 
 METHODS = {
     "sgr": lambda c, loss, r, d: thresholds.sgr(c, loss, max_risk=r, delta=d),
@@ -61,8 +49,8 @@ def test_risk_is_exceeded_no_more_often_than_delta(law, name):
     rng, delta, target = np.random.default_rng(7), 0.2, 0.1 if law is not SATURATED else 0.05
     broken = attained = 0
     for _ in range(SETS):
-        rule = METHODS[name](*law.draw(rng, 300), target, delta)
-        _, selective, generalized = law.truth(rule)
+        rule = METHODS[name](*law.sample(300, rng=rng), target, delta)
+        _, selective, generalized = truth(law, rule)
         broken += (generalized if "generalized" in name else selective) > target
         attained += rule.attainable
     assert attained > 0.1 * SETS
@@ -72,15 +60,15 @@ def test_risk_is_exceeded_no_more_often_than_delta(law, name):
 def test_plain_choice_is_exceeded_far_more_often():
     """So the tests above can fail."""
     rng = np.random.default_rng(7)
-    rules = [thresholds.for_risk(*FINE.draw(rng, 300), max_risk=0.1) for _ in range(SETS)]
-    assert np.mean([FINE.truth(rule)[1] > 0.1 for rule in rules]) > 0.4
+    rules = [thresholds.for_risk(*FINE.sample(300, rng=rng), max_risk=0.1) for _ in range(SETS)]
+    assert np.mean([truth(FINE, rule)[1] > 0.1 for rule in rules]) > 0.4
 
 
 @pytest.mark.parametrize("law", [SATURATED, UNEVEN, FINE], ids=["saturated", "uneven", "fine"])
 def test_conformal_risk_control_holds_on_average(law):
     rng = np.random.default_rng(8)
     achieved = np.array([
-        law.truth(thresholds.conformal_risk_control(*law.draw(rng, 150), max_risk=0.05))[2]
+        truth(law, thresholds.conformal_risk_control(*law.sample(150, rng=rng), max_risk=0.05))[2]
         for _ in range(SETS)
     ])  # fmt: skip
     assert achieved.mean() <= 0.05 + 4 * achieved.std() / np.sqrt(SETS)
@@ -93,10 +81,12 @@ def test_conformal_risk_control_holds_on_average(law):
 def test_coverage_is_missed_no_more_often_than_delta(law):
     rng, delta = np.random.default_rng(9), 0.2
     rules = [
-        thresholds.coverage_guarantee(law.draw(rng, 150)[0], coverage=0.6, delta=delta)
+        thresholds.coverage_guarantee(
+            law.sample(150, rng=rng).confidence, coverage=0.6, delta=delta
+        )
         for _ in range(SETS)
     ]
-    missed = np.mean([law.truth(rule)[0] < 0.6 - 1e-12 for rule in rules])
+    missed = np.mean([truth(law, rule)[0] < 0.6 - 1e-12 for rule in rules])
     assert missed <= delta + 4 * np.sqrt(delta * (1 - delta) / SETS)
     if law is FINE:
         assert missed >= 0.5 * delta
@@ -107,11 +97,13 @@ def test_graded_losses_are_covered_too():
     rng, delta, target = np.random.default_rng(10), 0.2, 0.1
     broken = 0
     for _ in range(SETS):
-        which = rng.integers(0, FINE.chance.size, 300)
-        mean = np.maximum(FINE.wrong[which], 1e-6)
+        which = rng.integers(0, FINE.mass.size, 300)
+        mean = np.maximum(FINE.risks[which], 1e-6)
         loss = rng.beta(0.3 * mean, 0.3 * (1 - mean))
-        rule = thresholds.learn_then_test(FINE.values[which], loss, max_risk=target, delta=delta)
-        broken += FINE.truth(rule)[1] > target
+        rule = thresholds.learn_then_test(
+            FINE.confidence[which], loss, max_risk=target, delta=delta
+        )
+        broken += truth(FINE, rule)[1] > target
     assert broken / SETS <= delta + 4 * np.sqrt(delta * (1 - delta) / SETS)
 
 

@@ -10,6 +10,8 @@ from abstain.evaluation.deciding import check_rule as check_rule
 from abstain.evaluation.deciding import set_threshold as set_threshold
 from abstain.evaluation.evaluate import evaluate as evaluate
 from abstain.evaluation.fitting import fit_score as fit_score
+from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
+from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
 from abstain.evaluation.records import Case as Case
 from abstain.evaluation.records import Evaluation as Evaluation
 from abstain.evaluation.records import Finding as Finding
@@ -30,6 +32,7 @@ __all__ = [
     "Evaluation",
     "Finding",
     "Part",
+    "PosteriorExpectation",
     "Result",
     "RuleChecks",
     "Sample",
@@ -42,6 +45,7 @@ __all__ = [
     "compare",
     "evaluate",
     "fit_score",
+    "posterior_expectation",
     "select_score",
     "set_threshold",
 ]

@@ -39,6 +39,9 @@ from abstain.metrics.conventions import published_achievable_aurc as published_a
 from abstain.metrics.conventions import published_augrc as published_augrc
 from abstain.metrics.conventions import published_aurc as published_aurc
 from abstain.metrics.conventions import published_e_aurc as published_e_aurc
+from abstain.metrics.estimator_weights import population_aurc as population_aurc
+from abstain.metrics.estimator_weights import population_weight as population_weight
+from abstain.metrics.estimator_weights import rank_weights as rank_weights
 from abstain.metrics.excess_aurc import e_aurc as e_aurc
 from abstain.metrics.excess_aurc import normalized_aurc as normalized_aurc
 from abstain.metrics.failure_ranking import failure_ap_error as failure_ap_error
@@ -47,6 +50,7 @@ from abstain.metrics.failure_ranking import failure_auroc as failure_auroc
 from abstain.metrics.failure_ranking import fpr_at_tpr as fpr_at_tpr
 from abstain.metrics.intervals import metric_difference as metric_difference
 from abstain.metrics.intervals import metric_interval as metric_interval
+from abstain.metrics.monte_carlo_aurc import monte_carlo_aurc as monte_carlo_aurc
 from abstain.metrics.partial import partial_augrc as partial_augrc
 from abstain.metrics.partial import partial_aurc as partial_aurc
 from abstain.metrics.resampling import BootstrapResult as BootstrapResult
@@ -59,6 +63,10 @@ from abstain.metrics.selective_confusion import SelectiveConfusion as SelectiveC
 from abstain.metrics.selective_confusion import (
     selective_confusion_matrix as selective_confusion_matrix,
 )
+from abstain.metrics.weight_statistics import weight_bias as weight_bias
+from abstain.metrics.weight_statistics import weight_error_scale as weight_error_scale
+from abstain.metrics.weight_statistics import weight_mse as weight_mse
+from abstain.metrics.weight_statistics import weight_variance as weight_variance
 from abstain.metrics.working_points import coverage_at_risk as coverage_at_risk
 from abstain.metrics.working_points import generalized_risk as generalized_risk
 from abstain.metrics.working_points import selective_risk as selective_risk
@@ -107,21 +115,29 @@ __all__ = [
     "metric_difference",
     "metric_interval",
     "metric_named",
+    "monte_carlo_aurc",
     "nll",
     "normalized_aurc",
     "oc_ap",
     "oc_auc",
     "partial_augrc",
     "partial_aurc",
+    "population_aurc",
+    "population_weight",
     "prediction_rejection_ratio",
     "published_achievable_aurc",
     "published_augrc",
     "published_aurc",
     "published_e_aurc",
+    "rank_weights",
     "risk_coverage_areas",
     "sample_contributions",
     "selective_confusion_matrix",
     "selective_risk",
     "tie_bounds",
+    "weight_bias",
+    "weight_error_scale",
+    "weight_mse",
+    "weight_variance",
     "working_point",
 ]

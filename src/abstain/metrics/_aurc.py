@@ -1,8 +1,9 @@
-"""AURC in its four named estimators, its achievable form, and the accuracy-rejection area."""
+"""AURC in its five named estimators, its achievable form, and the accuracy-rejection area."""
 
 from abstain._foundation import checks
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.curves.hull import hull_vertices, take
+from abstain.errors import InputError
 from abstain.metrics.rank_weights import (
     RankWeight,
     log_weight,
@@ -12,6 +13,7 @@ from abstain.metrics.rank_weights import (
     rank_weighted_risk,
     sele_weight,
     trapezoid_weight,
+    two_sele_weight,
 )
 from abstain.typing import AnyArray, AurcEstimator
 
@@ -20,6 +22,7 @@ ESTIMATORS: dict[str, RankWeight] = {
     "plugin": plugin_weight,
     "log": log_weight,
     "sele": sele_weight,
+    "2sele": two_sele_weight,
 }
 
 
@@ -40,21 +43,22 @@ def aurc(
         Higher means more trusted; any real scale, only the order matters.
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss.
-    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         With r the ascending rank of a sample (n for the most confident), the mean over samples
         of loss times: ``H_n - H_{n-r}`` ("plugin", the mean selective risk over all n
         coverages), ``-ln(1 - r/(n+1))`` ("log"), ``r/n`` ("sele", another population value:
-        AUGRC + R/(2n)). "trapezoid" joins the vertices of the curve by straight lines and
-        extends it flat to coverage 0, as FD-Shifts does.
+        AUGRC + R/(2n)), ``2r/n`` ("2sele"). "trapezoid" joins the vertices of the curve by
+        straight lines and extends it flat to coverage 0, as FD-Shifts does. Monte-Carlo weights
+        need draws: `monte_carlo_aurc`.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     float
-        In [0, 1] for losses in [0, 1]; **lower is better**; a fraction (the literature prints
-        it x1000). A random order gives about the error rate R (half of it
-        for "sele").
+        In [0, 1] for losses in [0, 1] (up to 1 + 1/n for "2sele"); **lower is better**; a
+        fraction (the literature prints it x1000). A random order gives about the error rate R
+        (half of it for "sele").
 
     Raises
     ------
@@ -63,11 +67,11 @@ def aurc(
     DomainError
         If a value is NaN or infinite, or a loss or weight is negative.
     InputError
-        If `estimator` is not one of the four names.
+        If `estimator` is not one of the five names.
 
     Notes
     -----
-    "plugin", "log" and "sele" average the weight over a tie group (the expectation over random
+    All but "trapezoid" average the weight over a tie group (the expectation over random
     tie-breaking). "trapezoid" has a vertex only at distinct confidences. Without ties it is
     plugin + (loss of the most confident - R)/(2n). Cost: one sort.
 
@@ -88,8 +92,17 @@ def aurc(
     >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
     0.333333
     """
-    phi = ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
-    return rank_weighted_risk(scored(confidence, loss, weight).groups, phi)
+    return rank_weighted_risk(scored(confidence, loss, weight).groups, _weight_of(estimator))
+
+
+def _weight_of(estimator: str) -> RankWeight:
+    if estimator == "monte-carlo":
+        msg = (
+            "`estimator` 'monte-carlo' draws at random, so it has a function of its own: "
+            "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
+        )
+        raise InputError(msg)
+    return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
 
 
 def achievable_aurc(

@@ -10,7 +10,9 @@ _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
 _MEANING = "Averaged over all coverages, {value} of the accepted samples are wrong."
 
 
-def _estimator(name: str, title: str, estimator: str, source: str, meaning: str) -> Metric:
+def _estimator(
+    name: str, title: str, estimator: str, source: str, meaning: str, *, high: float = 1.0
+) -> Metric:
     phi = ESTIMATORS[estimator]
 
     def compute(s: Scored) -> Measured:
@@ -23,7 +25,7 @@ def _estimator(name: str, title: str, estimator: str, source: str, meaning: str)
         compute=compute,
         lower_is_better=True,
         low=0.0,
-        high=1.0,
+        high=high,
         meaning=meaning,
         source=source,
         convention=estimator,
@@ -48,6 +50,14 @@ ENTRIES = (
         "sele",
         "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html",
         "AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
+    ),
+    _estimator(
+        "two_sele",
+        "2 x SELE",
+        "2sele",
+        "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html",
+        "Twice SELE, {value}: above the AURC unless the most confident samples fail.",
+        high=2.0,
     ),
     Metric(
         name="e_aurc",

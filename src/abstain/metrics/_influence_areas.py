@@ -64,6 +64,12 @@ def sele_gradient(groups: TieGroups) -> Gradient:
     return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total)
 
 
+def two_sele_gradient(groups: TieGroups) -> Gradient:
+    """2 x SELE: twice that."""
+    half = sele_gradient(groups)
+    return Gradient(2.0 * half.weight, 2.0 * half.loss)
+
+
 def plugin_gradient(groups: TieGroups) -> Gradient:
     """AURC, plug-in, as the finite difference that one more sample makes."""
     at = digamma(groups.through + 1.0)

@@ -36,6 +36,7 @@ _AURC: Extremes = (analytic_optimum, _worst_aurc)
 _BY_NAME: dict[str, Extremes] = {
     "augrc": _AUGRC,
     "sele": _AUGRC,
+    "two_sele": (lambda r: r * r, lambda r: 2 * r - r * r),
     "aurc": _AURC,
     "aurc_plugin": _AURC,
     "aurc_log": _AURC,

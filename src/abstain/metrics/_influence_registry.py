@@ -35,6 +35,7 @@ _BY_NAME: dict[str, Influence] = {
     "aurc_plugin": _rank(areas.plugin_gradient),
     "aurc_log": _rank(areas.log_gradient),
     "sele": _rank(areas.sele_gradient),
+    "two_sele": _rank(areas.two_sele_gradient),
     "e_aurc": excess.e_aurc,
     "normalized_aurc": excess.normalized_aurc,
     "achievable_aurc": areas.achievable,

@@ -12,6 +12,9 @@ _STATISTICS = (
     "of the host: the arrays are copied there once"
 )
 
+_SPECIAL = "the special functions are SciPy's, of numbers that stand for no samples"
+_DRAWN = "the random numbers are NumPy's: the sizes of the tie groups are copied to the host"
+
 _NAMES = "names of classes and groups are objects of the host, where they are counted"
 
 #: Public functions of curves and metrics, and why they copy arrays to the host.
@@ -24,6 +27,11 @@ ON_HOST: Mapping[str, str] = MappingProxyType(
         "metric_interval": _STATISTICS,
         "metric_difference": _STATISTICS,
         "metric_bootstrap": _STATISTICS,
+        "monte_carlo_aurc": _DRAWN,
+        "weight_bias": _SPECIAL,
+        "weight_error_scale": _SPECIAL,
+        "weight_mse": _SPECIAL,
+        "weight_variance": _SPECIAL,
         "group_contributions": _NAMES,
         "selective_confusion_matrix": _NAMES,
         "thin": "it prepares a curve for drawing",

@@ -62,6 +62,10 @@ def _auroc(a: Areas) -> FloatArray:
     return 1.0 - _divided(a.of["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
 
 
+def _sele(a: Areas) -> FloatArray:
+    return a.of["augrc"] + _divided(a.risk, 2.0 * a.total)
+
+
 _AUGRC, _AURC = frozenset({"augrc"}), frozenset({"aurc"})
 
 _FORMULAS = {
@@ -71,7 +75,8 @@ _FORMULAS = {
     "augrc_classifier": _Formula(_AUGRC, lambda a: a.risk**2 / 2, _binary),
     "prr": _Formula(_AUGRC, lambda a: 2.0 * _auroc(a) - 1.0, _binary),
     "failure_auroc": _Formula(_AUGRC, _auroc, _binary),
-    "sele": _Formula(_AUGRC, lambda a: a.of["augrc"] + _divided(a.risk, 2.0 * a.total)),
+    "sele": _Formula(_AUGRC, _sele),
+    "two_sele": _Formula(_AUGRC, lambda a: 2.0 * _sele(a)),
     "aurc": _Formula(_AURC, lambda a: a.of["aurc"]),
     "auarc": _Formula(_AURC, lambda a: 1.0 - a.of["aurc"]),
     "aurc_plugin": _Formula(

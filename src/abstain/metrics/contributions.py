@@ -25,6 +25,7 @@ _DECOMPOSABLE: dict[str, RankWeight] = {
     "aurc_plugin": ESTIMATORS["plugin"],
     "aurc_log": ESTIMATORS["log"],
     "sele": ESTIMATORS["sele"],
+    "two_sele": ESTIMATORS["2sele"],
 }
 
 
@@ -43,7 +44,7 @@ def sample_contributions(
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
-    metric : {"augrc", "aurc", "aurc_plugin", "aurc_log", "sele"}, default="augrc"
+    metric : {"augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele"}, default="augrc"
         Which area metric to take apart.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
@@ -148,7 +149,7 @@ def group_contributions(
         As in `augrc`.
     group : array of shape (n,)
         The class or group of each sample, of any type.
-    metric : {"augrc", "aurc", "aurc_plugin", "aurc_log", "sele"}, default="augrc"
+    metric : {"augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele"}, default="augrc"
         Which area metric to take apart.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.

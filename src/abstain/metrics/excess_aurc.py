@@ -76,7 +76,7 @@ def e_aurc(
     ----------
     confidence, loss : array of shape (n,)
         As in `aurc`.
-    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `aurc`.
     optimum : {"same", "analytic"}, default="same"
         "same": the least value of the same estimator for these losses, over distinct scores or
@@ -142,7 +142,7 @@ def normalized_aurc(
     ----------
     confidence, loss : array of shape (n,)
         As in `aurc`.
-    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `aurc`.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.

@@ -63,6 +63,11 @@ def sele_weight(groups: TieGroups) -> AnyArray:
     return (groups.total - groups.through + (groups.weight + 1) / 2) / groups.total
 
 
+def two_sele_weight(groups: TieGroups) -> AnyArray:
+    """2 r/n."""
+    return 2.0 * sele_weight(groups)
+
+
 @remembered
 def plugin_weight(groups: TieGroups) -> AnyArray:
     """H_n - H_{n-r}; a sample at position k from the top counts H_n - H_{k-1}."""
@@ -123,6 +128,11 @@ def partial_generalized(low: float, high: float) -> Callable[[TieGroups], FloatA
         return linear_weights(groups.through / groups.total, low, high, flat=False)
 
     return on_vertices
+
+
+def own_threshold(groups: TieGroups) -> AnyArray:
+    """Weights on the loss mass accepted at each vertex: each sample's own threshold once."""
+    return groups.weight / groups.through
 
 
 def rank_weight(on_vertices: Callable[[TieGroups], FloatArray]) -> RankWeight:

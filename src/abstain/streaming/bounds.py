@@ -18,7 +18,7 @@ from abstain.streaming.histogram import Histogram
 _ROUNDING = 1e-12
 
 #: Means over ties whose extremes are the losses of each bin sorted.
-_AVERAGES = ("augrc", "aurc_plugin", "aurc_log", "sele", "failure_auroc")
+_AVERAGES = ("augrc", "aurc_plugin", "aurc_log", "sele", "two_sele", "failure_auroc")
 _AREAS = ("aurc", "auarc")
 _NAMED = re.compile(r"(selective_risk|coverage|cwsa|cwsa_plus)@([0-9.]+)(?:cov|risk)?")
 
@@ -76,9 +76,9 @@ def compute(state: Histogram, metric: str = "augrc") -> Bounded:
     state : Histogram
         Of at least one sample.
     metric : str, default="augrc"
-        "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "auarc", "failure_auroc",
-        "selective_risk@80cov", "coverage@5risk", "cwsa@0.5" or "cwsa_plus@0.5", with numbers of
-        your own.
+        "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
+        "failure_auroc", "selective_risk@80cov", "coverage@5risk", "cwsa@0.5" or "cwsa_plus@0.5",
+        with numbers of your own.
 
     Returns
     -------

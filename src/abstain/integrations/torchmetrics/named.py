@@ -8,7 +8,13 @@ from abstain.integrations.torchmetrics.metric import SelectiveMetric
 from abstain.metrics._cwsa import threshold_of
 from abstain.typing import AurcEstimator
 
-_AURC = {"trapezoid": "aurc", "plugin": "aurc_plugin", "log": "aurc_log", "sele": "sele"}
+_AURC = {
+    "trapezoid": "aurc",
+    "plugin": "aurc_plugin",
+    "log": "aurc_log",
+    "sele": "sele",
+    "2sele": "two_sele",
+}
 
 
 def _digits(x: float) -> str:
@@ -56,7 +62,7 @@ class AURC(SelectiveMetric):
 
     Parameters
     ----------
-    estimator : {"trapezoid", "plugin", "log", "sele"}, default="trapezoid"
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
         As in `abstain.aurc`.
     **kwargs : dict
         `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, see

@@ -1,0 +1,260 @@
+"""Metrics under a posterior over models: one value for each Monte-Carlo sample of the model."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abstain._foundation.arrays import sealed, to_numpy
+from abstain._foundation.scored import Measured, undefined
+from abstain.confidence import Scorer
+from abstain.confidence import score as scored_by
+from abstain.errors import InputError, MissingInputError, ShapeError
+from abstain.evaluation.evaluate import join
+from abstain.metrics import Metric, metric_named
+from abstain.predictions import CostMatrix, Predictions, per_sample_loss
+from abstain.typing import AnyArray, FloatArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: Outputs that are not those of one draw.
+_NOTHING_SAID: dict[str, Any] = dict.fromkeys(
+    ("logits", "probabilities", "logit_samples", "probability_samples", "prediction", "confidence")
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorExpectation:
+    """A metric under each draw from a posterior, and their mean.
+
+    Attributes
+    ----------
+    score, metric, loss : str
+        Names of the confidence score, the metric and the loss.
+    mean : float
+        Mean over the draws: the estimate of the expectation over the posterior.
+    standard_deviation : float
+        Of the values over the draws, with divisor draws - 1: how much the models differ.
+    standard_error : float
+        Of the mean, for independent draws: the standard deviation over the root of their number.
+    values : ndarray of shape (draws,)
+        The metric of each draw; NaN where it is undefined.
+    of_mean : float
+        The metric of the mean predictor, whose class probabilities are averaged over the draws;
+        NaN where it is undefined.
+    n, draws : int
+        Number of samples and of draws.
+    lower_is_better : bool
+        The direction of the metric.
+    reason : str
+        What is undefined, where and why; empty when nothing is. The mean is then over the draws
+        that have a value.
+    """
+
+    score: str
+    metric: str
+    loss: str
+    mean: float
+    standard_deviation: float
+    standard_error: float
+    values: FloatArray = field(repr=False)
+    of_mean: float
+    n: int
+    draws: int
+    lower_is_better: bool
+    reason: str = ""
+
+    def row(self) -> dict[str, Any]:
+        """Return the summary as a flat row; the values of the draws are in `frame`."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
+
+    def frame(self) -> "pl.DataFrame":
+        """Return one row for each draw as a tidy polars table."""
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                "score": self.score,
+                "metric": self.metric,
+                "loss": self.loss,
+                "draw": np.arange(self.draws),
+                "value": self.values,
+            }
+        )
+
+
+def posterior_expectation(
+    predictions: Predictions,
+    *,
+    score: str | Scorer = "msr",
+    metric: str = "aurc_plugin",
+    loss: "str | CostMatrix | AnyArray | None" = None,
+) -> PosteriorExpectation:
+    """Estimate the expectation of a metric over a posterior, from Monte-Carlo samples.
+
+    Answers: how good is a model drawn from this posterior at telling its failures from its
+    successes, on average over the draws?
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With `logit_samples` or `probability_samples` of shape (n, S, K): draw s of the model gives
+        the class scores of all n samples. Labels, weights, features and groups belong to all draws.
+    score : str or fitted score, default="msr"
+        What turns the class scores of one draw into confidences: a name of the catalogue, also
+        with a temperature, or what `abstain.confidence.fit` returned. Columns of confidences and
+        scores of several samples, such as mutual information, are of no single draw.
+    metric : str, default="aurc_plugin"
+        A name of the catalogue, or one with a number such as ``selective_risk@80cov``.
+    loss : str, CostMatrix or array, optional
+        A named loss or a cost matrix, computed from the predictions of each draw, or your own
+        numbers: of shape (n, S), a column for each draw, or of shape (n,), the same for all. By
+        default the loss that came with the predictions, else "zero_one".
+
+    Returns
+    -------
+    PosteriorExpectation
+        In the units, range and direction of the metric.
+
+    Raises
+    ------
+    MissingInputError
+        If there are no Monte-Carlo samples, or the score needs more than one draw has.
+    UnknownNameError
+        If there is no such score, metric or loss.
+    InputError
+        If the metric does not apply to the loss or the score.
+    ShapeError, DomainError
+        If your own loss has another shape or a value that no loss has.
+
+    Notes
+    -----
+    Read as eq. 37-38: the expectation over the posterior p(theta | data) of the population AURC of
+    the model f_theta, with the score *and* the loss of that model. Each draw gives its plug-in
+    estimate on the n samples, and the draws are averaged. That is not the metric of the mean
+    predictor, which decides by all draws together; `of_mean` has it beside. The standard error is
+    that of finitely many independent draws; draws of one chain depend on each other and err more.
+    It says nothing of other samples: for that resample each draw, or see `evaluate`. The mean of
+    an estimator with a bias keeps the bias. Predicted classes that were given for all draws are
+    not looked at: a draw predicts its own. Cost: one evaluation of the score, the loss and the
+    metric for each draw.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), eq. 37-38, https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> from abstain.evaluation import posterior_expectation
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(3, size=200)
+    >>> mean = 2 * np.eye(3)[labels][:, None] + rng.normal(size=(200, 1, 3))
+    >>> draws = mean + rng.normal(size=(200, 20, 3))
+    >>> found = posterior_expectation(ab.Predictions(logit_samples=draws, labels=labels))
+    >>> found.draws, round(found.mean, 3), round(found.standard_error, 4), round(found.of_mean, 3)
+    (20, 0.102, 0.0049, 0.032)
+    """
+    chosen = metric_named(metric)
+    models = list(_draws(predictions))
+    columns = _losses(loss, predictions.n, len(models))
+    drawn = [_measured(chosen, score, p, x) for p, x in zip(models, columns, strict=True)]
+    of_mean = _of_mean(chosen, score, predictions, loss)
+    values = np.array([float(measured.value) for _, measured in drawn])
+    kept = values[np.isfinite(values)]
+    spread = float(kept.std(ddof=1)) if kept.size > 1 else float("nan")
+    return PosteriorExpectation(
+        score=drawn[0][0],
+        metric=chosen.name,
+        loss=_name_of(loss, predictions),
+        mean=float(kept.mean()) if kept.size else float("nan"),
+        standard_deviation=spread,
+        standard_error=spread / float(np.sqrt(kept.size)) if kept.size else spread,
+        values=sealed(values),
+        of_mean=float(of_mean.value),
+        n=predictions.n,
+        draws=values.size,
+        lower_is_better=chosen.lower_is_better,
+        reason=_reason([measured for _, measured in drawn], of_mean),
+    )
+
+
+def _draws(predictions: Predictions) -> Iterator[Predictions]:
+    """Return what each draw said: its class scores take the place of all other outputs."""
+    samples = predictions.samples
+    if samples is None:
+        msg = (
+            "the expectation over a posterior needs Monte-Carlo samples; give `logit_samples` or "
+            "`probability_samples` of shape (n, S, K)"
+        )
+        raise MissingInputError(msg)
+    kind = "logits" if samples.are_logits else "probabilities"
+    for draw in range(samples.values.shape[1]):
+        yield replace(predictions, **(_NOTHING_SAID | {kind: samples.values[:, draw]}))
+
+
+def _losses(loss: object, n: int, draws: int) -> list[Any]:
+    """Return the argument `loss` of each draw."""
+    if loss is None or isinstance(loss, str | CostMatrix):
+        return [loss] * draws
+    own = to_numpy(loss, "loss")
+    if own.shape not in {(n,), (n, draws)}:
+        msg = f"`loss` must have shape ({n},) or, a column a draw, ({n}, {draws}); got {own.shape}"
+        raise ShapeError(msg)
+    return [own] * draws if own.ndim == 1 else list(own.T)
+
+
+def _measured(
+    metric: Metric, score: str | Scorer, predictions: Predictions, loss: Any
+) -> tuple[str, Measured]:
+    """Return the name of the score and the metric of one model."""
+    try:
+        own = scored_by(score, predictions)
+    except MissingInputError as error:
+        msg = f"the score must be one of a single draw from the posterior: {error}"
+        raise MissingInputError(msg) from error
+    s = join(predictions, own, per_sample_loss(predictions, loss))
+    if missing := metric.missing(s):
+        msg = f"the metric {metric.name!r} does not apply: it {missing}"
+        raise InputError(msg)
+    return own.name, metric.compute(s)
+
+
+def _of_mean(metric: Metric, score: str | Scorer, predictions: Predictions, loss: Any) -> Measured:
+    """Return the metric of the predictor whose class probabilities are the mean over the draws."""
+    if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
+        return undefined("the losses given are those of the draws")
+    # Samples alone stand for their mean; scores of several samples are refused before.
+    mean = replace(predictions, **(_NOTHING_SAID | _samples_of(predictions)))
+    try:
+        return _measured(metric, score, mean, loss)[1]
+    except MissingInputError:
+        # The draws have it: logits, which a mean of probabilities has not.
+        return undefined("the score needs more than mean probabilities")
+
+
+def _samples_of(predictions: Predictions) -> dict[str, Any]:
+    names = ("logit_samples", "probability_samples")
+    return {name: getattr(predictions, name) for name in names}
+
+
+def _name_of(loss: object, predictions: Predictions) -> str:
+    if isinstance(loss, str):
+        return loss
+    if isinstance(loss, CostMatrix):
+        return "cost_matrix"
+    return "zero_one" if loss is None and predictions.loss is None else "own"
+
+
+def _reason(drawn: list[Measured], of_mean: Measured) -> str:
+    """Say which values are missing."""
+    reasons = [measured.reason for measured in drawn if measured.reason]
+    said = []
+    if reasons:
+        said.append(f"undefined in {len(reasons)} of {len(drawn)} draws: {reasons[0]}")
+    if of_mean.reason:
+        said.append(f"undefined for the mean predictor: {of_mean.reason}")
+    return "; ".join(said)

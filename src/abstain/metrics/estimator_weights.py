@@ -1,0 +1,225 @@
+"""The weights themselves: of an estimator by rank, and of the population; the population's AURC."""
+
+from typing import Literal
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.foreign import double, is_foreign
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import scored
+from abstain.errors import DomainError
+from abstain.metrics._aurc import ESTIMATORS
+from abstain.metrics.monte_carlo_aurc import monte_carlo_weights
+from abstain.metrics.rank_weights import (
+    RankWeight,
+    augrc_weight,
+    own_threshold,
+    partial_hyperbolic,
+    rank_weight,
+    rank_weighted_risk,
+)
+from abstain.typing import AnyArray, FloatArray, Rng
+
+#: The estimators with weights in closed form.
+_IN_CLOSED_FORM: dict[str, RankWeight] = {
+    "plugin": ESTIMATORS["plugin"],
+    "log": ESTIMATORS["log"],
+    "sele": ESTIMATORS["sele"],
+    "2sele": ESTIMATORS["2sele"],
+    "augrc": augrc_weight,
+}
+
+_FORMS: dict[str, RankWeight] = {
+    "reweighted": rank_weight(partial_hyperbolic(0.0, 1.0)),
+    "definition": rank_weight(own_threshold),
+}
+
+
+def rank_weights(
+    n: int,
+    estimator: Literal["plugin", "log", "sele", "2sele", "augrc", "monte-carlo"] = "plugin",
+    *,
+    draws: int = 1000,
+    rng: Rng = None,
+) -> FloatArray:
+    """Compute the weights that an estimator gives to n samples of distinct confidence.
+
+    Answers: how much does a loss count at each rank?
+
+    Parameters
+    ----------
+    n : int
+        Number of samples, at least 1.
+    estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
+        With r the ascending rank: ``H_n - H_{n-r}``, ``-ln(1 - r/(n+1))``, ``r/n``, ``2r/n``,
+        ``(r - 1/2)/n``, or the mean of -ln(1 - beta) over drawn positions beta of rank r.
+    draws : int, default=1000
+        Of "monte-carlo".
+    rng : int, numpy.random.Generator or None, default=None
+        Of "monte-carlo"; None draws fresh entropy.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        In the order of the ranks: the least confident sample first. The mean over samples of
+        weight x loss is the estimate.
+
+    Raises
+    ------
+    InputError
+        If `n` or `draws` is not an integer of at least 1, or there is no such estimator.
+
+    See Also
+    --------
+    sample_contributions : Weight x loss / n of samples that may be tied.
+    weight_bias : How far the weights are from the population's.
+
+    Notes
+    -----
+    The "plugin" weights have mean 1; those of "log" are below them at every rank. All come from
+    the function that computes the metrics. Cost: O(n); "monte-carlo" O(n x draws) in blocks.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), eq. 12-13 and 18, https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> from abstain.metrics import rank_weights
+    >>> rank_weights(4).round(4).tolist()
+    [0.25, 0.5833, 1.0833, 2.0833]
+    >>> rank_weights(4, "2sele").tolist()
+    [0.5, 1.0, 1.5, 2.0]
+    """
+    size = checks.positive_int(n, "n")
+    checks.one_of(estimator, "estimator", (*_IN_CLOSED_FORM, "monte-carlo"))
+    if estimator == "monte-carlo":
+        return monte_carlo_weights(size, checks.positive_int(draws, "draws"), rng)[::-1].copy()
+    ones = np.ones(size)
+    groups = TieGroups(np.arange(size, 0.0, -1.0), ones, ones, ones.astype(np.int64))
+    return np.array(_IN_CLOSED_FORM[estimator](groups)[::-1])
+
+
+def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -> AnyArray:
+    """Compute the weight that the population gives to a loss at a rank.
+
+    Answers: how much does a loss count at this rank, in infinitely many samples?
+
+    Parameters
+    ----------
+    rank : array of any shape
+        Population rank u = P(confidence of another <= its own), in [0, 1).
+    area : {"aurc", "augrc"}, default="aurc"
+        -ln(1 - u) or u.
+
+    Returns
+    -------
+    array of the same shape
+        Never negative, of the caller's kind; a float for a number.
+
+    Raises
+    ------
+    DomainError
+        If a rank is not in [0, 1).
+    InputError
+        If there is no such area.
+
+    Notes
+    -----
+    Ranks of a continuous score are uniform, so the mean weight is 1 for the AURC and 1/2 for the
+    AUGRC, whatever the population.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> from abstain.metrics import population_weight
+    >>> population_weight([0.0, 0.5, 0.99]).round(4).tolist()
+    [0.0, 0.6931, 4.6052]
+    """
+    checks.one_of(area, "area", ("aurc", "augrc"))
+    u = double(rank) if is_foreign(rank) else _host(rank)
+    checks.finite(u, "rank")
+    checks.unit_interval(u, "rank")
+    xp = namespace(u)
+    if bool(xp.any(u == 1)):
+        msg = "`rank` must be below 1, where the weight has no limit; got 1"
+        raise DomainError(msg)
+    found = u if area == "augrc" else -xp.log1p(-u)
+    if is_foreign(rank):
+        return found
+    return float(found) if found.ndim == 0 else like(found, rank)
+
+
+def population_aurc(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    form: Literal["reweighted", "definition"] = "reweighted",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the population AURC of a population that consists of these samples.
+
+    Answers: if these samples were all there is, what would the AURC be, without any estimating?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        Finite and non-negative.
+    form : {"reweighted", "definition"}, default="reweighted"
+        "reweighted": mean of loss times -ln(1 - u), averaged over the ranks u that a tie group
+        covers. "definition": mean over samples of the selective risk at the sample's own
+        threshold, ties accepted together.
+    weight : array of shape (n,), optional
+        The share of the population that each sample stands for, up to a factor.
+
+    Returns
+    -------
+    float
+        In [0, 1] for losses in [0, 1]; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `aurc`.
+    InputError
+        If there is no such form.
+
+    Notes
+    -----
+    Both are one number for a continuous score; they part where a share of the population is
+    tied. The ties between ranks a and b have the mean weight
+    ``1 + ((1-b) ln(1-b) - (1-a) ln(1-a)) / (b-a)``, which is the exact area under the selective
+    risk when they are accepted in part, at random. The definition accepts them as a whole. Here
+    every sample is a share of the population, if only 1/n: without ties "definition" is the
+    plug-in estimator exactly, and the two differ by at most (largest loss)/(2n). The scale of the
+    weights does not matter. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> round(ab.population_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], form="definition"), 6)
+    0.333333
+    >>> round(ab.population_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
+    0.284238
+    """
+    phi = _FORMS[checks.one_of(form, "form", tuple(_FORMS))]
+    return rank_weighted_risk(scored(confidence, loss, weight).groups, phi)
+
+
+def _host(rank: AnyArray) -> FloatArray:
+    found = to_numpy(rank, "rank")
+    if found.dtype.kind not in "iuf":
+        msg = f"`rank` must hold numbers; got {found.dtype}"
+        raise DomainError(msg)
+    return found.astype(np.float64)

@@ -1,0 +1,115 @@
+"""Beta distributed confidences that claim to be probabilities, honestly or not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betainc, betaincinv, betaln
+
+from abstain._foundation import checks
+from abstain._foundation.special import harmonic
+from abstain.simulate.population import Population, Sample, failures
+from abstain.simulate.risk_curve import RiskCurve
+from abstain.typing import FloatArray
+
+#: Far below this coverage the inverse of the beta distribution fails for some parameters.
+_LEAST = 1e-60
+
+
+@dataclass(frozen=True, eq=False)
+class BetaScores(Population):
+    """Confidence ~ Beta(a, b), right with probability confidence^power."""
+
+    a: float
+    b: float
+    power: float
+
+    probability = True
+
+    @property
+    def name(self) -> str:
+        """The name in the catalogue: by the honesty, which is what tells these apart."""
+        if self.power != 1:
+            return "overconfident" if self.power > 1 else "underconfident"
+        return "uniform-scores" if self.a == self.b == 1 else "beta-scores"
+
+    def _curve(self) -> RiskCurve:
+        return RiskCurve(self._loss_at, self._loss_above)
+
+    def _distance(self, coverage: FloatArray) -> FloatArray:
+        """1 - confidence at a coverage, which is what keeps its digits next to confidence 1."""
+        return np.asarray(betaincinv(self.b, self.a, np.maximum(coverage, _LEAST)))
+
+    def _wrong(self, distance: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.expm1(self.power * np.log1p(-distance)))
+
+    def _loss_at(self, coverage: FloatArray) -> FloatArray:
+        # Next to confidence 0 it is the confidence that keeps its digits.
+        rank = np.minimum(1.0 - coverage, 0.5)
+        low = 1.0 - np.asarray(betaincinv(self.a, self.b, rank)) ** self.power
+        return np.where(coverage <= 0.5, self._wrong(self._distance(coverage)), low)
+
+    def _loss_above(self, coverage: FloatArray) -> FloatArray:
+        y = self._distance(coverage)
+        # E[g^power; g > x] is the mean of the power times the tail of Beta(a + power, b).
+        mean = float(np.exp(betaln(self.a + self.power, self.b) - betaln(self.a, self.b)))
+        right = mean * betainc(self.b, self.a + self.power, y)
+        return np.asarray(np.maximum(coverage - right, 0.0))
+
+    def _beyond(self, confidence: FloatArray) -> FloatArray:
+        return np.asarray(betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
+
+    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
+        return 1.0 - self._distance(coverage)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+        confidence = rng.beta(self.a, self.b, n)
+        return Sample(confidence, failures(self._wrong(1.0 - confidence), rng))
+
+    def _area(self, area: str, low: float, high: float, ties: str) -> float:
+        if self.b != 1.0 or (low, high) != (0.0, 1.0):
+            return super()._area(area, low, high, ties)
+        # With b = 1, u = confidence^a, so that the risk at rank u is 1 - u^k.
+        k = self.power / self.a
+        augrc, aurc = 0.5 - 1 / (k + 2), 1 - float(harmonic(k + 1)) / (k + 1)
+        return augrc if area == "augrc" else aurc
+
+
+def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Population:
+    """Make a population whose confidence claims to be the probability of being right.
+
+    Answers: what do estimators, calibration measures and thresholds give for probabilities whose
+    honesty is known?
+
+    Parameters
+    ----------
+    a, b : float, default=4.0, 1.0
+        Parameters of the beta distribution of the confidence, above 0. Both 1: uniform.
+    power : float, default=1.0
+        A sample of confidence c is right with probability c^power: calibrated at 1, overconfident
+        above 1 (right less often than claimed), underconfident below.
+
+    Returns
+    -------
+    Population
+        0/1 loss; `probability` is true. Closed forms of the risk and the curves, and of the areas
+        for b = 1: with k = power/a, AUGRC = 1/2 - 1/(k + 2) and AURC = 1 - H_{k+1}/(k + 1), H the
+        harmonic numbers (1/6 and 1/4 for a = b = power = 1).
+
+    Raises
+    ------
+    DomainError
+        If a parameter is not above 0.
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> honest, overconfident = simulate.beta_scores(), simulate.beta_scores(power=2)
+    >>> round(honest.risk, 6), round(overconfident.risk, 6)
+    (0.2, 0.333333)
+    >>> round(overconfident.mean_loss(0.9), 6)
+    0.19
+    """
+    return BetaScores(
+        checks.positive(a, "a"), checks.positive(b, "b"), checks.positive(power, "power")
+    )

@@ -1,0 +1,294 @@
+"""What a population is: confidence and loss of which everything is known exactly."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.random import generator
+from abstain.simulate.risk_curve import TIES, RiskCurve
+from abstain.typing import AnyArray, FloatArray, Rng
+
+
+class Sample(NamedTuple):
+    """Samples drawn from a population: ``ab.augrc(*population.sample(1000, rng=0))``.
+
+    Attributes
+    ----------
+    confidence : ndarray of shape (n,)
+        Higher is more trusted.
+    loss : ndarray of shape (n,)
+        Non-negative; 0.0 or 1.0 where the population is of failures.
+    """
+
+    confidence: FloatArray
+    loss: FloatArray
+
+
+class Population(ABC):
+    """A law of confidence and loss of which risk, curves and areas are known exactly.
+
+    Answers: what would each metric be with endless data? Made by `two_gaussians`,
+    `gaussian_scores`, `beta_scores`, `discrete_scores`, `continuous_loss` and the others, or by
+    `make` from a name.
+
+    Attributes
+    ----------
+    name : str
+        The name of the family.
+    binary : bool
+        Whether the loss is 0 or 1, so that a mean loss is a failure probability.
+    probability : bool
+        Whether the confidence lies in [0, 1] and claims to be the probability of being right.
+
+    See Also
+    --------
+    abstain.simulate.make : Make one by name.
+
+    Notes
+    -----
+    Closed forms where there are any, else adaptive quadrature to 1e-10 (`TOLERANCE`). Areas that
+    need quadrature are computed once, on first use.
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> population = simulate.beta_scores(1, 1)
+    >>> round(population.aurc(), 12), round(population.augrc, 12)
+    (0.25, 0.166666666667)
+    >>> confidence, loss = population.sample(5, rng=0)
+    >>> loss.tolist()
+    [0.0, 0.0, 0.0, 0.0, 1.0]
+    """
+
+    # ------------------------------------------------------------- what each population defines
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the family."""
+
+    @property
+    def binary(self) -> bool:
+        """Whether the loss is 0 or 1."""
+        return True
+
+    @property
+    def probability(self) -> bool:
+        """Whether the confidence claims to be the probability of being right."""
+        return False
+
+    @abstractmethod
+    def _curve(self) -> RiskCurve:
+        """Return the risk at every coverage."""
+
+    @abstractmethod
+    def _beyond(self, confidence: FloatArray) -> FloatArray:
+        """P(g > confidence)."""
+
+    @abstractmethod
+    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
+        """Return the confidence down to which that share, in (0, 1], is accepted."""
+
+    @abstractmethod
+    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+        """Draw n samples."""
+
+    def _from(self, confidence: FloatArray) -> FloatArray:
+        """P(g >= confidence); differs from `_beyond` at a tie."""
+        return self._beyond(confidence)
+
+    # ------------------------------------------------------------------------------ the numbers
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What the population was made with."""
+        # Every population is a frozen dataclass of what it was made with.
+        fields: dict[str, Any] = getattr(self, "__dataclass_fields__", {})
+        return {name: getattr(self, name) for name, field in fields.items() if field.repr}
+
+    @cached_property
+    def curve(self) -> RiskCurve:
+        """The risk at every coverage."""
+        return self._curve()
+
+    @cached_property
+    def risk(self) -> float:
+        """Full-coverage risk: the mean loss, for 0/1 loss the error rate R."""
+        return self._risk()
+
+    def aurc(self, *, ties: str = "averaged") -> float:
+        """AURC: the mean selective risk over all coverages.
+
+        Parameters
+        ----------
+        ties : {"averaged", "definition", "trapezoid"}, default="averaged"
+            What it means where confidences are tied; without ties the three are equal.
+            "averaged": a tie is accepted at random in part, ``E[loss x -ln(1 - u)]`` with u spread
+            over the ranks of the tie; what the plug-in, log and Monte-Carlo estimators converge to.
+            "definition": the expected selective risk at the threshold of a random sample.
+            "trapezoid": straight lines between the thresholds, flat to coverage 0, as FD-Shifts
+            computes it and `abstain.aurc` by default.
+
+        Returns
+        -------
+        float
+            Lower is better; `risk` for a random order.
+
+        Raises
+        ------
+        InputError
+            If `ties` is not one of the three, or the population resists integration.
+        """
+        return self.partial_aurc(0.0, 1.0, ties=ties)
+
+    @property
+    def augrc(self) -> float:
+        """AUGRC: the area under the generalized risk, ``E[loss x u]``; lower is better."""
+        return self.partial_augrc(0.0, 1.0)
+
+    @property
+    def sele(self) -> float:
+        """What SELE converges to: AUGRC."""
+        return self.augrc
+
+    @property
+    def two_sele(self) -> float:
+        """What 2 x SELE converges to: at least AURC where the risk never rises with confidence."""
+        return 2.0 * self.augrc
+
+    @property
+    def optimal_aurc(self) -> float:
+        """AURC of an order by the loss itself; for 0/1 loss R + (1 - R) ln(1 - R)."""
+        return self._optima[0]
+
+    @property
+    def optimal_augrc(self) -> float:
+        """AUGRC of an order by the loss itself; for 0/1 loss R²/2."""
+        return self._optima[1]
+
+    def partial_aurc(self, low: float, high: float, *, ties: str = "averaged") -> float:
+        """Area under the selective risk between two coverages, not divided by their distance."""
+        low, high = _range(low, high)
+        checks.one_of(ties, "ties", TIES)
+        return self._remembered("aurc", low, high, ties)
+
+    def partial_augrc(self, low: float, high: float) -> float:
+        """Area under the generalized risk between two coverages."""
+        return self._remembered("augrc", *_range(low, high))
+
+    def selective_risk(self, coverage: AnyArray) -> Any:
+        """Mean loss of the share `coverage` that is trusted most; at 0, its limit.
+
+        A tie that the coverage cuts is accepted at random in part. A float for a number, an array
+        for an array.
+        """
+        return _like(coverage, self.curve.selective(_coverage(coverage)))
+
+    def generalized_risk(self, coverage: AnyArray) -> Any:
+        """Coverage x selective risk: for 0/1 loss the chance of being accepted and wrong."""
+        return _like(coverage, self.curve.generalized(_coverage(coverage)))
+
+    def rank(self, confidence: AnyArray) -> Any:
+        """Return the population rank u = P(g <= confidence); of tied confidences, the highest."""
+        return _like(confidence, 1.0 - self._beyond(_known(confidence, "confidence")))
+
+    def coverage(self, threshold: AnyArray) -> Any:
+        """Share accepted at a threshold: P(g >= threshold)."""
+        return _like(threshold, self._from(_known(threshold, "threshold")))
+
+    def threshold(self, coverage: AnyArray) -> Any:
+        """Highest threshold at which at least that share, above 0, is accepted."""
+        share = np.maximum(_coverage(coverage), np.finfo(float).tiny)
+        return _like(coverage, self._confidence_at(share))
+
+    def mean_loss(self, confidence: AnyArray) -> Any:
+        """Mean loss, for 0/1 loss the failure probability, of samples of that confidence."""
+        # The upper end of the coverages that a tie spans belongs to it; the lower one does not.
+        return _like(confidence, self.curve.margin(self._from(_known(confidence, "confidence"))))
+
+    def mean_loss_at(self, rank: AnyArray) -> Any:
+        """Mean loss at a population rank u in [0, 1]."""
+        return _like(rank, self.curve.margin(1.0 - _fractions(rank, "rank")))
+
+    def sample(self, n: int, *, rng: Rng = None) -> Sample:
+        """Draw n independent samples.
+
+        Parameters
+        ----------
+        n : int
+            How many, at least 1.
+        rng : int, numpy.random.Generator or None
+            A seed, a generator, or None for fresh entropy.
+
+        Returns
+        -------
+        Sample
+            (confidence, loss), each of shape (n,).
+        """
+        return self._draw(checks.positive_int(n, "n"), generator(rng))
+
+    # ------------------------------------------------------------------------------- inner works
+    def _risk(self) -> float:
+        return float(self.curve.generalized(np.array(1.0)))
+
+    def _area(self, area: str, low: float, high: float, ties: str) -> float:
+        """Compute an area; populations with a closed form give it here for the whole range."""
+        if area == "aurc":
+            return self.curve.selective_area(low, high, ties)
+        return self.curve.generalized_area(low, high)
+
+    def _remembered(self, area: str, low: float, high: float, ties: str = "averaged") -> float:
+        key = (area, low, high, ties)
+        if key not in self._areas:
+            self._areas[key] = self._area(*key)
+        return self._areas[key]
+
+    @cached_property
+    def _areas(self) -> dict[tuple[str, float, float, str], float]:
+        return {}
+
+    @cached_property
+    def _optima(self) -> tuple[float, float]:
+        """AURC and AUGRC of the best order; of failures here."""
+        r = self.risk
+        aurc = r + (1.0 - r) * float(np.log1p(-r)) if r < 1 else 1.0
+        return aurc, r * r / 2
+
+
+def failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Draw losses of 1 with these probabilities, else 0."""
+    return (rng.random(probability.shape) < probability).astype(np.float64)
+
+
+def _range(low: float, high: float) -> tuple[float, float]:
+    high = checks.fraction(high, "high")
+    return checks.fraction(low, "low", high=high), high
+
+
+def _numbers(x: AnyArray, name: str) -> tuple[FloatArray, tuple[int, ...]]:
+    """Return the numbers in one row, as `checks` takes them, and the shape they came in."""
+    out = np.asarray(x)
+    return checks.vector(out.ravel(), name).astype(np.float64), out.shape
+
+
+def _known(x: AnyArray, name: str) -> FloatArray:
+    """Refuse NaN; a threshold may be infinite, which accepts all or nothing."""
+    values, shape = _numbers(x, name)
+    checks.refuse(name, "must not be NaN", values, np.isnan(values))
+    return values.reshape(shape)
+
+
+def _coverage(x: AnyArray) -> FloatArray:
+    return _fractions(x, "coverage", hint="Coverage is a fraction, not percent.")
+
+
+def _fractions(x: AnyArray, name: str, *, hint: str = "") -> FloatArray:
+    values, shape = _numbers(x, name)
+    checks.unit_interval(checks.finite(values, name), name, hint=hint)
+    return values.reshape(shape)
+
+
+def _like(given: AnyArray, values: FloatArray) -> Any:
+    """Return a float for a number, an array for an array."""
+    return float(values) if np.ndim(given) == 0 else values

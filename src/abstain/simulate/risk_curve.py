@@ -1,0 +1,164 @@
+"""The risk of a population at every coverage, and the one place that turns it into areas.
+
+A sample of population rank u is accepted from coverage c = 1 - u on. Everything follows from the
+mean loss m at each rank: the generalized risk at coverage c is the integral of m over the ranks
+above 1 - c, AUGRC that of u m(u), AURC that of -ln(1-u) m(u). Coverages are used in place of ranks,
+since it is next to c = 0 that digits matter.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from abstain.simulate.quadrature import SMALLEST, over_coverage
+from abstain.typing import FloatArray
+
+#: A function of coverages in (0, 1], any shape.
+OfCoverage = Callable[[FloatArray], FloatArray]
+
+#: What an AURC may mean when confidences are tied.
+TIES = ("averaged", "definition", "trapezoid")
+
+#: Below this coverage a difference of closed forms has too few digits to be divided by it.
+_NEAR_ZERO = 1e-4
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """Coverages from low to high, within the tie from tie_low to tie_high or outside of all."""
+
+    low: float
+    high: float
+    tie: tuple[float, float] | None
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCurve:
+    """The risk of a population as a function of coverage.
+
+    Attributes
+    ----------
+    loss_at : callable
+        Mean loss of the samples at the margin of a coverage c in (0, 1], that is, of population
+        rank 1 - c; constant over a tie.
+    loss_above : callable, optional
+        Its integral from 0 to c, the generalized risk, in closed form.
+    breaks : tuple of float
+        Coverages at which the mean loss jumps or bends.
+    ties : tuple of (float, float)
+        Coverages just before and just after each group of equal confidence, ascending.
+    """
+
+    loss_at: OfCoverage
+    loss_above: OfCoverage | None = None
+    breaks: tuple[float, ...] = ()
+    ties: tuple[tuple[float, float], ...] = ()
+
+    def margin(self, coverage: FloatArray) -> FloatArray:
+        """Mean loss at the margin of each coverage; at 0, its limit."""
+        return np.asarray(self.loss_at(np.maximum(coverage, SMALLEST)))
+
+    def generalized(self, coverage: FloatArray) -> FloatArray:
+        """Loss accepted at each coverage; a tie that is cut is accepted at random in part."""
+        if self.loss_above is not None:
+            return np.asarray(self.loss_above(np.maximum(coverage, SMALLEST)))
+        values = [self._accepted(float(c)) for c in np.ravel(coverage)]
+        return np.reshape(values, np.shape(coverage))
+
+    def selective(self, coverage: FloatArray) -> FloatArray:
+        """Mean loss of what is accepted at each coverage; at 0, its limit."""
+        flat = np.ravel(coverage).astype(float)
+        out = np.empty(flat.size)
+        small = flat < _NEAR_ZERO
+        out[~small] = self.generalized(flat[~small]) / flat[~small]
+        for i in np.flatnonzero(small):
+            c = float(flat[i])
+            limit = float(self.margin(np.array(0.0)))
+            out[i] = self._accepted(c) / c if c > SMALLEST else limit
+        return np.reshape(out, np.shape(coverage))
+
+    def generalized_area(self, low: float, high: float) -> float:
+        """Area under the generalized risk between two coverages."""
+        total = 0.0
+        for piece in self._pieces(low, high):
+            p, q = piece.low, piece.high
+            start = self._at(p)
+            if piece.tie is not None:
+                total += (q - p) * (start + self._at(q)) / 2
+            else:
+                rest = over_coverage(self.loss_at, _to_the_end, p, q)
+                total += (q - p) * start + rest
+        return total
+
+    def selective_area(self, low: float, high: float, ties: str) -> float:
+        """Area under the selective risk between two coverages, ties taken as `TIES` says."""
+        total = 0.0
+        for piece in self._pieces(low, high):
+            if piece.tie is None:
+                total += self._untied(piece.low, piece.high)
+            elif ties == "averaged":
+                total += self._mixed(piece)
+            else:
+                total += self._straight(piece, flat=ties == "definition")
+        return total
+
+    def _untied(self, low: float, high: float) -> float:
+        before = self._at(low) * np.log(high / low) if low > 0 else 0.0
+        return float(before) + over_coverage(self.loss_at, _in_logs, low, high)
+
+    def _mixed(self, piece: _Piece) -> float:
+        """Accept the tie at random in part: the generalized risk is a line through it."""
+        p, q = piece.low, piece.high
+        start, end = self._at(p), self._at(q)
+        if p == 0.0:
+            return end
+        slope = (end - start) / (q - p)
+        return float(slope * (q - p) + (start - slope * p) * np.log(q / p))
+
+    def _straight(self, piece: _Piece, *, flat: bool) -> float:
+        """Accept the tie as a whole: a line between its risks, or the one after it."""
+        before, after = piece.tie or (piece.low, piece.high)
+        end = self._at(after) / after
+        start = end if flat or before == 0.0 else self._at(before) / before
+        middle = ((piece.low + piece.high) / 2 - before) / (after - before)
+        return (piece.high - piece.low) * (start + (end - start) * middle)
+
+    def _at(self, coverage: float) -> float:
+        return float(self.generalized(np.array(coverage))) if coverage > 0 else 0.0
+
+    def _accepted(self, coverage: float) -> float:
+        """Integrate the mean loss from 0 to one coverage."""
+        return sum(
+            over_coverage(self.loss_at, evenly, piece.low, piece.high)
+            for piece in self._pieces(0.0, coverage)
+        )
+
+    def _pieces(self, low: float, high: float) -> Iterator[_Piece]:
+        """Cut the coverages from low to high at the breaks and around the ties."""
+        edges = {low, high, *self.breaks, *(edge for tie in self.ties for edge in tie)}
+        inside = sorted(edge for edge in edges if low <= edge <= high)
+        starts = [tie[0] for tie in self.ties]
+        for p, q in pairwise(inside):
+            at = bisect_left(starts, q) - 1
+            within = at >= 0 and q <= self.ties[at][1]
+            yield _Piece(p, q, self.ties[at] if within else None)
+
+
+def evenly(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+    """Weigh all coverages alike."""
+    return np.ones_like(coverage)
+
+
+def _to_the_end(coverage: FloatArray, left: FloatArray) -> FloatArray:  # noqa: ARG001
+    """Distance from a coverage to the end of the range: over that much a loss stays accepted."""
+    return left
+
+
+def _in_logs(coverage: FloatArray, left: FloatArray) -> FloatArray:
+    """Ln(end/coverage), without cancellation at either end."""
+    end = coverage + left
+    near = left < coverage
+    return np.where(near, -np.log1p(-np.where(near, left / end, 0.0)), np.log(end / coverage))

@@ -1,0 +1,228 @@
+"""Ties in any population: confidences cut into levels, or saturated at the top."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.errors import DomainError, InputError
+from abstain.simulate.population import Population, Sample
+from abstain.simulate.risk_curve import RiskCurve
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _Tied(Population):
+    """A population some of whose confidences are made equal."""
+
+    base: Population
+
+    @property
+    def binary(self) -> bool:
+        return self.base.binary
+
+    def _curve(self) -> RiskCurve:
+        base, ties = self.base.curve, self._ties
+        lows = np.array([low for low, _ in ties])
+        highs = np.array([high for _, high in ties])
+        edges = base.generalized(np.stack((lows, highs)))
+        edges[0, lows == 0] = 0.0
+        means = (edges[1] - edges[0]) / (highs - lows)
+
+        def place(coverage: FloatArray) -> tuple[Array, BoolArray]:
+            """Return the tie a coverage may lie in, and whether it does."""
+            at = np.clip(np.searchsorted(highs, coverage), 0, highs.size - 1)
+            return at, (lows[at] < coverage) & (coverage <= highs[at])
+
+        def loss_at(coverage: FloatArray) -> FloatArray:
+            at, inside = place(coverage)
+            return np.where(inside, means[at], base.margin(coverage))
+
+        def loss_above(coverage: FloatArray) -> FloatArray:
+            at, inside = place(coverage)
+            line = edges[0, at] + means[at] * (coverage - lows[at])
+            return np.where(inside, line, base.generalized(coverage))
+
+        return RiskCurve(loss_at, loss_above, breaks=base.breaks, ties=ties)
+
+    @property
+    def _ties(self) -> tuple[tuple[float, float], ...]:
+        raise NotImplementedError
+
+    @property
+    def _optima(self) -> tuple[float, float]:
+        # The losses are those of the base, and so is the order by them.
+        return self.base.optimal_aurc, self.base.optimal_augrc
+
+
+@dataclass(frozen=True, eq=False)
+class Cut(_Tied):
+    """A population whose confidence is the number of thresholds it reaches."""
+
+    thresholds: FloatArray
+
+    @property
+    def name(self) -> str:
+        """The name of the base, with what was done to it."""
+        return f"{self.base.name}-cut"
+
+    @cached_property
+    def _edges(self) -> FloatArray:
+        """Coverages between the levels, from 1 down to 0."""
+        inner = np.asarray(self.base.coverage(self.thresholds))
+        return np.concatenate(([1.0], inner, [0.0]))
+
+    @property
+    def _ties(self) -> tuple[tuple[float, float], ...]:
+        c = self._edges[::-1].tolist()
+        return tuple((p, q) for p, q in pairwise(c) if q > p)
+
+    def _beyond(self, confidence: FloatArray) -> FloatArray:
+        at = np.clip(np.floor(confidence) + 1, 0, self._edges.size - 1)
+        return np.asarray(self._edges[at.astype(int)])
+
+    def _from(self, confidence: FloatArray) -> FloatArray:
+        at = np.clip(np.ceil(confidence), 0, self._edges.size - 1)
+        return np.asarray(self._edges[at.astype(int)])
+
+    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
+        # The highest level from which on at least that share lies.
+        at = np.searchsorted(self._edges[::-1], coverage)
+        return np.asarray((self._edges.size - 1.0) - at, dtype=np.float64)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+        confidence, loss = self.base.sample(n, rng=rng)
+        level = np.searchsorted(self.thresholds, confidence, side="right")
+        return Sample(level.astype(np.float64), loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Saturated(_Tied):
+    """A population whose most confident share has one confidence."""
+
+    share: float
+
+    @property
+    def name(self) -> str:
+        """The name of the base, with what was done to it."""
+        return f"{self.base.name}-saturated"
+
+    @property
+    def probability(self) -> bool:
+        """Whether the confidences below the tie are probabilities."""
+        return self.base.probability
+
+    @cached_property
+    def top(self) -> float:
+        """The confidence that is reached by that share."""
+        return float(self.base.threshold(self.share))
+
+    @property
+    def _ties(self) -> tuple[tuple[float, float], ...]:
+        return ((0.0, self.share),)
+
+    def _beyond(self, confidence: FloatArray) -> FloatArray:
+        return np.where(confidence >= self.top, 0.0, np.asarray(self.base.coverage(confidence)))
+
+    def _from(self, confidence: FloatArray) -> FloatArray:
+        below = np.asarray(self.base.coverage(confidence))
+        return np.where(
+            confidence > self.top, 0.0, np.where(confidence == self.top, self.share, below)
+        )
+
+    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
+        return np.asarray(np.minimum(self.base.threshold(coverage), self.top))
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+        confidence, loss = self.base.sample(n, rng=rng)
+        return Sample(np.minimum(confidence, self.top), loss)
+
+
+def cut(population: Population, thresholds: AnyArray) -> Population:
+    """Tie the confidences of a population between thresholds: its levels are all that is left.
+
+    Answers: what do metrics and intervals give when the same scores are coarse?
+
+    Parameters
+    ----------
+    population : Population
+        One without ties.
+    thresholds : array of shape (k,)
+        Ascending. The new confidence is the number of thresholds that the old one reaches.
+
+    Returns
+    -------
+    Population
+        With up to k + 1 distinct confidences 0, 1, ..., k; masses, risks and all areas are exact.
+
+    Raises
+    ------
+    InputError
+        If the population has ties already or the thresholds do not ascend.
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> coarse = simulate.cut(simulate.beta_scores(1, 1), [0.5])
+    >>> [round(coarse.aurc(ties=ties), 6) for ties in ("averaged", "definition", "trapezoid")]
+    [0.326713, 0.375, 0.3125]
+    >>> coarse.augrc
+    0.1875
+    """
+    _without_ties(population)
+    values = checks.finite(checks.vector(thresholds, "thresholds"), "thresholds").astype(float)
+    checks.refuse("thresholds", "must ascend", values[1:], np.diff(values) <= 0)
+    return Cut(population, values)
+
+
+def saturate(population: Population, share: float = 0.45) -> Population:
+    """Give the most confident share of a population one confidence, as a saturated softmax does.
+
+    Answers: what do metrics and intervals give when so many samples are tied at the top?
+
+    Parameters
+    ----------
+    population : Population
+        One without ties.
+    share : float, default=0.45
+        How many, in (0, 1): 45 % of the predictions of a network on MNIST had confidence 1.0.
+
+    Returns
+    -------
+    Population
+        Continuous below, tied at the top.
+
+    Raises
+    ------
+    DomainError
+        If the share does not lie in (0, 1).
+    InputError
+        If the population has ties already.
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> tied = simulate.saturate(simulate.beta_scores(1, 1), 0.5)
+    >>> tied.sample(4, rng=0).confidence.tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    >>> round(tied.aurc(), 6), round(tied.aurc(ties="definition"), 6)
+    (0.3125, 0.3125)
+    """
+    _without_ties(population)
+    value = checks.fraction(share, "share")
+    if value in {0.0, 1.0}:
+        msg = f"`share` must lie between 0 and 1, both excluded; got {value!r}"
+        raise DomainError(msg)
+    return Saturated(population, value)
+
+
+def _without_ties(population: Population) -> None:
+    given: object = population
+    if not isinstance(given, Population):
+        msg = f"`population` must be a population of `abstain.simulate`; got {given!r}"
+        raise InputError(msg)
+    if population.curve.ties:
+        msg = f"`population` must have no ties of its own; {population.name!r} has. Tie its base."
+        raise InputError(msg)

@@ -1,0 +1,88 @@
+"""The loss of each sample that the ranks weight: from logits and labels to (n,)."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+from torch.nn import functional
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
+from abstain.training._library import torch
+
+#: From logits (n, K) and labels to losses (n,).
+BaseLoss: TypeAlias = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
+
+
+def at_least_single(x: "torch.Tensor") -> "torch.Tensor":
+    """Return half precision as float32; anything wider as it is."""
+    return x if x.dtype in {torch.float32, torch.float64} else x.float()
+
+
+def _cross_entropy(logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    return functional.cross_entropy(at_least_single(logits), labels, reduction="none")
+
+
+def _zero_one(logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    return at_least_single((logits.argmax(dim=1) != labels).to(logits.dtype))
+
+
+def _brier(logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    logs = functional.log_softmax(at_least_single(logits), dim=1)
+    at = labels[:, None]
+    # 1 - p of the label from its logarithm: exact when p is nearly 1.
+    missing = torch.expm1(logs.gather(1, at))[:, 0]
+    others = logs.exp().scatter(1, at, 0.0)
+    return missing**2 + (others**2).sum(dim=1)
+
+
+BASE_LOSSES: dict[str, BaseLoss] = {
+    "cross-entropy": _cross_entropy,
+    "zero-one": _zero_one,
+    "brier": _brier,
+}
+
+
+def base_loss(base: Any) -> BaseLoss:
+    """Return the function that a name stands for, with its checks, or one of the caller."""
+    if isinstance(base, str):
+        if base not in BASE_LOSSES:
+            known = ", ".join(map(repr, BASE_LOSSES))
+            msg = (
+                f"`base` must be one of {known} or a function of (logits, labels); got {base!r}."
+                f"{suggest(base, BASE_LOSSES)}"
+            )
+            raise UnknownNameError(msg)
+        return partial(_named, base)
+    if not callable(base):
+        msg = f"`base` must be the name of a loss or a function of (logits, labels); got {base!r}"
+        raise InputError(msg)
+    own: BaseLoss = base
+    return own
+
+
+def _named(base: str, logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+    return BASE_LOSSES[base](logits, _class_codes(labels, logits))
+
+
+def _class_codes(labels: "torch.Tensor", logits: "torch.Tensor") -> "torch.Tensor":
+    """Check labels; their values only on the host, since a device would have to be waited for."""
+    rows, classes = logits.shape
+    if labels.shape != (rows,):
+        msg = (
+            f"`labels` must have one entry for each of the {rows} rows of `logits`; got shape "
+            f"{tuple(labels.shape)}. Class probabilities as targets need a `base` of your own."
+        )
+        raise ShapeError(msg)
+    if labels.dtype.is_floating_point or labels.dtype in {torch.bool, torch.complex64}:
+        msg = f"`labels` must be integer class codes from 0 to {classes - 1}; got {labels.dtype}"
+        raise DomainError(msg)
+    if labels.device.type == "cpu" and rows > 0:
+        outside = (labels < 0) | (labels >= classes)
+        if bool(outside.any()):
+            rule = f"must be class codes from 0 to {classes - 1}"
+            hint = "Rows to ignore are left out first: loss(logits[keep], labels[keep])."
+            codes = to_numpy(labels, "labels")
+            checks.refuse("labels", rule, codes, to_numpy(outside, "labels"), hint=hint)
+    return labels.long()

@@ -1,0 +1,146 @@
+"""Heads: from the features of a backbone to what an objective needs."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from abstain._foundation import checks
+from abstain.errors import ShapeError
+from abstain.training.outputs import Output
+
+
+class Head(nn.Module):
+    """A linear classifier on features, with the branches that an objective adds to it.
+
+    `Objective.head` makes it. The classifier is always the submodule ``classifier``, a
+    `torch.nn.Linear` of K classes, so that methods that look at the last layer find it.
+
+    Parameters
+    ----------
+    width : int
+        Number of features.
+    classes : int
+        Number of classes K, at least 2.
+    abstention : torch.nn.Module, optional
+        From features (n, width) to the logit of the class "abstain", (n, 1).
+    confidence : torch.nn.Module, optional
+        From features (n, width) to the logit of the confidence, (n, 1).
+    auxiliary : torch.nn.Module, optional
+        From features (n, width) to the logits of a second classifier, (n, K).
+
+    Raises
+    ------
+    InputError
+        `width` or `classes` is not a whole number, or too small.
+
+    See Also
+    --------
+    Network : A backbone and a head.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain import training
+    >>> head = training.make("deep-gamblers", rng=0).head(8, 10)
+    >>> output = head(torch.zeros(3, 8))
+    >>> output.logits.shape, output.abstention.shape
+    (torch.Size([3, 10]), torch.Size([3]))
+    """
+
+    def __init__(
+        self,
+        width: int,
+        classes: int,
+        *,
+        abstention: nn.Module | None = None,
+        confidence: nn.Module | None = None,
+        auxiliary: nn.Module | None = None,
+    ) -> None:
+        super().__init__()
+        self.width = width
+        self.classifier = nn.Linear(width, classes)
+        self.abstention = abstention
+        self.confidence = confidence
+        self.auxiliary = auxiliary
+
+    def forward(self, features: Tensor, twin: Tensor | None = None) -> Output:
+        """Map features to what the objective needs.
+
+        Parameters
+        ----------
+        features : torch.Tensor of shape (n, width)
+            From the backbone.
+        twin : torch.Tensor of shape (n, width), optional
+            Features for the confidence branch alone, where it has a backbone of its own.
+
+        Returns
+        -------
+        Output
+            Logits, features, and the logit of each branch.
+
+        Raises
+        ------
+        ShapeError
+            `features` has another shape.
+        """
+        if features.ndim != 2 or features.shape[1] != self.width:
+            msg = f"`features` must have shape (n, {self.width}); got {tuple(features.shape)}"
+            raise ShapeError(msg)
+        own = features if twin is None else twin
+        return Output(
+            logits=self.classifier(features),
+            features=features,
+            abstention=_unit(self.abstention, features),
+            confidence=_unit(self.confidence, own),
+            auxiliary=None if self.auxiliary is None else self.auxiliary(features),
+        )
+
+
+def _unit(branch: nn.Module | None, features: Tensor) -> Tensor | None:
+    if branch is None:
+        return None
+    out: Tensor = branch(features)
+    return out[:, 0]
+
+
+def seeded(make: Callable[[], Head], seed: int) -> Head:
+    """Make a head whose first weights come from a seed; torch's global generator is put back."""
+    before = torch.get_rng_state()
+    try:
+        # The generator of the CPU alone: modules are initialized there, and torch.manual_seed
+        # would also reset those of the devices.
+        torch.default_generator.manual_seed(seed)
+        return make()
+    finally:
+        torch.set_rng_state(before)
+
+
+def sizes(width: int, classes: int) -> tuple[int, int]:
+    """Validate the size of a head."""
+    width, classes = checks.positive_int(width, "width"), checks.positive_int(classes, "classes")
+    checks.fraction(classes, "classes", low=2, high=float("inf"))
+    return width, classes
+
+
+def stack(width: int, hidden: int, layers: int) -> nn.Sequential:
+    """Fully connected layers with ReLU between them, and one unit at the end."""
+    widths = [width, *[hidden] * (layers - 1)]
+    inner = [module for a, b in pairwise(widths) for module in (nn.Linear(a, b), nn.ReLU())]
+    return nn.Sequential(*inner, nn.Linear(widths[-1], 1))
+
+
+class LoneBatchNorm(nn.BatchNorm1d):
+    """Batch norm that takes its running statistics for a batch of one sample.
+
+    A single sample has no variance, and the last batch of an epoch may hold only one.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize a batch (n, width)."""
+        if len(x) > 1 or not self.training:
+            return super().forward(x)
+        return nn.functional.batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
+        )

@@ -1,0 +1,148 @@
+"""`Network`: a backbone with a head, of which a phase trains some parts."""
+
+from copy import deepcopy
+from typing import Any
+
+from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
+
+from abstain.errors import InputError
+from abstain.training.heads import Head
+from abstain.training.outputs import Output
+from abstain.training.phases import Phase
+
+
+class Network(nn.Module):
+    """A backbone and a head, of which a phase of training lets some parts learn.
+
+    Any backbone will do that maps inputs to features (n, width).
+
+    Parameters
+    ----------
+    backbone : torch.nn.Module
+        From inputs to features of shape (n, width).
+    head : Head
+        From features to an `Output`; `Objective.head` makes it.
+
+    Attributes
+    ----------
+    twin : torch.nn.Module or None
+        A copy of the backbone for the confidence branch alone. It comes into being in the first
+        phase that trains it, or when a state that has one is loaded.
+
+    See Also
+    --------
+    Objective : What is minimized, and its phases.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain import training
+    >>> objective = training.make("confidnet", rng=0)
+    >>> network = training.Network(torch.nn.Linear(2, 8), objective.head(8, 3))
+    >>> network.enter(objective.plan(10)[-1])
+    >>> [name for name, p in network.named_parameters() if p.requires_grad][0]
+    'head.confidence.0.weight'
+    """
+
+    def __init__(self, backbone: nn.Module, head: Head) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.head = head
+        self.twin: nn.Module | None = None
+        self._phase: Phase | None = None
+
+    def forward(self, x: Any) -> Output:
+        """Map inputs to what the objective needs.
+
+        Parameters
+        ----------
+        x : torch.Tensor
+            What the backbone takes.
+
+        Returns
+        -------
+        Output
+            Of the head.
+        """
+        features: Tensor = self.backbone(x)
+        own = None if self.twin is None else self.twin(x)
+        out: Output = self.head(features, own)
+        return out
+
+    def enter(self, phase: Phase) -> None:
+        """Let the parts that a phase trains learn, and freeze the others.
+
+        Call it at the start of a phase and after loading a state, then make an optimizer of
+        `trained`; under DistributedDataParallel wrap the network after it.
+
+        Parameters
+        ----------
+        phase : Phase
+            One of `Objective.phases`.
+
+        Raises
+        ------
+        InputError
+            The network lacks a part that the phase trains.
+        """
+        if "twin" in phase.trains and self.twin is None:
+            self.twin = deepcopy(self.backbone)
+        learning = [self._part(name) for name in phase.trains]
+        self.requires_grad_(requires_grad=False)
+        for part in learning:
+            part.requires_grad_(requires_grad=True)
+        self._phase = phase
+        self.train(self.training)
+
+    def trained(self) -> list[nn.Parameter]:
+        """Return the parameters that learn in the present phase, for an optimizer.
+
+        Returns
+        -------
+        list of torch.nn.Parameter
+            All parameters, if no phase was entered.
+        """
+        return [p for p in self.parameters() if p.requires_grad]
+
+    def train(self, mode: bool = True) -> "Network":  # noqa: FBT002  torch's own signature
+        """Set training mode where the present phase trains, eval mode elsewhere.
+
+        Parameters
+        ----------
+        mode : bool
+            False sets eval mode everywhere.
+
+        Returns
+        -------
+        Network
+            Itself.
+        """
+        phase = self._phase
+        if not mode or phase is None:
+            return super().train(mode)
+        super().train(mode=False)
+        self.training = True
+        if phase.dropout:
+            for part in phase.trains:
+                self._part(part).train()
+            for module in self.modules():
+                if isinstance(module, _DropoutNd):
+                    module.train()
+        return self
+
+    def _part(self, name: str) -> nn.Module:
+        of_network = name in {"backbone", "twin"}
+        part = getattr(self if of_network else self.head, name, None)
+        if not isinstance(part, nn.Module):
+            msg = (
+                f"the network has no part {name!r}, which this phase trains. "
+                "Make the head with the objective's own `head(width, classes)`."
+            )
+            raise InputError(msg)
+        return part
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        if self.twin is None and any(key.startswith(f"{prefix}twin.") for key in state_dict):
+            self.twin = deepcopy(self.backbone)
+        super()._load_from_state_dict(state_dict, prefix, *rest)

@@ -1,0 +1,282 @@
+"""The interface between a training loop and what it minimizes.
+
+A loop needs five things of an objective, whatever its paper does:
+
+1. a **head**: ``objective.head(width, classes)`` maps the features (n, width) of any backbone to
+   an `Output`: class logits, features, and the logit of each branch that the objective adds;
+2. a **loss**: ``objective(output, labels, index=index)`` is the scalar to minimize. `index` says
+   which training samples these are; only objectives with ``needs_index`` look at it;
+3. a **confidence**: ``objective.confidence(output)``, (n,), higher is more trusted. Where the
+   paper's score lies in (0, 1) this is its log-odds, which do not saturate: ``torch.sigmoid`` gives
+   the score. ``objective.class_logits(output)`` is for every other score of `abstain.confidence`;
+4. a **schedule**: ``objective.plan(epochs)`` gives a `Phase` for each epoch, which is data: the
+   parts of the network that learn in it. A warm-up with cross-entropy is a phase, and so is the
+   training of a confidence branch on a frozen backbone. ``objective.enter(phase)`` and
+   ``network.enter(phase)`` start one;
+5. a **state**: what an objective keeps (targets, multipliers, its random generator, its phase) is
+   in ``state_dict()``, and training that goes on from there is the training that never stopped.
+
+So a loop has no case for any method::
+
+    objective = training.make(name, rng=0)
+    network = training.Network(backbone, objective.head(width, classes))
+    current = None
+    for phase in objective.plan(epochs):
+        if phase != current:
+            current = phase
+            objective.enter(phase)
+            network.enter(phase)
+            optimizer = torch.optim.SGD(network.trained(), lr=0.1, momentum=0.9)
+        network.train()
+        for x, labels, index in batches:
+            loss = objective(network(x), labels, index=index)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+Losses are worked out from logits in log space, at least in float32, so half precision under
+autocast does no harm. ``objective.eval()`` makes the loss a plain function of its arguments, for
+validation: nothing is drawn and no state changes.
+"""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from abstain._foundation.random import seed_of
+from abstain.errors import DomainError, UnknownNameError, suggest
+from abstain.training._batch import integers
+from abstain.training.heads import Head, seeded, sizes
+from abstain.training.outputs import Output
+from abstain.training.phases import CLASSIFIER, Phase, planned
+from abstain.typing import Rng
+
+#: The phase in which a classifier is trained by cross-entropy before the method begins.
+WARM_UP = "warm-up"
+
+
+class Objective(nn.Module, ABC):
+    """What a training loop minimizes, with the head it needs, its phases and its confidence.
+
+    Subclasses say what the loss and the confidence are, which branches the head has and, where
+    there is more than one, what the phases are.
+
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or None
+        Where the first weights of the head come from, and what the loss draws. None takes fresh
+        entropy. The global generators of torch and NumPy are left as they are.
+
+    Attributes
+    ----------
+    needs_index : bool
+        Whether the loss must know which training samples a batch holds.
+    phase : Phase
+        The present one; at first the first.
+
+    See Also
+    --------
+    make : Objectives by name.
+    Network : A backbone and a head.
+
+    Examples
+    --------
+    An objective of one's own needs a loss and a confidence:
+
+    >>> import torch
+    >>> from abstain import training
+    >>> class LabelSmoothing(training.Objective):
+    ...     def _loss(self, output, labels, index):
+    ...         return torch.nn.functional.cross_entropy(output.logits, labels, label_smoothing=0.1)
+    ...
+    ...     def confidence(self, output):
+    ...         return output.logits.max(1).values
+    >>> objective = LabelSmoothing(rng=0)
+    >>> output = objective.head(2, 3)(torch.ones(4, 2))
+    >>> objective(output, torch.tensor([0, 1, 2, 0])).ndim
+    0
+    """
+
+    needs_index: ClassVar[bool] = False
+
+    def __init__(self, *, rng: Rng = None) -> None:
+        super().__init__()
+        self._seed = seed_of(rng)
+        self._current = 0
+
+    # ------------------------------------------------------------------ what a subclass says
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The stages of training, in order; their shares add up to 1."""
+        return (Phase("train", CLASSIFIER),)
+
+    @abstractmethod
+    def confidence(self, output: Output) -> Tensor:
+        """Tell how far each prediction is to be trusted.
+
+        Parameters
+        ----------
+        output : Output
+            Of a head that this objective made.
+
+        Returns
+        -------
+        torch.Tensor of shape (n,)
+            Higher is more trusted.
+        """
+
+    @abstractmethod
+    def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        """Return the loss of a checked batch, a tensor without axes."""
+
+    def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
+        """Return what the head has beside its classifier, by the names of `Head`'s options."""
+        return {}
+
+    # ------------------------------------------------------------------ what a loop calls
+
+    def head(self, width: int, classes: int) -> Head:
+        """Make the head that this objective needs.
+
+        Parameters
+        ----------
+        width : int
+            Number of features that the backbone gives.
+        classes : int
+            Number of classes, at least 2.
+
+        Returns
+        -------
+        Head
+            On the CPU, with weights drawn by the objective's seed: the same each time.
+
+        Raises
+        ------
+        InputError
+            A size that is not a whole number or too small, or an option of the objective that
+            does not go with so many classes.
+        """
+        width, classes = sizes(width, classes)
+        return seeded(partial(self._make, width, classes), self._seed)
+
+    def forward(self, output: Output, labels: Tensor, *, index: Tensor | None = None) -> Tensor:
+        """Compute the loss of a batch in the present phase.
+
+        Parameters
+        ----------
+        output : Output
+            Of the head, for n samples.
+        labels : torch.Tensor of shape (n,)
+            Classes, integers from 0 to K - 1. Their range is checked on the CPU only: to look at
+            values on a device would wait for it at each step.
+        index : torch.Tensor of shape (n,), optional
+            Which sample of the training set each row is, counted from 0.
+
+        Returns
+        -------
+        torch.Tensor
+            Without axes; the mean over the batch.
+
+        Raises
+        ------
+        ShapeError, DomainError, InputError
+            Labels or index of another shape, type, range or device.
+        MissingInputError
+            The output lacks a branch, or `index` is needed and was not given.
+        """
+        n, classes = output.logits.shape
+        labels = integers(labels, "labels", n, output.logits.device)
+        if labels.device.type == "cpu" and int(labels.amax()) >= classes:
+            msg = f"`labels` must be below the number of classes, {classes}; got {labels.amax()}"
+            raise DomainError(msg)
+        if index is not None:
+            index = integers(index, "index", n, None)
+        return self._loss(output, labels, index)
+
+    def class_logits(self, output: Output) -> Tensor:
+        """Return the logits of the classes, for scores computed from them.
+
+        Parameters
+        ----------
+        output : Output
+            Of the head, for n samples.
+
+        Returns
+        -------
+        torch.Tensor of shape (n, K)
+            Without the class "abstain": their softmax is renormalized.
+        """
+        return output.logits
+
+    @property
+    def phase(self) -> Phase:
+        """The present phase."""
+        return self.phases[self._current]
+
+    def plan(self, epochs: int) -> tuple[Phase, ...]:
+        """Spread the phases over a number of epochs.
+
+        Parameters
+        ----------
+        epochs : int
+            At least one for each phase.
+
+        Returns
+        -------
+        tuple of Phase
+            One for each epoch. The same for the same number, so a training that is resumed looks
+            its epoch up here.
+
+        Raises
+        ------
+        InputError
+            Fewer epochs than phases.
+        """
+        return planned(self.phases, epochs)
+
+    def enter(self, phase: Phase | str) -> None:
+        """Make a phase the present one.
+
+        Parameters
+        ----------
+        phase : Phase or str
+            One of `phases`, or its name.
+
+        Raises
+        ------
+        UnknownNameError
+            There is no such phase.
+        """
+        name = phase if isinstance(phase, str) else phase.name
+        names = [known.name for known in self.phases]
+        if name not in names:
+            listed = ", ".join(map(repr, names))
+            msg = f"`phase` must be one of {listed}; got {name!r}.{suggest(name, names)}"
+            raise UnknownNameError(msg)
+        self._current = names.index(name)
+
+    def get_extra_state(self) -> dict[str, Any]:
+        """Return the part of the state that is no tensor of the module.
+
+        Returns
+        -------
+        dict
+            The name of the phase; plain values that ``weights_only`` loading takes.
+        """
+        return {"phase": self.phase.name}
+
+    def set_extra_state(self, state: dict[str, Any]) -> None:
+        """Take over what `get_extra_state` returned.
+
+        Parameters
+        ----------
+        state : dict
+            As returned there.
+        """
+        self.enter(state["phase"])
+
+    def _make(self, width: int, classes: int) -> Head:
+        return Head(width, classes, **self._branches(width, classes))

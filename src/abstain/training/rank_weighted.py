@@ -1,0 +1,288 @@
+"""Train for the area itself: the mean loss, each sample weighted by the rank of its confidence."""
+
+from typing import Any, Literal
+
+from abstain._foundation import checks
+from abstain.errors import InputError, ShapeError
+from abstain.training._area import Area, batch_of
+from abstain.training._base_losses import BaseLoss, base_loss
+from abstain.training._gather import several_processes
+from abstain.training._library import torch, uncompiled
+from abstain.training._queue import RecentConfidences
+from abstain.training._scores import OwnScore, score_of_logits
+from abstain.training._weights import OwnWeights, weighting
+
+
+def rank_weighted_loss(  # noqa: PLR0913
+    confidence: "torch.Tensor",
+    loss: "torch.Tensor",
+    *,
+    weights: str | OwnWeights = "aurc",
+    between: tuple[float, float] | None = None,
+    soft: float | None = None,
+    recent: "torch.Tensor | None" = None,
+    weight: "torch.Tensor | None" = None,
+    gather: bool = False,
+) -> "torch.Tensor":
+    r"""Compute an area under a risk-coverage curve as a loss to train with.
+
+    Answers: how large is the area on this batch, and which way do the losses (and with `soft` the
+    confidences) have to move to make it smaller?
+
+    Parameters
+    ----------
+    confidence : Tensor of shape (n,)
+        Higher means more trusted. With hard ranks only the order matters and no gradient flows
+        back; with `soft` it does.
+    loss : Tensor of shape (n,)
+        Any loss. Detach it to train the ranking alone.
+    weights : str or callable, default="aurc"
+        "aurc", "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a function from
+        ascending ranks (a tensor; 1 is the least confident) and their number n to weights.
+    between : tuple of float, optional
+        The coverages (low, high) of a partial area; needed there and nowhere else.
+    soft : float, optional
+        Rank by degrees, with this temperature as a share of the standard deviation of the
+        confidences; 0.1 is a start. By default ranks are whole numbers, without a gradient.
+    recent : Tensor of shape (m,), optional
+        Confidences of earlier batches, finite, to rank among as well. No gradient.
+    weight : Tensor of shape (n,), optional
+        Frequency weights, for hard ranks, named `weights` and no `recent`: an integer weight
+        counts a sample that many times, 0 leaves it out.
+    gather : bool, default=False
+        Rank among the samples of all processes of `torch.distributed`. Every process must call.
+
+    Returns
+    -------
+    Tensor without axes
+        Lower is better, in the precision of `loss`, at least float32. Without `soft` and `recent`
+        the value is that of the metric: `aurc` with the estimator "plugin", "log" or "sele",
+        `augrc`, `partial_aurc` or `partial_augrc`. With `gather` it is the value of all samples.
+
+    Raises
+    ------
+    InputError
+        An unknown name, options that do not go together, something that is no tensor.
+    ShapeError
+        No sample, or vectors of different lengths.
+    DomainError
+        A coverage outside [0, 1], a temperature that is not above 0, a bad `weight`.
+
+    Notes
+    -----
+    The value is ``sum_i phi(r_i) loss_i / n`` with the weights phi of the metrics, computed by the
+    same kernel. Ties share the mean of their weights, so the order of the rows never matters. A
+    soft rank is ``1/2 + sum_j sigmoid((c_i - c_j) / T)``; phi is then the same function of a real
+    rank: for "aurc" digamma(n + 1) - digamma(n - r + 1). As the temperature goes to 0 the value
+    goes to the hard one, if no confidences are tied; a tie gets the weight at its mean rank.
+
+    NaN or infinity among the confidences gives NaN: there are no ranks among them.
+
+    Cost: a sort and two searches; with `soft` an n x (n + m) table.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), eq. 12-13 and 18, https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> import torch
+    >>> import abstain as ab
+    >>> confidence = torch.tensor([0.9, 0.8, 0.7, 0.6], requires_grad=True)
+    >>> loss = torch.tensor([0.0, 1.0, 0.0, 1.0])
+    >>> rank_weighted_loss(confidence, loss, weights="augrc").item()
+    0.1875
+    >>> ab.augrc(confidence.detach(), loss)
+    0.1875
+
+    With soft ranks a step against the gradient lowers the confidence of the failures:
+
+    >>> rank_weighted_loss(confidence, loss, weights="augrc", soft=0.5).backward()
+    >>> (confidence.grad > 0).tolist()
+    [False, True, False, True]
+    """
+    area = Area(weighting(weights, between), _temperature(soft))
+    if recent is not None:
+        _check_recent(recent)
+    if weight is not None:
+        area.refuse_weight(ranked_among_others=recent is not None)
+    batch, precision = batch_of(confidence, loss, weight, gather=gather and several_processes())
+    others = recent.detach().to(batch.confidence) if recent is not None and len(recent) else None
+    out: torch.Tensor = uncompiled(area.value, batch, others, precision)
+    return out
+
+
+class RankWeightedLoss(torch.nn.Module):
+    r"""Train a classifier for an area under its risk-coverage curve.
+
+    The mean over the batch of each sample's loss, weighted by the rank of its confidence: a
+    mistake costs more the surer the classifier was. In training as in evaluation, on a batch of
+    any size, the value is that of the metric.
+
+    Parameters
+    ----------
+    weights : str or callable, default="aurc"
+        "aurc" (harmonic), "aurc-log", "sele", "augrc", "partial-aurc", "partial-augrc", or a
+        function from ascending ranks (a float tensor; 1 is the least confident) and their number n
+        to weights.
+    score : str or callable, default="msr"
+        The confidence: the name of a score of the catalogue that needs logits alone, with or
+        without a temperature ("msr@T=2"), or a function from logits (n, K) to (n,).
+    base : {"cross-entropy", "zero-one", "brier"} or callable, default="cross-entropy"
+        The loss of a sample: a name, or a function from (logits, labels) to (n,). "zero-one" has
+        no gradient of its own: use it to evaluate, or with `soft` to train the ranking alone.
+    between : tuple of float, optional
+        The coverages (low, high) of a partial area; needed there and nowhere else.
+    soft : float, optional
+        Rank by degrees, so that the confidence itself learns; the temperature as a share of the
+        standard deviation of the confidences, 0.1 is a start. By default ranks are whole numbers,
+        without a gradient, as in the paper.
+    queue : int, default=0
+        Rank among that many confidences of recent training batches too, so that a small batch
+        sees the ranks of the population. Kept in the state dict, filled in training only.
+    gather : {"auto", False}, default="auto"
+        Rank among the samples of all processes of `torch.distributed`, in training and where
+        there are several; the gradient is scaled for the averaging of DDP and FSDP.
+
+    Raises
+    ------
+    InputError
+        An unknown name, options that do not go together. `forward`: labels or logits of the wrong
+        shape, an empty batch; on the CPU also labels out of range.
+    DomainError
+        A coverage outside [0, 1], a temperature that is not above 0.
+
+    Notes
+    -----
+    Scores are computed in float64 on the scale that does not saturate (log-odds for "msr"), and
+    losses in float32 at least, whatever the precision of the logits; the result is float32 or
+    float64. NaN or infinite logits make the result NaN, as with cross-entropy, so that
+    `torch.amp.GradScaler` skips the step; they never enter the queue.
+
+    The confidences in the queue are those of an older model: at batch size b they lag by up to
+    queue/b steps. Cost: see the page on training.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), A novel characterization of the population area under the risk
+       coverage curve, eq. 12-13 and 18, https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> import torch
+    >>> logits = torch.tensor([[3.0, 0.0], [0.0, 2.0], [0.5, 0.0]], requires_grad=True)
+    >>> labels = torch.tensor([0, 0, 0])
+    >>> RankWeightedLoss("aurc", base="zero-one")(logits, labels).item()
+    0.2777777910232544
+    >>> loss = RankWeightedLoss("augrc", soft=0.1, queue=256)
+    >>> loss(logits, labels).backward()
+    >>> loss
+    RankWeightedLoss(
+      weights='augrc', score='msr', base='cross-entropy', soft=0.1
+      (recent): RecentConfidences(size=256, filled=3)
+    )
+    """
+
+    def __init__(
+        self,
+        weights: str | OwnWeights = "aurc",
+        *,
+        score: str | OwnScore = "msr",
+        base: str | BaseLoss = "cross-entropy",
+        between: tuple[float, float] | None = None,
+        soft: float | None = None,
+        queue: int = 0,
+        gather: Literal["auto", False] = "auto",
+    ) -> None:
+        super().__init__()
+        self._area = Area(weighting(weights, between), _temperature(soft))
+        self._score, self._base = score_of_logits(score), base_loss(base)
+        size = _queue_size(queue)
+        self.recent = RecentConfidences(size) if size else None
+        if gather not in ("auto", False):
+            msg = f"`gather` must be 'auto' or False; got {gather!r}"
+            raise InputError(msg)
+        self._gather = gather == "auto"
+        asked = {"weights": weights, "score": score, "base": base}
+        options = {"between": between, "soft": soft} | ({} if self._gather else {"gather": False})
+        self._asked = asked | {name: x for name, x in options.items() if x is not None}
+
+    def forward(
+        self,
+        logits: "torch.Tensor",
+        labels: "torch.Tensor",
+        weight: "torch.Tensor | None" = None,
+    ) -> "torch.Tensor":
+        """Return the loss of a batch.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n, K)
+            Class scores before the softmax.
+        labels : Tensor of shape (n,)
+            Class codes; what `base` takes where that is a function of yours.
+        weight : Tensor of shape (n,), optional
+            Frequency weights, for hard ranks, named `weights` and no queue.
+
+        Returns
+        -------
+        Tensor without axes
+            Lower is better.
+        """
+        out: torch.Tensor = uncompiled(self._value, logits, labels, weight)
+        return out
+
+    def _value(
+        self, logits: "torch.Tensor", labels: "torch.Tensor", weight: "torch.Tensor | None"
+    ) -> "torch.Tensor":
+        _check_logits(logits)
+        if weight is not None:
+            self._area.refuse_weight(ranked_among_others=self.recent is not None)
+        # Hard ranks have no gradient, so the score need not be recorded.
+        with torch.set_grad_enabled(self._area.soft is not None and torch.is_grad_enabled()):
+            confidence = self._score(logits)
+        loss = self._base(logits, labels)
+        together = self._gather and self.training and several_processes()
+        batch, precision = batch_of(confidence, loss, weight, gather=together)
+        recent = None if self.recent is None else self.recent.known(batch.confidence)
+        value = self._area.value(batch, recent, precision)
+        if self.recent is not None and self.training:
+            self.recent.add(batch.confidence)
+        return value
+
+    def extra_repr(self) -> str:
+        """Say what was asked for."""
+        return ", ".join(f"{name}={x!r}" for name, x in self._asked.items())
+
+
+def _temperature(soft: Any) -> float | None:
+    return None if soft is None else checks.positive(soft, "soft")
+
+
+def _queue_size(queue: Any) -> int:
+    if queue == 0 and not isinstance(queue, bool):
+        return 0
+    return checks.positive_int(queue, "queue")
+
+
+def _check_recent(recent: Any) -> None:
+    if not isinstance(recent, torch.Tensor) or recent.ndim != 1:
+        found = tuple(recent.shape) if isinstance(recent, torch.Tensor) else type(recent).__name__
+        msg = f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
+        raise InputError(msg)
+
+
+def _check_logits(logits: Any) -> None:
+    if not isinstance(logits, torch.Tensor):
+        msg = f"`logits` must be a torch.Tensor; got {type(logits).__name__}"
+        raise InputError(msg)
+    if logits.ndim != 2 or logits.shape[1] < 2:
+        msg = (
+            "`logits` must have shape (n, K) with at least two classes; got "
+            f"{tuple(logits.shape)}. With z the logit of class 1, pass "
+            "`torch.stack([torch.zeros_like(z), z], dim=1)`."
+        )
+        raise ShapeError(msg)
+    if not logits.dtype.is_floating_point:
+        msg = f"`logits` must be floating-point class scores; got {logits.dtype}"
+        raise InputError(msg)
