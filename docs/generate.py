@@ -15,6 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 import abstain as ab
+from abstain.benchmark.data import glyph_families
 from abstain.confidence import SCORES
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
@@ -115,6 +116,13 @@ def conversions_table() -> str:
     return _table(("function", "prints", "from ours", "value"), rows)
 
 
+def families_table() -> str:
+    """One row for each typeface of the glyphs."""
+    said = {"train": "learned from", "unseen": "unseen", "style": "unseen style"}
+    rows = [(f.name, f.style, said[f.role], f.license, f"`{f.package}`") for f in glyph_families()]
+    return _table(("typeface", "style", "role", "license", "package"), rows)
+
+
 def cli_reference() -> str:
     """The help of every command, and of the commands below it."""
     from abstain.cli.app import app
@@ -146,6 +154,7 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("scores.md", "scores", scores_table),
     ("conventions.md", "losses", losses_table),
     ("conventions.md", "conversions", conversions_table),
+    ("glyphs.md", "families", families_table),
     ("cli.md", "cli", cli_reference),
 )
 

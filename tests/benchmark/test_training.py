@@ -9,7 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from abstain import training  # noqa: E402
-from abstain.benchmark.data import Images  # noqa: E402
+from abstain.benchmark.data import Exposure, Images  # noqa: E402
+from abstain.benchmark.data.corruptions import corrupt  # noqa: E402
 from abstain.benchmark.models import MODELS  # noqa: E402
 from abstain.benchmark.training import (  # noqa: E402
     CropFlip,
@@ -21,7 +22,7 @@ from abstain.benchmark.training import (  # noqa: E402
     train,
 )
 from abstain.benchmark.training.variation import variation_of  # noqa: E402
-from abstain.errors import DomainError, FileFormatError, InputError  # noqa: E402
+from abstain.errors import AbstainError, DomainError, FileFormatError, InputError  # noqa: E402
 
 
 def pictures(n=50, seed=0):
@@ -222,3 +223,46 @@ def test_variations_by_name():
         variation_of({"name": "x"})
     with pytest.raises(InputError, match="no option 'nose'"):
         variation_of({"name": "distortion", "nose": 1})
+
+
+def test_a_distortion_of_another_size_samples_the_picture_once():
+    x = torch.zeros(1, 1, 48, 48)
+    x[..., 12:36, 12:36] = 1
+    still = Distortion(rotation=0, scale=0, shear=0, shift=0, contrast=1, noise=0, side=32)
+    small = still(x, draws())
+    assert small.shape == (1, 1, 32, 32)
+    assert small[0, 0, 9:23, 9:23].min() == 1
+    assert small.mean() == pytest.approx(x.mean().item(), abs=0.01)
+
+
+def test_a_background_lifts_black_and_leaves_white():
+    options = {"rotation": 0, "scale": 0, "shear": 0, "shift": 0, "contrast": 1, "noise": 0}
+    x = torch.zeros(200, 1, 8, 8)
+    x[:, :, :4] = 1
+    lifted = Distortion(**options, background=0.4)(x, draws())
+    levels = lifted[:, 0, 7, 0]
+    assert 0 <= levels.min() < 0.05 < 0.35 < levels.max() <= 0.4
+    assert torch.all(lifted[:, 0, 0, 0] == 1)
+    with pytest.raises(AbstainError, match="`background`"):
+        Distortion(background=1.5)
+
+
+def test_an_exposure_is_spoiled_after_the_variation_of_the_task():
+    data = pictures(20)
+    inputs = Inputs.of(data, Distortion())
+    clean = inputs.exposed(Exposure("iid", "iid", lambda: data), seed=3)
+    assert torch.equal(clean, inputs.fixed(data, seed=3))
+    fog = [
+        inputs.exposed(Exposure("fog", "corruption", lambda: data, "fog", s), seed=3)
+        for s in (1, 1, 5)
+    ]
+    assert torch.equal(fog[0], fog[1])
+    # The noise of the task is the same under both, so the stronger fog lies farther away.
+    near, far = ((f - clean).abs().mean() for f in fog[1:])
+    assert 0 < near < far
+    pictures_of_task = inputs.variation(
+        torch.from_numpy(data.pixels).float() / 255, torch.Generator().manual_seed(3)
+    )
+    spoiled = corrupt(pictures_of_task.clamp(0, 1).numpy(), "fog", 5, rng=3)
+    mean, deviation = inputs.mean[0], inputs.deviation[0]
+    assert torch.allclose(fog[2], (torch.from_numpy(spoiled) - mean) / deviation)

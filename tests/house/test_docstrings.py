@@ -12,6 +12,9 @@ numpydoc_validate = pytest.importorskip("numpydoc.validate")
 MODULES = (
     "abstain",
     "abstain.benchmark.data",
+    "abstain.benchmark.data.corruptions",
+    "abstain.benchmark.data.fetching",
+    "abstain.benchmark.data.published",
     "abstain.calibration",
     "abstain.confidence",
     "abstain.curves",

@@ -4,6 +4,7 @@ from cyclopts import App, Parameter
 
 import abstain as ab
 from abstain.cli.compare import compare
+from abstain.cli.data import data
 from abstain.cli.evaluate import evaluate
 from abstain.cli.listing import listing
 from abstain.cli.study import study
@@ -24,4 +25,5 @@ app.command(evaluate, name="evaluate")
 app.command(compare, name="compare")
 app.command(threshold, name="threshold")
 app.command(study)
+app.command(data)
 app.command(listing, name="list")

@@ -24,6 +24,7 @@ What = Literal[
     "objectives",
     "models",
     "datasets",
+    "corruptions",
 ]
 
 
@@ -32,7 +33,8 @@ def listing(
         What,
         Parameter(
             help="metrics, scores, fitted (scores), losses, methods (of thresholds), studies, "
-            "populations (simulated), objectives (of training), models or datasets (of benchmarks)"
+            "populations (simulated), objectives (of training), models, datasets or "
+            "corruptions (of benchmarks)"
         ),
     ],
     /,
@@ -49,6 +51,7 @@ def listing(
         "objectives": _objectives,
         "models": _models,
         "datasets": _datasets,
+        "corruptions": _corruptions,
     }
     console().print(tables[what]())
 
@@ -170,6 +173,16 @@ def _datasets() -> Table:
     for data in DATASETS.values():
         table.add_row(data.name, data.title, data.meaning, data.source)
     table.caption = "For `abstain study finetune --data`"
+    return table
+
+
+def _corruptions() -> Table:
+    from abstain.benchmark.data.corruptions import CORRUPTIONS
+
+    table = _table("name", "what it is", "kind", "meaning")
+    for entry in CORRUPTIONS.values():
+        table.add_row(entry.name, entry.title, entry.group, entry.meaning)
+    table.caption = "In five severities: abstain.benchmark.data.corruptions.corrupt"
     return table
 
 

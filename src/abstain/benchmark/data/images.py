@@ -19,7 +19,8 @@ class Images:
     pixels : uint8 ndarray of shape (n, channels, height, width)
         0 is black, 255 is white.
     labels : int64 ndarray of shape (n,)
-        The number of the class, from 0.
+        The number of the class, from 0; -1 for a picture of no known class, which no answer is
+        right for.
     classes : tuple of str
         The names of the classes.
     rows : int64 ndarray of shape (n,), optional
@@ -59,8 +60,11 @@ class Images:
                 f"`labels` must have one entry for each of {len(pixels)} images; got {labels.shape}"
             )
             raise ShapeError(msg)
-        if labels.dtype.kind not in "iu" or not (0 <= labels.min() <= labels.max() < self.count):
-            msg = f"`labels` must be whole numbers from 0 to {self.count - 1} (the classes)"
+        if labels.dtype.kind not in "iu" or not (-1 <= labels.min() <= labels.max() < self.count):
+            msg = (
+                f"`labels` must be whole numbers from 0 to {self.count - 1} (the classes), or -1 "
+                "(of no known class)"
+            )
             raise DomainError(msg)
         rows = np.arange(len(pixels)) if self.rows is None else np.asarray(self.rows)
         object.__setattr__(self, "pixels", pixels)

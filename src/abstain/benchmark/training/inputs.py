@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from abstain.benchmark._library import torch
-from abstain.benchmark.data import Images
+from abstain.benchmark.data import Exposure, Images
+from abstain.benchmark.data.corruptions import corrupt
 from abstain.benchmark.training.variation import Variation
 
 #: torch may be absent when types are checked.
@@ -93,14 +94,42 @@ class Inputs:
         Tensor of shape (copies n, channels, height, width)
             What a network sees.
         """
-        pictures = torch.from_numpy(images.pixels).float() / 255
-        if self.variation is not None and self.variation.of_task:
-            # On the CPU, so that the test set is the same whatever the device.
-            draws = torch.Generator().manual_seed(seed)
-            pictures = torch.cat([self.variation(pictures, draws) for _ in range(copies)])
-        else:
-            pictures = pictures.repeat(copies, 1, 1, 1)
+        return self._scaled(self._of_task(images, seed, copies)).to(device)
+
+    def exposed(self, exposure: Exposure, *, seed: int, device: str = "cpu") -> Tensor:
+        """Return what a trained network sees of an exposure.
+
+        Parameters
+        ----------
+        exposure : Exposure
+            Pictures, and the corruption that they get after the variation that belongs to the
+            task.
+        seed : int
+            Of the variation and the corruption. With one seed, the severities of a corruption and
+            the clean pictures differ in nothing else.
+        device : str, default="cpu"
+            Where to put them.
+
+        Returns
+        -------
+        Tensor of shape (n, channels, height, width)
+            In the order of the pictures.
+        """
+        pictures = self._of_task(exposure.load(), seed, 1)
+        if exposure.corruption:
+            clipped = pictures.clamp(0, 1).numpy()
+            spoiled = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
+            pictures = torch.from_numpy(spoiled)
         return self._scaled(pictures).to(device)
+
+    def _of_task(self, images: Images, seed: int, copies: int) -> Tensor:
+        """Return pictures in [0, 1], varied once where that belongs to the task."""
+        pictures = torch.from_numpy(images.pixels).float() / 255
+        if self.variation is None or not self.variation.of_task:
+            return pictures.repeat(copies, 1, 1, 1)
+        # On the CPU, so that the test set is the same whatever the device.
+        draws = torch.Generator().manual_seed(seed)
+        return torch.cat([self.variation(pictures, draws) for _ in range(copies)])
 
     def _scaled(self, pictures: Tensor) -> Tensor:
         mean, deviation = (

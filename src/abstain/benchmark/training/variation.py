@@ -101,6 +101,11 @@ class Distortion(Variation):
         The lowest contrast; 1 leaves it as it is.
     noise : float
         Standard deviation of normal noise; the pictures' values lie in [0, 1].
+    background : float
+        What is black gets a level of its own in each picture, from 0 to this; the rest is moved
+        up with it, so that white stays white.
+    side : int
+        Height and width of what comes out, sampled once from the pictures; 0 for theirs.
 
     Examples
     --------
@@ -117,14 +122,18 @@ class Distortion(Variation):
     shift: float = 0.08
     contrast: float = 0.4
     noise: float = 0.25
+    background: float = 0.0
+    side: int = 0
 
     of_task: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("rotation", "scale", "shear", "noise"):
             checks.fraction(getattr(self, name), name, high=math.inf)
-        for name in ("shift", "contrast"):
+        for name in ("shift", "contrast", "background"):
             checks.fraction(getattr(self, name), name)
+        if self.side:
+            checks.positive_int(self.side, "side")
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
         """Return the pictures (n, channels, height, width), each changed on its own."""
@@ -141,11 +150,15 @@ class Distortion(Variation):
         cos, sin = size * turn.cos(), size * turn.sin()
         first = torch.stack([cos, shear * cos - sin, across], dim=1)
         second = torch.stack([sin, shear * sin + cos, down], dim=1)
+        side = [self.side, self.side] if self.side else list(pictures.shape[2:])
         grid = torch.nn.functional.affine_grid(
-            torch.stack([first, second], dim=1), list(pictures.shape), align_corners=False
+            torch.stack([first, second], dim=1), [n, 1, *side], align_corners=False
         )
         moved = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)
         out = moved * between(self.contrast, 1.0)[:, None, None, None]
+        if self.background:
+            level = between(0.0, self.background)[:, None, None, None]
+            out = level + (1 - level) * out
         return out + self.noise * torch.randn(out.shape, generator=draws, device=where)
 
 

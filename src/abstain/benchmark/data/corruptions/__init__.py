@@ -1,0 +1,11 @@
+"""The corruption shift: 15 ways to spoil pictures, each in five severities.
+
+Those of Hendrycks & Dietterich (2019), written anew for pictures of about 32 x 32 pixels.
+"""
+
+from abstain.benchmark.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS
+from abstain.benchmark.data.corruptions.catalogue import corrupt as corrupt
+from abstain.benchmark.data.corruptions.entry import SEVERITIES as SEVERITIES
+from abstain.benchmark.data.corruptions.entry import Corruption as Corruption
+
+__all__ = ["CORRUPTIONS", "SEVERITIES", "Corruption", "corrupt"]

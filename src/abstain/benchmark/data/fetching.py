@@ -1,0 +1,298 @@
+"""Fetching published data sets: from the address of their authors, checked, resumed, unpacked."""
+
+import contextlib
+import logging
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from abstain._foundation.files import make_folder
+from abstain.benchmark.data.published.downloads import SOURCES, Download, Source
+from abstain.benchmark.data.published.unpacking import unpack
+from abstain.errors import (
+    FileFormatError,
+    InputError,
+    MissingInputError,
+    UnknownNameError,
+    suggest,
+)
+
+#: Told while a file comes in: its name, the bytes there, and all bytes (0 where unknown).
+Progress = Callable[[str, int, int], None]
+
+#: Bytes at a time; of a broken connection the last, incomplete ones are lost.
+_CHUNK = 1 << 16
+#: Seconds without an answer after which a connection counts as broken.
+_PATIENCE = 30.0
+_NOT_SATISFIABLE, _PARTIAL = 416, 206
+
+
+def fetch(
+    name: str,
+    folder: str | Path,
+    *,
+    mirror: str | None = None,
+    keep: bool = True,
+    progress: Progress | None = None,
+) -> Path:
+    """Fetch a published data set into a folder, check it and unpack it there.
+
+    Parameters
+    ----------
+    name : str
+        A name of `SOURCES`, such as "cifar10".
+    folder : str or Path
+        Where the files go; it is made if it is not there.
+    mirror : str, optional
+        The address of a folder (http or https) that holds copies of the files, to be used
+        instead of the authors' addresses. They are checked as those are.
+    keep : bool, default=True
+        Whether archives are kept once they are unpacked.
+    progress : callable, optional
+        Called with the name of the file, the bytes there, and all bytes (0 where unknown).
+
+    Returns
+    -------
+    Path
+        The folder to read from.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such data set.
+    MissingInputError
+        pooch is not installed.
+    InputError
+        The data set can only be had by hand (ImageNet), the connection failed, the disk is full
+        or may not be written.
+    FileFormatError
+        A file has another checksum or size than the published one, or an archive is damaged or
+        would write outside the folder.
+
+    Notes
+    -----
+    What is there already is not fetched again: a file with the right checksum, a file of an
+    archive that has its size. A broken connection or a killed run leaves a folder
+    ``.NAME.fetching``, and the same call goes on from there. A file that the user put there and
+    that is not the published one is never overwritten; the error names it.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data.fetching import fetch
+    >>> folder = fetch("cifar10", "data")  # doctest: +SKIP
+    """
+    if name not in SOURCES:
+        msg = (
+            f"there is no published data set named {name!r}.{suggest(name, SOURCES)} "
+            "`abstain data list` prints them all."
+        )
+        raise UnknownNameError(msg)
+    source = SOURCES[name]
+    if not source.files:
+        msg = f"{source.title} cannot be fetched: {source.note}"
+        raise InputError(msg)
+    place = Path(folder).expanduser()
+    make_folder(place)
+    for file in source.files:
+        archive = _retrieve(file, place / file.into, mirror, progress)
+        if file.archive:
+            unpack(archive, place / file.unpacked, verify=not file.md5)
+            if not keep:
+                archive.unlink()
+    return place / source.folder
+
+
+def _retrieve(file: Download, place: Path, mirror: str | None, progress: Progress | None) -> Path:
+    """Return the file, which is fetched unless it is there; check it in either case."""
+    pooch = _pooch()
+    make_folder(place)
+    path = place / file.name
+    if path.exists():
+        _refuse_wrong(path, file, pooch)
+        return path
+    work = place / f".{file.name}.fetching"
+    make_folder(work)
+    part = _part(work, file)
+    url = f"{mirror.rstrip('/')}/{file.name}" if mirror else file.url
+    try:
+        _refuse_full(place, file, part)
+        with _words(file, url, place), _quiet(pooch):
+            pooch.retrieve(
+                url,
+                known_hash=f"md5:{file.md5}" if file.md5 else None,
+                fname=file.name,
+                path=work,
+                downloader=_Resuming(part, file, progress),
+            )
+            (work / file.name).replace(path)
+    finally:
+        with contextlib.suppress(OSError):  # it is kept while something is in it
+            work.rmdir()
+    if not file.md5:
+        _refuse_wrong(path, file, pooch)
+    return path
+
+
+def _part(work: Path, file: Download) -> Path:
+    """Return where the bytes come in; what a killed run had there already is taken up."""
+    part = work / f"{file.name}.part"
+    # pooch's own temporary files: empty, or all bytes that were being checked.
+    left = [p for p in work.iterdir() if p.is_file() and p.name not in {part.name, file.name}]
+    for found in sorted(left, key=lambda p: p.stat().st_size, reverse=True):
+        if part.exists() or not found.stat().st_size:
+            found.unlink()
+        else:
+            found.replace(part)
+    return part
+
+
+def _pooch() -> Any:
+    try:
+        import pooch
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "pooch":
+            raise
+        msg = "data sets are fetched with pooch: pip install 'abstain[benchmark]'"
+        raise MissingInputError(msg) from None
+    return pooch
+
+
+def _refuse_wrong(path: Path, file: Download, pooch: Any) -> None:
+    """Refuse a file that is there and is not the published one."""
+    if not path.is_file():
+        msg = f"{str(path)!r} is no file, and {file.name} belongs there; move it away"
+        raise InputError(msg)
+    what = "delete it and fetch again, or put the published file in its place"
+    size = path.stat().st_size
+    if file.size and file.exact and size != file.size:
+        msg = (
+            f"{str(path)!r} is cut off or another version: it has {size:,} bytes, and the "
+            f"published file has {file.size:,}; {what}"
+        )
+        raise FileFormatError(msg)
+    if file.md5 and (found := pooch.file_hash(str(path), alg="md5")) != file.md5:
+        msg = (
+            f"{str(path)!r} is damaged or another version: its MD5 checksum is {found}, and the "
+            f"published one is {file.md5}; {what}"
+        )
+        raise FileFormatError(msg)
+
+
+def _refuse_full(place: Path, file: Download, part: Path) -> None:
+    wanted = file.size - (part.stat().st_size if part.is_file() else 0)
+    free = shutil.disk_usage(place).free
+    if wanted > free:
+        msg = (
+            f"{file.name} needs {wanted / 1e9:,.1f} GB, and {str(place)!r} has {free / 1e9:,.1f} "
+            "GB left; choose another folder"
+        )
+        raise InputError(msg)
+
+
+@contextlib.contextmanager
+def _words(file: Download, url: str, place: Path) -> Iterator[None]:
+    """Turn what goes wrong on the way into one line that says what to do."""
+    import requests
+    import urllib3
+
+    broken = (
+        requests.exceptions.RequestException, urllib3.exceptions.HTTPError, ConnectionError,
+        TimeoutError,
+    )  # fmt: skip
+    try:
+        yield
+    except requests.exceptions.HTTPError as error:
+        status = error.response.status_code if error.response is not None else "an error"
+        msg = f"{file.name} could not be fetched: {url} answers {status}; {_by_hand(file, place)}"
+        raise InputError(msg) from None
+    except broken as error:
+        why = "the address is not one of http or https" if _bad_address(error) else "no connection"
+        msg = (
+            f"{file.name} could not be fetched from {url} ({why}, or it broke); call again to go "
+            f"on from there, or {_by_hand(file, place)}"
+        )
+        raise InputError(msg) from None
+    except ValueError as error:
+        # pooch says so of checksums; the file it fetched is deleted by then.
+        if "hash" not in str(error):
+            raise
+        msg = (
+            f"{file.name} from {url} is not the published file: its MD5 checksum is not "
+            f"{file.md5}, so it was deleted; fetch again, or {_by_hand(file, place)}"
+        )
+        raise FileFormatError(msg) from None
+    except OSError as error:
+        msg = f"{file.name} cannot be written in {str(place)!r}: {error.strerror or error}"
+        raise InputError(msg) from None
+
+
+def _bad_address(error: Exception) -> bool:
+    import requests.exceptions as known
+
+    return isinstance(error, known.InvalidSchema | known.MissingSchema | known.InvalidURL)
+
+
+def _by_hand(file: Download, place: Path) -> str:
+    return f"put {file.name} into {str(place)!r} yourself"
+
+
+@contextlib.contextmanager
+def _quiet(pooch: Any) -> Iterator[None]:
+    """Keep pooch from logging; the progress is told by the caller."""
+    logger = pooch.get_logger()
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+class _Resuming:
+    """Brings a file in beside its place, and goes on there after a broken connection."""
+
+    def __init__(self, part: Path, file: Download, progress: Progress | None) -> None:
+        self._part = part
+        self._file = file
+        self._progress = progress
+
+    def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
+        """Bring in all bytes, then hand them to pooch, which checks them."""
+        import requests
+
+        done = self._part.stat().st_size if self._part.is_file() else 0
+        # Unencoded, as the bytes that are counted and resumed are those of the file.
+        head = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
+        with requests.get(url, headers=head, stream=True, timeout=_PATIENCE) as answer:
+            if answer.status_code == _NOT_SATISFIABLE and done:
+                whole = answer.headers.get("Content-Range", "").rpartition("/")[2] == str(done)
+            else:
+                answer.raise_for_status()
+                done = done if answer.status_code == _PARTIAL else 0
+                self._take(answer, done)
+                whole = True
+        if not whole:  # longer than the file itself: begin anew
+            self._part.unlink()
+            self(url, output_file, _pooch)
+            return
+        self._part.replace(output_file)
+
+    def _take(self, answer: Any, done: int) -> None:
+        import requests
+
+        expected = int(answer.headers.get("Content-Length") or 0)
+        whole = done + expected if expected else 0
+        with self._part.open("ab" if done else "wb") as file:
+            # Undecoded: some servers call a .gz file an encoding of what is in it.
+            for chunk in answer.raw.stream(_CHUNK, decode_content=False):
+                file.write(chunk)
+                done += len(chunk)
+                if self._progress is not None:
+                    self._progress(self._file.name, done, whole or self._file.size)
+        if whole and done != whole:
+            msg = f"{done} of {whole} bytes"
+            raise requests.exceptions.ConnectionError(msg)
+
+
+__all__ = ["SOURCES", "Download", "Progress", "Source", "fetch"]

@@ -1,0 +1,59 @@
+"""Published data sets, read from a local folder in their official formats.
+
+Small ones come as `Images`; large ones as files first (`PictureFiles`), which are made small as
+they are read. Nothing is ever unpickled, and every error names the file and what to do.
+"""
+
+from abstain.benchmark.data.published.cifar_c import CORRUPTIONS as CORRUPTIONS
+from abstain.benchmark.data.published.cifar_c import EXTRA_CORRUPTIONS as EXTRA_CORRUPTIONS
+from abstain.benchmark.data.published.cifar_c import read_cifar10_c as read_cifar10_c
+from abstain.benchmark.data.published.cifar_c import read_cifar100_c as read_cifar100_c
+from abstain.benchmark.data.published.cifar_super import HELD_OUT_FINE as HELD_OUT_FINE
+from abstain.benchmark.data.published.cifar_super import read_cifar100_super as read_cifar100_super
+from abstain.benchmark.data.published.entity13 import find_entity13 as find_entity13
+from abstain.benchmark.data.published.entity13_classes import ENTITY13 as ENTITY13
+from abstain.benchmark.data.published.idx import read_idx as read_idx
+from abstain.benchmark.data.published.image_folder import find_image_folder as find_image_folder
+from abstain.benchmark.data.published.image_folder import read_image_folder as read_image_folder
+from abstain.benchmark.data.published.mnist import read_emnist as read_emnist
+from abstain.benchmark.data.published.mnist import read_fashion_mnist as read_fashion_mnist
+from abstain.benchmark.data.published.mnist import read_mnist as read_mnist
+from abstain.benchmark.data.published.new_classes import NEW_CLASS as NEW_CLASS
+from abstain.benchmark.data.published.new_classes import held_out as held_out
+from abstain.benchmark.data.published.new_classes import held_out_classes as held_out_classes
+from abstain.benchmark.data.published.new_classes import new_class_kind as new_class_kind
+from abstain.benchmark.data.published.pictures import FileParts as FileParts
+from abstain.benchmark.data.published.pictures import Parts as Parts
+from abstain.benchmark.data.published.pictures import PictureFiles as PictureFiles
+from abstain.benchmark.data.published.svhn import read_svhn as read_svhn
+from abstain.benchmark.data.published.tiny_imagenet import read_tiny_imagenet as read_tiny_imagenet
+from abstain.benchmark.data.published.wilds import find_camelyon17 as find_camelyon17
+from abstain.benchmark.data.published.wilds import find_iwildcam as find_iwildcam
+
+__all__ = [
+    "CORRUPTIONS",
+    "ENTITY13",
+    "EXTRA_CORRUPTIONS",
+    "HELD_OUT_FINE",
+    "NEW_CLASS",
+    "FileParts",
+    "Parts",
+    "PictureFiles",
+    "find_camelyon17",
+    "find_entity13",
+    "find_image_folder",
+    "find_iwildcam",
+    "held_out",
+    "held_out_classes",
+    "new_class_kind",
+    "read_cifar10_c",
+    "read_cifar100_c",
+    "read_cifar100_super",
+    "read_emnist",
+    "read_fashion_mnist",
+    "read_idx",
+    "read_image_folder",
+    "read_mnist",
+    "read_svhn",
+    "read_tiny_imagenet",
+]

@@ -1,0 +1,226 @@
+"""MNIST, Fashion-MNIST and EMNIST, in IDX files."""
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.benchmark.data.images import Images
+from abstain.benchmark.data.published.idx import read_idx
+from abstain.benchmark.data.published.places import Layout, place
+from abstain.errors import FileFormatError, InputError
+from abstain.typing import Array
+
+EmnistSplit = Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"]
+
+_DIGITS = tuple(str(digit) for digit in range(10))
+_CLOTHES = (
+    "T-shirt/top", "trouser", "pullover", "dress", "coat",
+    "sandal", "shirt", "sneaker", "bag", "ankle boot",
+)  # fmt: skip
+_EMNIST_SPLITS = ("balanced", "byclass", "bymerge", "digits", "letters", "mnist")
+#: What each part is called in MNIST's own files; some copies write a dot for the second hyphen.
+_PARTS = ("train", "t10k")
+#: How other libraries store the digits.
+_PICKLED = ("training.pt", "mnist.pkl.gz", "mnist.pkl")
+
+
+def read_mnist(folder: str | Path) -> tuple[Images, Images]:
+    """Read MNIST, 60,000 and 10,000 handwritten digits of 28 x 28.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``.
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist.
+    FileFormatError
+        A file is cut off or no IDX file, or pictures and labels do not belong together.
+
+    References
+    ----------
+    .. [1] LeCun et al. (1998), Gradient-based learning applied to document recognition
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data.published import read_mnist
+    >>> train, test = read_mnist("data/mnist")  # doctest: +SKIP
+    """
+    return _pair(folder, "MNIST", ("mnist", "MNIST/raw", "raw"), _DIGITS)
+
+
+def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
+    """Read Fashion-MNIST, 60,000 and 10,000 articles of clothing of 28 x 28.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder with ``train-images-idx3-ubyte`` and the other three files, plain or ``.gz``:
+        ``/usr/share/datasets/fashion-mnist`` once Debian's ``dataset-fashion-mnist`` is installed.
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist.
+    FileFormatError
+        A file is cut off or no IDX file, or pictures and labels do not belong together.
+
+    Notes
+    -----
+    The files are named as those of MNIST are, so nothing but the pictures tells them apart.
+
+    References
+    ----------
+    .. [1] Xiao et al. (2017), Fashion-MNIST, https://arxiv.org/abs/1708.07747
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data.published import read_fashion_mnist
+    >>> train, test = read_fashion_mnist("/usr/share/datasets/fashion-mnist")  # doctest: +SKIP
+    """
+    return _pair(folder, "Fashion-MNIST", ("fashion-mnist", "FashionMNIST/raw", "raw"), _CLOTHES)
+
+
+def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple[Images, Images]:
+    """Read a split of EMNIST, handwritten letters and digits of 28 x 28, upright.
+
+    Parameters
+    ----------
+    folder : str or Path
+        ``gzip`` as it comes out of ``gzip.zip``, or the folder that holds it.
+    split : str, default="balanced"
+        "balanced", "byclass", "bymerge", "digits", "letters" or "mnist".
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing. The files hold each picture with rows and columns
+        exchanged; here they are exchanged back.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist, or there is no such split.
+    FileFormatError
+        A file is cut off or no IDX file, or pictures, labels and mapping do not belong together.
+
+    References
+    ----------
+    .. [1] Cohen et al. (2017), EMNIST: extending MNIST to handwritten letters,
+       https://arxiv.org/abs/1702.05373
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data.published import read_emnist
+    >>> train, test = read_emnist("data/emnist", split="letters")  # doctest: +SKIP
+    """
+    checks.one_of(split, "split", _EMNIST_SPLITS)
+    stem = f"emnist-{split}-"
+    layout = Layout(
+        title=f"EMNIST ({split})",
+        marks=(f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
+        how="`abstain data fetch emnist`",
+        inside=("gzip", "emnist/gzip", "emnist"),
+        archives=("gzip.zip", "emnist.zip"),
+    )
+    where = place(folder, layout)
+    numbers, names = _mapping(where / f"{stem}mapping.txt")
+    parts = []
+    for part in ("train", "test"):
+        pixels, labels = _files(where, f"{stem}{part}", layout)
+        unknown = np.flatnonzero(~np.isin(labels, numbers))
+        if unknown.size:
+            msg = (
+                f"{stem}{part}-labels-idx1-ubyte does not belong to {stem}mapping.txt: picture "
+                f"{unknown[0]:,} has the label {labels[unknown[0]]}, which it does not name"
+            )
+            raise FileFormatError(msg)
+        upright = np.ascontiguousarray(pixels.transpose(0, 2, 1))
+        parts.append(Images(upright[:, None], np.searchsorted(numbers, labels), names))
+    return parts[0], parts[1]
+
+
+def _pair(
+    folder: str | Path, title: str, inside: tuple[str, ...], classes: tuple[str, ...]
+) -> tuple[Images, Images]:
+    name = title.lower()
+    layout = Layout(
+        title=title,
+        marks=tuple(f"{part}-images{end}" for part in _PARTS for end in _ends(3)),
+        how=f"`abstain data fetch {name}`",
+        inside=inside,
+        pickled=dict.fromkeys(_PICKLED, "the IDX files (train-images-idx3-ubyte and three more)"),
+    )
+    where = place(folder, layout)
+    parts = []
+    for part in _PARTS:
+        pixels, labels = _files(where, part, layout)
+        wrong = np.flatnonzero(labels >= len(classes))
+        if wrong.size:
+            msg = (
+                f"the labels of {part} are not those of {title}: picture {wrong[0]:,} has the "
+                f"label {labels[wrong[0]]}, and the last class is {len(classes) - 1}"
+            )
+            raise FileFormatError(msg)
+        parts.append(Images(pixels[:, None], labels.astype(np.int64), classes))
+    return parts[0], parts[1]
+
+
+def _ends(axes: int) -> tuple[str, ...]:
+    return tuple(f"{dot}idx{axes}-ubyte{gz}" for dot in "-." for gz in ("", ".gz"))
+
+
+def _files(where: Path, stem: str, layout: Layout) -> tuple[Array, Array]:
+    """Read the pictures and the labels of a part, and see that they belong together."""
+    pixels = read_idx(_file(where, f"{stem}-images", 3, layout))
+    labels = read_idx(_file(where, f"{stem}-labels", 1, layout))
+    if pixels.ndim != 3 or pixels.shape[1:] != (28, 28) or labels.ndim != 1:
+        msg = (
+            f"the files {stem} in {str(where)!r} are not those of {layout.title}: pictures have "
+            f"28 x 28 pixels, and these have the axes {pixels.shape} and labels {labels.shape}"
+        )
+        raise FileFormatError(msg)
+    if len(pixels) != len(labels):
+        msg = (
+            f"the files {stem} in {str(where)!r} do not belong together: {len(pixels):,} pictures "
+            f"and {len(labels):,} labels"
+        )
+        raise FileFormatError(msg)
+    return pixels, labels
+
+
+def _file(where: Path, stem: str, axes: int, layout: Layout) -> Path:
+    for end in _ends(axes):
+        if (where / f"{stem}{end}").is_file():
+            return where / f"{stem}{end}"
+    msg = f"{stem}-idx{axes}-ubyte (or .gz) is missing in {str(where)!r}; {layout.how}, again"
+    raise InputError(msg)
+
+
+def _mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
+    """Read which characters each label stands for."""
+    if not path.is_file():
+        msg = f"{path.name} is missing in {str(path.parent)!r}; `abstain data fetch emnist`, again"
+        raise InputError(msg)
+    lines = path.read_text(encoding="ascii", errors="replace").splitlines()
+    rows = [line.split() for line in lines if line.strip()]
+    if not rows or any(len(row) < 2 or not all(x.isdigit() for x in row) for row in rows):
+        msg = f"{path.name} must have a label and its character codes in every line"
+        raise FileFormatError(msg)
+    rows.sort(key=lambda row: int(row[0]))
+    numbers = np.array([int(row[0]) for row in rows])
+    return numbers, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
