@@ -13,6 +13,8 @@ import pytest
 import abstain as ab
 from abstain._foundation.extras import has
 from abstain.benchmark.data.corruptions import CORRUPTIONS
+from abstain.benchmark.methods import METHODS
+from abstain.benchmark.tasks import TASKS
 from abstain.cli.main import run
 from abstain.cli.study_files import LIST, leave_files
 from abstain.plots import Series, SeriesDisplay
@@ -91,6 +93,7 @@ def test_the_other_studies_run(folder, capsys):
 
 def test_lists(capsys):
     listed = {"studies": STUDIES, "populations": POPULATIONS, "corruptions": CORRUPTIONS}
+    listed |= {"tasks": TASKS, "csfs": METHODS}
     listed["datasets"] = importlib.import_module("abstain.benchmark.data").DATASETS
     if has("torch"):
         listed["objectives"] = importlib.import_module("abstain.training").OBJECTIVES

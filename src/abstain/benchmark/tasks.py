@@ -22,6 +22,8 @@ from abstain.benchmark.data import (
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.recipe import Recipe
 
+__all__ = ["TASKS", "Parts", "Task"]
+
 #: Digits that are no letter in any typeface.
 _DIGITS: Final = "".join(c for c in "0123456789" if c not in LOOK_ALIKES)
 _SYMBOLS: Final = "&@#%?!+*=/<"
@@ -89,7 +91,7 @@ class Task:
     needs_folder: bool = False
 
 
-def corrupted(load: Callable[[], Images]) -> Iterator[Exposure]:
+def _corrupted(load: Callable[[], Images]) -> Iterator[Exposure]:
     """Return the exposures of the corruption shift on i.i.d. pictures."""
     for name in CORRUPTIONS:
         for severity in range(1, SEVERITIES + 1):
@@ -104,7 +106,7 @@ def _glyphs(_folder: Path | None) -> Parts:
         glyphs("train", copies=_CHOSEN),
         (
             Exposure("iid", "iid", tested),
-            *corrupted(tested),
+            *_corrupted(tested),
             Exposure("unseen-typefaces", "sub-class", partial(glyphs, "unseen", copies=_TESTED)),
             *(
                 Exposure(
@@ -154,7 +156,7 @@ def _digits(_folder: Path | None) -> Parts:
         validation,
         (
             Exposure("iid", "iid", tested),
-            *corrupted(tested),
+            *_corrupted(tested),
             Exposure("letters", "new-class", partial(_letters, train.classes)),
             Exposure("textures", "far-new-class", partial(_textures, 28, train.classes)),
         ),

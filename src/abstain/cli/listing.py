@@ -25,6 +25,8 @@ What = Literal[
     "models",
     "datasets",
     "corruptions",
+    "tasks",
+    "csfs",
 ]
 
 
@@ -33,8 +35,8 @@ def listing(
         What,
         Parameter(
             help="metrics, scores, fitted (scores), losses, methods (of thresholds), studies, "
-            "populations (simulated), objectives (of training), models, datasets or "
-            "corruptions (of benchmarks)"
+            "populations (simulated), objectives (of training), models, datasets, "
+            "corruptions, tasks or csfs (confidence scoring functions) of benchmarks"
         ),
     ],
     /,
@@ -52,6 +54,8 @@ def listing(
         "models": _models,
         "datasets": _datasets,
         "corruptions": _corruptions,
+        "tasks": _tasks,
+        "csfs": _csfs,
     }
     console().print(tables[what]())
 
@@ -160,7 +164,7 @@ def _models() -> Table:
 
     table = _table("name", "what it is", "pictures", "source")
     for model in MODELS.values():
-        pictures = f"{model.side} x {model.side}" if model.side else "any size"
+        pictures = f"{model.side} x {model.side}" if model.side else f"from {model.least} px"
         table.add_row(model.name, model.title, pictures, model.source)
     table.caption = "For `abstain study finetune --model`"
     return table
@@ -183,6 +187,27 @@ def _corruptions() -> Table:
     for entry in CORRUPTIONS.values():
         table.add_row(entry.name, entry.title, entry.group, entry.meaning)
     table.caption = "In five severities: abstain.benchmark.data.corruptions.corrupt"
+    return table
+
+
+def _tasks() -> Table:
+    from abstain.benchmark.tasks import TASKS
+
+    table = _table("name", "what it is", "meaning", "source")
+    for task in TASKS.values():
+        table.add_row(task.name, task.title, task.meaning, task.source)
+    table.caption = "In Python: abstain.benchmark.tasks"
+    return table
+
+
+def _csfs() -> Table:
+    from abstain.benchmark.methods import METHODS as CSFS
+
+    table = _table("name", "what it is", "network", "fitted on", "source")
+    for method in CSFS.values():
+        row = (method.name, method.title, method.objective, method.fitted_on, method.source)
+        table.add_row(*row)
+    table.caption = "In Python: abstain.benchmark.methods"
     return table
 
 

@@ -9,7 +9,9 @@ from abstain.benchmark.models.named import MODELS as MODELS
 from abstain.benchmark.models.named import Model as Model
 from abstain.benchmark.models.named import parameters as parameters
 from abstain.benchmark.models.preresnet import PreResNet as PreResNet
+from abstain.benchmark.models.resnet import ResNet as ResNet
 from abstain.benchmark.models.vgg import VGG as VGG
+from abstain.benchmark.models.vit import ViT as ViT
 from abstain.benchmark.models.wide import WideResNet as WideResNet
 
 __all__ = [
@@ -18,7 +20,9 @@ __all__ = [
     "Backbone",
     "Model",
     "PreResNet",
+    "ResNet",
     "SmallConv",
+    "ViT",
     "WideResNet",
     "parameters",
 ]

@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from abstain._foundation import checks
 from abstain.benchmark._library import torch
+from abstain.errors import DomainError
 
 nn = torch.nn
 #: torch may be absent when types are checked.
@@ -50,10 +52,22 @@ class Backbone(nn.Module, ABC):
         """Return the features of pictures as (n, width)."""
         return self.features(pictures)
 
+    def renamed(self, weights: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return the weights of a file under the names that this model has for them."""
+        return weights
+
 
 def convolution(inputs: int, outputs: int, size: int = 3, stride: int = 1) -> Any:
     """Return a convolution without bias that keeps the size of the picture at stride 1."""
     return nn.Conv2d(inputs, outputs, size, stride, padding=size // 2, bias=False)
+
+
+def dropped(rate: float) -> Any:
+    """Return a layer that leaves out units with this chance; nothing at 0."""
+    if checks.fraction(rate, "dropout", high=1.0) == 1.0:
+        msg = f"`dropout` must be below 1, or nothing is left to learn from; got {rate!r}"
+        raise DomainError(msg)
+    return nn.Dropout(rate) if rate else nn.Identity()
 
 
 def start(model: Any) -> None:

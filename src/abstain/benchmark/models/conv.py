@@ -7,6 +7,7 @@ from abstain.benchmark.models.backbone import (
     Tensor,
     averaged,
     convolution,
+    dropped,
     nn,
     start,
 )
@@ -21,11 +22,25 @@ class SmallConv(Backbone):
         Of the pictures.
     widths : tuple of int, default=(16, 32, 64)
         Feature maps of each stage.
+    dropout : float, default=0
+        The chance that a unit is left out: of the maps between two stages, and of the features
+        that the last layer sees. None is drawn at 0.
+
+    Raises
+    ------
+    DomainError
+        `dropout` is not in [0, 1).
 
     Notes
     -----
-    Without dropout, so that what differs between two runs is what was asked to differ. Pictures
-    of at least 8 x 8.
+    Pictures of at least 8 x 8. Dropout stands where the small network of FD-Shifts [1]_ has it:
+    after each halving, and before the last layer. Only that after the last halving is left out,
+    as the mean over the picture would undo it.
+
+    References
+    ----------
+    .. [1] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
+       in image classification, https://arxiv.org/abs/2211.15259
 
     Examples
     --------
@@ -35,7 +50,12 @@ class SmallConv(Backbone):
     torch.Size([2, 64])
     """
 
-    def __init__(self, channels: int = 1, widths: tuple[int, ...] = (16, 32, 64)) -> None:
+    def __init__(
+        self,
+        channels: int = 1,
+        widths: tuple[int, ...] = (16, 32, 64),
+        dropout: float = 0.0,
+    ) -> None:
         super().__init__(widths[-1])
         stages = [
             nn.Sequential(
@@ -44,8 +64,13 @@ class SmallConv(Backbone):
             for a, b in pairwise((channels, *widths))
         ]
         self.stages = nn.Sequential(*stages)
+        self.dropout = dropped(dropout)
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of pictures as (n, width)."""
-        return averaged(self.stages(pictures))
+        first, *others = self.stages
+        maps = first(pictures)
+        for stage in others:
+            maps = stage(self.dropout(maps))
+        return self.dropout(averaged(maps))

@@ -3,13 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark._library import torch
 from abstain.benchmark.models.backbone import Backbone
 from abstain.benchmark.models.conv import SmallConv
 from abstain.benchmark.models.preresnet import PreResNet
-from abstain.benchmark.models.vgg import VGG
+from abstain.benchmark.models.resnet import ResNet
+from abstain.benchmark.models.vgg import THIRTEEN, VGG
+from abstain.benchmark.models.vit import ViT
+from abstain.benchmark.models.weights import load_weights
 from abstain.benchmark.models.wide import WideResNet
 from abstain.errors import InputError
 
@@ -27,9 +32,13 @@ class Model:
     source : str
         Where it is defined.
     build : callable
-        Makes it; takes `channels`.
+        Makes it; takes `channels` and `dropout`, and `side` where it is made for one size.
     side : int
-        Height and width that the pictures must have; 0 where any will do.
+        Height and width that the pictures must have; 0 where others will do.
+    least : int
+        The smallest height and width.
+    made_for_size : bool
+        Whether `build` must be told the size of the pictures, which must be square.
     """
 
     name: str
@@ -37,9 +46,18 @@ class Model:
     source: str
     build: Callable[..., Backbone]
     side: int = 32
+    least: int = 8
+    made_for_size: bool = False
 
-    def make(self, shape: tuple[int, int, int], *, seed: int) -> Backbone:
-        """Make a model with fresh weights.
+    def make(
+        self,
+        shape: tuple[int, int, int],
+        *,
+        seed: int,
+        dropout: float = 0.0,
+        weights: str | Path | None = None,
+    ) -> Backbone:
+        """Make a model with fresh weights, or with trained ones from a file.
 
         Parameters
         ----------
@@ -47,21 +65,54 @@ class Model:
             Channels, height and width of the pictures.
         seed : int
             Of the weights; torch's own generator is left as it was.
+        dropout : float, default=0
+            The chance that a unit is left out; the model's class says where. The first weights
+            are the same at any rate.
+        weights : str or Path, optional
+            A file of trained weights (safetensors, or tensors that `torch.save` wrote), without
+            which they are drawn. Nothing is ever downloaded.
 
         Returns
         -------
         Backbone
             On the CPU, in training mode.
+
+        Raises
+        ------
+        InputError
+            The model does not take pictures of this size, or there is no file of weights.
+        DomainError
+            `dropout` is not in [0, 1).
+        FileFormatError
+            The file holds no weights of this model, or more than tensors.
+        MissingInputError
+            A package that defines the model or reads the file is not installed.
         """
-        if self.side and shape[1:] != (self.side, self.side):
-            msg = (
-                f"the model {self.name!r} takes pictures of {self.side} x {self.side}; "
-                f"got {shape[1]} x {shape[2]}. 'small-conv' takes any size."
-            )
-            raise InputError(msg)
+        self._check(shape)
+        options: dict[str, Any] = {"side": shape[1]} if self.made_for_size else {}
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
-            return self.build(channels=shape[0])
+            out = self.build(channels=shape[0], dropout=dropout, **options)
+        if weights is not None:
+            load_weights(out, weights)
+        return out
+
+    def _check(self, shape: tuple[int, int, int]) -> None:
+        """Refuse pictures of a size that the model does not take."""
+        _, height, width = shape
+        if self.side and (height, width) != (self.side, self.side):
+            rule = f"of {self.side} x {self.side}"
+        elif min(height, width) < self.least:
+            rule = f"of at least {self.least} x {self.least}"
+        elif self.made_for_size and height != width:
+            rule = "that are square"
+        else:
+            return
+        msg = (
+            f"the model {self.name!r} takes pictures {rule}; got {height} x {width}. "
+            "'small-conv' takes any size from 8 x 8 on."
+        )
+        raise InputError(msg)
 
 
 def parameters(model: "torch.nn.Module") -> int:
@@ -94,6 +145,14 @@ MODELS.add(Model("small-conv", "small conv net", "abstain", SmallConv, side=0))
 MODELS.add(
     Model("tiny-conv", "tiny conv net", "abstain", partial(SmallConv, widths=(8, 16, 24)), side=0)
 )
+MODELS.add(
+    Model(
+        "vgg13",
+        "VGG-13",
+        "Simonyan & Zisserman 2015, as in FD-Shifts",
+        partial(VGG, maps=THIRTEEN, hidden=512),
+    )
+)
 MODELS.add(Model("vgg16-bn", "VGG16-BN", "Simonyan & Zisserman 2015, for CIFAR", VGG))
 for _depth in (20, 56, 110, 164):
     MODELS.add(
@@ -105,3 +164,15 @@ for _depth in (20, 56, 110, 164):
         )
     )
 MODELS.add(Model("wrn-28-10", "WideResNet-28x10", "Zagoruyko & Komodakis 2016", WideResNet))
+MODELS.add(Model("resnet50", "ResNet-50", "He et al. 2015", ResNet, side=0, least=32))
+MODELS.add(
+    Model(
+        "vit-b16",
+        "ViT-B/16",
+        "Dosovitskiy et al. 2021, from timm",
+        ViT,
+        side=0,
+        least=16,
+        made_for_size=True,
+    )
+)

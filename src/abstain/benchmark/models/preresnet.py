@@ -7,6 +7,7 @@ from abstain.benchmark.models.backbone import (
     Tensor,
     averaged,
     convolution,
+    dropped,
     nn,
     start,
 )
@@ -56,11 +57,13 @@ class PreResNet(Backbone):
         9 n + 2 with bottlenecks.
     channels : int, default=3
         Of the pictures.
+    dropout : float, default=0
+        The chance that a feature is left out before the last layer.
 
     Raises
     ------
     DomainError
-        No number of equal blocks gives this depth.
+        No number of equal blocks gives this depth, or `dropout` is not in [0, 1).
 
     References
     ----------
@@ -75,7 +78,7 @@ class PreResNet(Backbone):
     torch.Size([2, 64])
     """
 
-    def __init__(self, depth: int = 110, channels: int = 3) -> None:
+    def __init__(self, depth: int = 110, channels: int = 3, dropout: float = 0.0) -> None:
         bottleneck = depth >= _DEEP
         layers = 9 if bottleneck else 6
         if depth < layers + 2 or (depth - 2) % layers:
@@ -86,11 +89,13 @@ class PreResNet(Backbone):
         self.first = convolution(channels, _WIDTHS[0])
         self.blocks = nn.Sequential(*_stages((depth - 2) // layers, bottleneck=bottleneck))
         self.norm = nn.BatchNorm2d(width)
+        self.dropout = dropped(dropout)
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of pictures as (n, width)."""
-        return averaged(nn.functional.relu(self.norm(self.blocks(self.first(pictures)))))
+        maps = nn.functional.relu(self.norm(self.blocks(self.first(pictures))))
+        return self.dropout(averaged(maps))
 
 
 def _stages(blocks: int, *, bottleneck: bool) -> list[Any]:

@@ -1,31 +1,54 @@
-"""VGG16 with batch norm, in the form that is used for pictures of 32 x 32."""
+"""VGG with batch norm, in the forms that are used for pictures of 32 x 32."""
 
+from itertools import pairwise
 from typing import Any
 
-from abstain.benchmark.models.backbone import Backbone, Tensor, nn, start
+from abstain.benchmark.models.backbone import Backbone, Tensor, dropped, nn, start
 
-#: Feature maps of the 13 convolutions; 0 halves the picture.
-_SIXTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
+#: Feature maps of the 13 convolutions of VGG16 and the 10 of VGG13; 0 halves the picture.
+SIXTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
+THIRTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0)
+
+#: Of `dropout`: after the first convolution, and after later ones.
+_FIRST, _LATER = 0.6, 0.8
 
 
 class VGG(Backbone):
-    """Thirteen 3 x 3 convolutions with batch norm and five halvings.
+    """Convolutions of 3 x 3 with batch norm, and five halvings.
 
     Parameters
     ----------
     channels : int, default=3
         Of the pictures, which must be 32 x 32.
+    dropout : float, default=0
+        The chance that a unit is left out before the last layer, and before a hidden one; after
+        the first convolution 0.6 of it, and 0.8 of it after any other that no halving follows.
+        None is drawn at 0.
+    maps : tuple of int, default=SIXTEEN
+        Feature maps of each convolution, with 0 for a halving: `SIXTEEN` or `THIRTEEN`.
+    hidden : int, default=0
+        Units of a fully connected layer after the convolutions; 0 for none.
+
+    Raises
+    ------
+    DomainError
+        `dropout` is not in [0, 1).
 
     Notes
     -----
     The two hidden layers of 4,096 units that the network for ImageNet has at its end are left
-    out, as is usual for CIFAR: with a linear head of 10 classes it has 14.7 million parameters.
-    Convolutions keep their biases.
+    out, as is usual for CIFAR: with a linear head of 10 classes VGG16 has 14.7 million
+    parameters. Convolutions keep their biases.
+
+    VGG13 as FD-Shifts [2]_ has it is ``maps=THIRTEEN, hidden=512``, with ``dropout=0.5`` where
+    they have dropout: 0.3, 0.4 and 0.5 at the same places.
 
     References
     ----------
     .. [1] Simonyan & Zisserman (2015), Very deep convolutional networks for large-scale image
-       recognition (configuration D), https://arxiv.org/abs/1409.1556
+       recognition (configurations B and D), https://arxiv.org/abs/1409.1556
+    .. [2] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
+       in image classification, https://arxiv.org/abs/2211.15259
 
     Examples
     --------
@@ -35,20 +58,39 @@ class VGG(Backbone):
     torch.Size([2, 512])
     """
 
-    def __init__(self, channels: int = 3) -> None:
-        super().__init__(512)
+    def __init__(
+        self,
+        channels: int = 3,
+        dropout: float = 0.0,
+        maps: tuple[int, ...] = SIXTEEN,
+        hidden: int = 0,
+    ) -> None:
+        last = [m for m in maps if m][-1]
+        super().__init__(hidden or last)
         layers: list[Any] = []
         inputs = channels
-        for maps in _SIXTEEN:
-            if maps == 0:
+        for place, (outputs, following) in enumerate(pairwise((*maps, 0))):
+            if outputs == 0:
                 layers.append(nn.MaxPool2d(2))
                 continue
-            layers.append(nn.Conv2d(inputs, maps, 3, padding=1))
-            layers += [nn.BatchNorm2d(maps), nn.ReLU(inplace=True)]
-            inputs = maps
+            layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
+            rate = dropout * (_LATER if place else _FIRST) if following else 0.0
+            layers += [nn.BatchNorm2d(outputs), _active(rate)]
+            inputs = outputs
         self.layers = nn.Sequential(*layers)
+        self.hidden = nn.Linear(last, hidden) if hidden else None
+        self.dropout = dropped(dropout)
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
-        """Return the features of pictures as (n, 512)."""
-        return self.layers(pictures).flatten(1)
+        """Return the features of pictures as (n, width)."""
+        out = self.dropout(self.layers(pictures).flatten(1))
+        if self.hidden is None:
+            return out
+        return self.dropout(nn.functional.relu(self.hidden(out)))
+
+
+def _active(rate: float) -> Any:
+    """Return ReLU with dropout after it; one layer, so that no rate changes any name of weights."""
+    relu = nn.ReLU(inplace=True)
+    return nn.Sequential(relu, dropped(rate)) if rate else relu

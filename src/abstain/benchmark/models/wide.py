@@ -5,6 +5,7 @@ from abstain.benchmark.models.backbone import (
     Tensor,
     averaged,
     convolution,
+    dropped,
     nn,
     start,
 )
@@ -19,7 +20,7 @@ class _Block(nn.Module):
         self.norm1, self.norm2 = nn.BatchNorm2d(inputs), nn.BatchNorm2d(maps)
         self.convolution1 = convolution(inputs, maps, stride=stride)
         self.convolution2 = convolution(maps, maps)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropped(dropout)
         self.shortcut = convolution(inputs, maps, 1, stride) if inputs != maps else None
 
     def forward(self, x: Tensor) -> Tensor:
@@ -46,7 +47,7 @@ class WideResNet(Backbone):
     Raises
     ------
     DomainError
-        No number of equal blocks gives this depth.
+        No number of equal blocks gives this depth, or `dropout` is not in [0, 1).
 
     References
     ----------

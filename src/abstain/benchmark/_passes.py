@@ -1,0 +1,108 @@
+"""Passes of a trained network over pictures: one as it is, and some with dropout on."""
+
+from typing import Any
+
+import numpy as np
+from torch.nn.modules.dropout import _DropoutNd
+
+from abstain.benchmark._library import torch
+from abstain.errors import InputError, ShapeError
+from abstain.training import Network, Objective
+from abstain.training.outputs import Output, wide
+from abstain.typing import Array
+
+#: torch may be absent when types are checked.
+Tensor = Any
+
+#: Pictures at a time, and points of them at a time where the pictures are large.
+_BLOCK = 500
+_POINTS = 1 << 21
+
+
+def passes(
+    network: Network, objective: Objective, pictures: Tensor, *, samples: int, seed: int
+) -> dict[str, Array]:
+    """Return the arrays of `Outputs` that come from a network, by their names."""
+    if getattr(pictures, "ndim", 0) != 4 or not len(pictures):
+        msg = (
+            "`pictures` must be a tensor (n, channels, height, width); "
+            f"got {tuple(getattr(pictures, 'shape', ()))}"
+        )
+        raise ShapeError(msg)
+    network.eval()
+    dropout = _dropout(network, samples)
+    where = next(network.parameters()).device
+    out: dict[str, Array] = {}
+    with torch.inference_mode(), torch.random.fork_rng(devices=_devices(where)):
+        _seed(where, seed)
+        for rows in _blocks(*pictures.shape):
+            block = pictures[rows].to(where)
+            _write(out, rows, len(pictures), _told(objective, network(block), always=True))
+            for layer in dropout:
+                layer.train()
+            for i in range(samples):
+                told = _told(objective, network(block), always=False)
+                _write_sample(out, (rows, i), (len(pictures), samples), told)
+            for layer in dropout:
+                layer.eval()
+    return out
+
+
+def _dropout(network: Network, samples: int) -> list[Any]:
+    """Return the layers that are on in the sampled passes."""
+    if not samples:
+        return []
+    found = [x for x in network.modules() if isinstance(x, _DropoutNd) and x.p > 0]
+    if not found:
+        msg = (
+            "the network has no dropout, so that all samples would be alike; make the model with "
+            "`dropout` above 0, or ask for `samples=0`"
+        )
+        raise InputError(msg)
+    return found
+
+
+def _devices(where: Any) -> list[Any]:
+    """Return the devices whose generators must be put back beside that of the CPU."""
+    return [] if where.type == "cpu" else [where]
+
+
+def _seed(where: Any, seed: int) -> None:
+    """Seed the generators that dropout draws from, and no other: torch.manual_seed takes all."""
+    torch.default_generator.manual_seed(seed)
+    if where.type == "cuda":
+        with torch.cuda.device(where):
+            torch.cuda.manual_seed(seed)
+
+
+def _blocks(n: int, _channels: int, height: int, width: int) -> list[slice]:
+    step = max(1, min(_BLOCK, _POINTS // (height * width)))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def _told(objective: Objective, output: Output, *, always: bool) -> dict[str, Array]:
+    """Bring what a pass gave to the host; the features of a sampled pass are not kept."""
+    told = {"logits": wide(objective.class_logits(output))}
+    if always:
+        told["features"] = wide(output.features)
+    # Without a branch of its own, the confidence is a function of the logits.
+    if output.confidence is not None or output.abstention is not None:
+        told["confidence"] = wide(objective.confidence(output))
+    return {name: tensor.cpu().numpy() for name, tensor in told.items()}
+
+
+def _write(out: dict[str, Array], rows: slice, n: int, told: dict[str, Array]) -> None:
+    for name, array in told.items():
+        if name not in out:
+            out[name] = np.empty((n, *array.shape[1:]), dtype=array.dtype)
+        out[name][rows] = array
+
+
+def _write_sample(
+    out: dict[str, Array], at: tuple[slice, int], size: tuple[int, int], told: dict[str, Array]
+) -> None:
+    for name, array in told.items():
+        into = {"logits": "samples", "confidence": "sample_confidence"}[name]
+        if into not in out:
+            out[into] = np.empty((*size, *array.shape[1:]), dtype=array.dtype)
+        out[into][at] = array

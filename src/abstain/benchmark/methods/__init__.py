@@ -1,0 +1,31 @@
+"""Methods: a confidence scoring function, the network it belongs to, and what it is fitted on.
+
+`METHODS` holds them all; `score_all` applies several to what one network says. No score is
+computed here: that is done by `abstain.confidence`.
+"""
+
+from abstain.benchmark.methods._entry import NEEDS as NEEDS
+from abstain.benchmark.methods._entry import Known as Known
+from abstain.benchmark.methods._entry import Method as Method
+from abstain.benchmark.methods._entry import Scorer as Scorer
+from abstain.benchmark.methods.catalogue import METHODS as METHODS
+from abstain.benchmark.methods.scoring import labeled as labeled
+from abstain.benchmark.methods.scoring import unlabeled as unlabeled
+from abstain.benchmark.methods.together import FittedMethods as FittedMethods
+from abstain.benchmark.methods.together import Scores as Scores
+from abstain.benchmark.methods.together import fit_all as fit_all
+from abstain.benchmark.methods.together import score_all as score_all
+
+__all__ = [
+    "METHODS",
+    "NEEDS",
+    "FittedMethods",
+    "Known",
+    "Method",
+    "Scorer",
+    "Scores",
+    "fit_all",
+    "labeled",
+    "score_all",
+    "unlabeled",
+]

@@ -1,0 +1,299 @@
+"""`Outputs`: all that confidence scores may know of a trained network's answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abstain._foundation.arrays import sealed
+from abstain.benchmark._output_checks import (
+    UNKNOWN,
+    checked_labels,
+    checked_rows,
+    checked_samples,
+    numbers,
+    refuse_unequal,
+    whole,
+)
+from abstain.errors import InputError, ShapeError
+from abstain.predictions import Predictions
+from abstain.predictions.softmax import log_mean_probabilities, log_softmax, row_blocks
+from abstain.typing import AnyArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from abstain.training import Network, Objective
+
+__all__ = ["Outputs", "ensemble_outputs", "outputs_of"]
+
+#: torch may be absent: what a network said is scored without it.
+Tensor = Any
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outputs:
+    """What one trained network says of n pictures: arrays on the host, read-only.
+
+    Attributes
+    ----------
+    logits : float32 ndarray of shape (n, K)
+        Class logits of the objective, without the class "abstain". Half precision is widened;
+        float64 is kept.
+    labels : int64 ndarray of shape (n,)
+        The true classes; -1 for a picture of no known class.
+    places : int64 ndarray of shape (n,)
+        Which picture of the source each is. Copies of one share it.
+    features : float32 ndarray of shape (n, d) or None
+        What the last layer sees, with dropout off.
+    samples : float32 ndarray of shape (n, S, K) or None
+        Class logits of S >= 2 passes with dropout on, or of the members of an ensemble.
+    confidence : float64 ndarray of shape (n,) or None
+        The objective's own confidence, higher is more trusted; None where that is a function of
+        the logits.
+    sample_confidence : float64 ndarray of shape (n, S) or None
+        The own confidence of each pass or member.
+
+    Raises
+    ------
+    ShapeError
+        Axes or lengths that do not go together, or no picture at all.
+    DomainError
+        NaN, infinities, labels that are neither a class nor -1, or places that are not whole.
+
+    See Also
+    --------
+    outputs_of : From a trained network.
+    ensemble_outputs : From several.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.outputs import Outputs
+    >>> out = Outputs([[2.0, 0.0], [0.0, 1.0], [3.0, 0.0]], labels=[0, 0, -1], places=[4, 5, 9])
+    >>> out.n, out.predictions().correct.tolist()
+    (3, [True, False, False])
+    >>> out.subset([2]).places.tolist()
+    [9]
+    """
+
+    logits: FloatArray
+    labels: IntArray
+    places: IntArray
+    features: FloatArray | None = None
+    samples: FloatArray | None = None
+    confidence: FloatArray | None = None
+    sample_confidence: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        logits = numbers(self.logits, "logits", None)
+        n, classes = logits.shape
+        if classes < 2:
+            msg = f"`logits` must have at least two classes; got shape {logits.shape}"
+            raise ShapeError(msg)
+        own: dict[str, Any] = {
+            "logits": logits,
+            "labels": checked_labels(self.labels, n, classes),
+            "places": whole(self.places, "places", n),
+        }
+        for name in ("features", "samples", "confidence", "sample_confidence"):
+            given = getattr(self, name)
+            own[name] = None if given is None else numbers(given, name, n)
+        refuse_unequal(own["samples"], own["sample_confidence"], classes)
+        for name, array in own.items():
+            object.__setattr__(self, name, None if array is None else sealed(array))
+
+    def __repr__(self) -> str:
+        """Say what is there, not the numbers."""
+        there = {f.name: getattr(self, f.name) for f in fields(self)}
+        shapes = [f"{name}={x.shape}" for name, x in there.items() if x is not None]
+        return f"Outputs({', '.join(shapes)})"
+
+    @property
+    def n(self) -> int:
+        """Number of pictures."""
+        return len(self.logits)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return int(self.logits.shape[1])
+
+    def predictions(self) -> Predictions:
+        """Return the record that scores and metrics start from.
+
+        Returns
+        -------
+        abstain.Predictions
+            Logits, labels, features and samples; the own confidence is named "own". Whatever is
+            predicted for a label of -1 is wrong.
+        """
+        own = None if self.confidence is None else {"own": self.confidence}
+        return Predictions(
+            logits=self.logits,
+            labels=self.labels,
+            features=self.features,
+            logit_samples=self.samples,
+            confidence=own,
+            unknown_label=UNKNOWN,
+        )
+
+    def subset(self, rows: AnyArray) -> "Outputs":
+        """Return some of the pictures.
+
+        Parameters
+        ----------
+        rows : indices, or mask of shape (n,)
+            Which, in this order.
+
+        Returns
+        -------
+        Outputs
+            With all that is there.
+
+        Raises
+        ------
+        ShapeError
+            A mask of another length, or no picture is left.
+        DomainError
+            An index outside the pictures, or rows that are neither whole numbers nor a mask.
+        """
+        chosen = checked_rows(np.asarray(rows), self.n)
+        there = ((f.name, getattr(self, f.name)) for f in fields(self))
+        kept: dict[str, Any] = {name: x[chosen] for name, x in there if x is not None}
+        return Outputs(**kept)
+
+
+def outputs_of(
+    network: "Network",
+    objective: "Objective",
+    pictures: Tensor,
+    labels: AnyArray,
+    places: AnyArray,
+    *,
+    samples: int = 0,
+    seed: int = 0,
+) -> Outputs:
+    """Ask a trained network about pictures, once and with dropout as often as wanted.
+
+    Parameters
+    ----------
+    network : abstain.training.Network
+        Left in evaluation mode.
+    objective : abstain.training.Objective
+        Whose head the network has.
+    pictures : Tensor of shape (n, channels, height, width)
+        What the network sees, as `Inputs.fixed` returns it, on any device: each block is moved to
+        that of the network.
+    labels : array of shape (n,)
+        The true classes; -1 for a picture of no known class.
+    places : array of shape (n,)
+        Which picture of the source each is.
+    samples : int, default=0
+        Passes with dropout on: 0, or at least 2.
+    seed : int, default=0
+        Of the dropout; torch's own generators are left as they were.
+
+    Returns
+    -------
+    Outputs
+        The own confidence is there where the head has a branch for it.
+
+    Raises
+    ------
+    InputError
+        `samples` is 1 or negative, or the network has no dropout to sample.
+    ShapeError, DomainError
+        What `Outputs` refuses, such as the NaN of a network that diverged.
+
+    Notes
+    -----
+    In the passes only dropout layers are in training mode; batch norm keeps its running means.
+    A block holds at most 500 pictures, fewer when they are large: memory on the device is bounded.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain import training
+    >>> from abstain.benchmark.models import SmallConv
+    >>> from abstain.benchmark.outputs import outputs_of
+    >>> objective = training.make("deep-gamblers", rng=0)
+    >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))
+    >>> pictures = torch.zeros(2, 1, 28, 28)
+    >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)
+    >>> out.features.shape, out.samples.shape, out.sample_confidence.shape
+    ((2, 64), (2, 4, 10), (2, 4))
+    """
+    from abstain.benchmark._passes import passes
+
+    checked_samples(samples)
+    found = passes(network, objective, pictures, samples=samples, seed=seed)
+    return Outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
+
+
+def ensemble_outputs(members: Sequence[Outputs]) -> Outputs:
+    """Average what several networks say of the same pictures: a deep ensemble.
+
+    Parameters
+    ----------
+    members : sequence of Outputs
+        At least two, of the same pictures in the same order.
+
+    Returns
+    -------
+    Outputs
+        `logits` are the logarithms of the mean probabilities, `samples` the logits of the
+        members, `sample_confidence` their own confidences where all have one. There are no
+        features, as no single last layer is left, and no own confidence.
+
+    Raises
+    ------
+    InputError
+        Fewer than two members, or members of other pictures or classes.
+
+    Notes
+    -----
+    The mean is taken in log space and float64, so that no probability vanishes.
+
+    References
+    ----------
+    .. [1] Lakshminarayanan et al. (2017), Simple and scalable predictive uncertainty estimation
+       using deep ensembles, https://arxiv.org/abs/1612.01474
+
+    Examples
+    --------
+    >>> from abstain.benchmark.outputs import Outputs, ensemble_outputs
+    >>> one = Outputs([[0.0, 0.0]], labels=[0], places=[0])
+    >>> two = Outputs([[50.0, 0.0]], labels=[0], places=[0])
+    >>> both = ensemble_outputs([one, two])
+    >>> both.logits.round(4).tolist(), both.samples.shape
+    ([[-0.2877, -1.3863]], (1, 2, 2))
+    """
+    members = list(members)
+    if len(members) < 2:
+        msg = f"`members` must hold at least two outputs; got {len(members)}"
+        raise InputError(msg)
+    _refuse_other_pictures(members)
+    first = members[0]
+    logits = np.stack([member.logits for member in members], axis=1)
+    mean = np.empty((first.n, first.classes), dtype=first.logits.dtype)
+    for rows in row_blocks(first.n, len(members) * first.classes):
+        mean[rows] = log_mean_probabilities(log_softmax(logits[rows].astype(np.float64)))
+    own = [member.confidence for member in members if member.confidence is not None]
+    each = np.stack(own, axis=1) if len(own) == len(members) else None
+    return Outputs(mean, first.labels, first.places, samples=logits, sample_confidence=each)
+
+
+def _refuse_other_pictures(members: list[Outputs]) -> None:
+    first = members[0]
+    for number, member in enumerate(members[1:], start=2):
+        pairs: dict[str, tuple[Any, Any]] = {
+            "shape of the logits": (member.logits.shape, first.logits.shape),
+            "`labels`": (member.labels, first.labels),
+            "`places`": (member.places, first.places),
+        }
+        for what, (found, expected) in pairs.items():
+            if not np.array_equal(found, expected):
+                msg = (
+                    f"members of an ensemble must have answered about the same pictures; the "
+                    f"{what} of member {number} and of member 1 differ"
+                )
+                raise InputError(msg)

@@ -1,0 +1,218 @@
+"""Methods: what single ones compute, what happens to those that fail, and the page about them."""
+
+import contextlib
+import importlib.util
+import io
+import pickle
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.benchmark.known_outputs import BIAS, ENSEMBLE, KNOWN, NETWORK, WEIGHT, right, without
+from tests.docs.blocks import ROOT, blocks
+
+import abstain as ab
+from abstain.benchmark.methods import METHODS, NEEDS, Known, Method, fit_all, score_all, unlabeled
+from abstain.benchmark.methods.scoring import Named, OnTraining, Own
+from abstain.confidence import fit, score
+from abstain.errors import InputError, MissingInputError, UnknownNameError
+from abstain.metrics import failure_auroc
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit_all(METHODS, KNOWN)
+
+
+def test_what_was_fitted_can_be_sent_to_another_process(fitted):
+    again = pickle.loads(pickle.dumps(fitted.scorers))
+    for name in ("temp-msr", "vim", "pnorm", "mcd-pe", "dg-res"):
+        assert np.array_equal(again[name](NETWORK), fitted.score(NETWORK)[name])
+
+
+def test_numbers_are_those_of_the_scores(fitted):
+    p = NETWORK.predictions()
+    found = fitted.score(NETWORK)
+    for name in ("msr", "mls", "pe", "energy", "margin", "gini", "gen"):
+        assert np.array_equal(found[name], score(name, p).values)
+    for name in ("mcd_msr", "mcd_mls", "mcd_pe", "mcd_ee", "mcd_mi"):
+        assert np.array_equal(found[name.replace("_", "-")], score(name, p).values)
+    held = KNOWN.validation.predictions()
+    tempered = ab.fit_score("temperature", held, by="nll")
+    assert np.array_equal(found["temp-msr"], score(tempered, p).values)
+    np.testing.assert_allclose(found["temp-mls"] * tempered.temperature, found["mls"], rtol=1e-12)
+    chosen = ab.fit_score("pnorm", held, metric="augrc")
+    assert np.array_equal(found["pnorm"], score(chosen, p).values)
+    for name, options in (
+        ("knn", {}),
+        ("relative_mahalanobis", {"shrinkage": "ledoit_wolf"}),
+        ("react", {"last_layer": (WEIGHT, BIAS)}),
+    ):
+        state = fit(name, KNOWN.train.predictions(), **options)
+        assert np.array_equal(found[name.replace("_", "-")], score(state, p).values)
+
+
+def test_own_confidences_and_their_mean(fitted):
+    found = fitted.score(NETWORK)
+    for name in ("confidnet", "dg-res", "devries"):
+        assert np.array_equal(found[name], NETWORK.confidence)
+    p = (1 / (1 + np.exp(-NETWORK.sample_confidence))).mean(axis=1)
+    fair = p < 1 - 1e-6
+    assert fair.sum() > 50
+    expected = np.log(p / (1 - p))[fair]
+    np.testing.assert_allclose(found["mcd-confidnet"][fair], expected, rtol=1e-6)
+
+
+def test_sure_passes_stay_in_order():
+    sure = replace(NETWORK, sample_confidence=np.linspace(30, 90, NETWORK.n)[:, None] + np.zeros(8))
+    values = score_all(["mcd-confidnet"], KNOWN, sure)["mcd-confidnet"]
+    assert (np.diff(values) > 0).all()
+
+
+def test_ensembles_score_the_mean(fitted):
+    found = fitted.score(ENSEMBLE)
+    e = np.exp(ENSEMBLE.samples.astype(float))
+    p = (e / e.sum(axis=2, keepdims=True)).mean(axis=1)
+    np.testing.assert_allclose(found["ens-pe"], (p * np.log(p)).sum(axis=1), atol=1e-9)
+    each = -(e / e.sum(2, keepdims=True) * np.log(e / e.sum(2, keepdims=True))).sum(2).mean(1)
+    np.testing.assert_allclose(found["ens-mi"], (p * np.log(p)).sum(1) + each, atol=1e-9)
+
+
+def test_features_that_are_never_active_do_no_harm(fitted):
+    def dead(outputs):
+        features = outputs.features.copy()
+        features[:, 5] = 0.0
+        return replace(outputs, features=features, logits=features @ WEIGHT.T + BIAS)
+
+    held = replace(KNOWN, train=dead(KNOWN.train))
+    chosen = [name for name in METHODS if "features" in METHODS[name].needs]
+    found = score_all(chosen, held, dead(NETWORK))
+    assert found.reasons == {}
+    plain = Method("plain", "", "", "cross-entropy", frozenset(), OnTraining("mahalanobis"))
+    found = score_all([plain, "knn"], held, dead(NETWORK))
+    assert "singular" in found.reasons["plain"]
+    assert np.isfinite(found["knn"]).all()
+
+
+def broken(_):
+    msg = "no such luck\nand more"
+    raise ZeroDivisionError(msg)
+
+
+@pytest.mark.parametrize(
+    ("fit", "reason"),
+    [
+        (broken, "ZeroDivisionError: no such luck"),
+        (lambda _: broken, "ZeroDivisionError: no such luck"),
+        (lambda _: lambda o: np.zeros(o.n - 1), "must have one entry for each of the 500"),
+        (lambda _: lambda o: np.full(o.n, np.nan), "finite"),
+        (lambda _: lambda _: None, "confidence of mine"),
+    ],
+)
+def test_a_method_that_fails_stops_no_other(fit, reason):
+    mine = Method("mine", "Mine", "me", "cross-entropy", frozenset(), fit)
+    found = score_all([mine, "msr"], KNOWN, NETWORK)
+    assert list(found) == ["mine", "msr"]
+    assert reason in found.reasons["mine"]
+    assert np.isnan(found["mine"]).all()
+    assert np.array_equal(found["msr"], score("msr", unlabeled(NETWORK)).values)
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(UnknownNameError, match="Did you mean 'knn'"):
+        score_all(["kn"], KNOWN, NETWORK)
+    with pytest.raises(InputError, match=r"`needs` of the method 'mine'.*'sample'"):
+        Method("mine", "", "", "cross-entropy", frozenset({"sample"}), broken)
+    with pytest.raises(InputError, match="`fitted_on`"):
+        Method("mine", "", "", "cross-entropy", frozenset(), broken, "test")
+    bare = without(NETWORK, "samples", "sample_confidence", "confidence")
+    with pytest.raises(MissingInputError, match="`samples`"):
+        Named("mcd_pe", samples=True)(KNOWN)(bare)
+    with pytest.raises(MissingInputError, match="`confidence`"):
+        Own()(bare)
+
+
+def test_all_methods_of_the_papers_are_there():
+    logit = {"msr", "mls", "pe", "temp-msr", "temp-mls", "energy", "margin", "gini", "pnorm", "gen"}
+    passes = {f"mcd-{name}" for name in ("msr", "mls", "pe", "ee", "mi")}
+    learned = {"confidnet", "devries", "dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-mls"}
+    seen = {"mahalanobis", "relative-mahalanobis", "knn", "vim", "react"}
+    assert logit | passes | learned | seen | {"ens-msr", "ens-pe", "ens-mi"} <= set(METHODS)
+
+
+def test_networks_are_objectives():
+    pytest.importorskip("torch")
+    from abstain.training import OBJECTIVES
+
+    assert {entry.objective for entry in METHODS.values()} <= set(OBJECTIVES)
+
+
+def test_they_take_what_a_network_says():
+    torch = pytest.importorskip("torch")
+    from abstain import training
+    from abstain.benchmark.models import SmallConv
+    from abstain.benchmark.outputs import outputs_of
+
+    for kind in ("cross-entropy", "confidnet", "deep-gamblers", "devries"):
+        objective = training.make(kind, rng=0)
+        with torch.random.fork_rng():
+            torch.manual_seed(0)
+            network = training.Network(SmallConv(dropout=0.3), objective.head(64, 3))
+            pictures = torch.rand(90, 1, 16, 16)
+        torch.nn.init.ones_(network.head.classifier.bias)  # as if trained: logits above 0
+        labels = np.arange(90) % 3
+        found = outputs_of(network, objective, pictures, labels, np.arange(90), samples=3)
+        last = (p.detach().numpy() for p in network.head.classifier.parameters())
+        chosen = [m for m in METHODS.values() if m.objective == kind and "ensemble" not in m.needs]
+        scores = score_all(chosen, Known(found, found, *last), found)
+        assert scores.reasons == {}
+        assert all(np.isfinite(values).all() for values in scores.values())
+
+
+PAGE = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+
+
+def table():
+    """The table of the page, from the catalogue."""
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    rows = [
+        (
+            f"`{m.name}`",
+            m.title,
+            f"`{m.objective}`",
+            ", ".join(f"`{need}`" for need in NEEDS if need in m.needs),
+            m.fitted_on,
+            m.meaning,
+            generate.linked(m.source),
+        )
+        for m in METHODS.values()
+    ]
+    head = ("method", "name", "network", "needs", "fitted on", "confidence", "source")
+    return generate._table(head, rows)
+
+
+def test_the_page_lists_them_all():
+    assert table() == re.search(r"<!-- methods -->\n\n(.*?)\n\n<!-- end", PAGE, re.DOTALL)[1]
+    assert all(f"`{need}`" in PAGE for need in NEEDS)
+
+
+def test_the_method_of_the_page_is_a_method():
+    file, use = [b for b in blocks(PAGE) if b.language == "python"]
+    assert len(file.code.splitlines()) <= 40
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            exec(file.code + use.code, {})
+        found = score_all(["class-cosine"], KNOWN, NETWORK)
+    finally:
+        METHODS._entries.pop("class-cosine", None)
+    assert printed.getvalue() == use.output
+    loss = (~right("msr", NETWORK)).astype(float)
+    assert failure_auroc(found["class-cosine"], loss) > 0.5
+
+
+if __name__ == "__main__":
+    print(table())
