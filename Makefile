@@ -3,8 +3,9 @@
 
 PYTHON ?= $(shell command -v python3.11 || echo python3)
 VENV   := .venv
-# Versions come from constraints.txt, so that everyone tests the same ones.
-PIP     = -m pip --disable-pip-version-check install -q -c constraints.txt
+# Versions come from constraints.txt, so that everyone tests the same ones. Compiling what is
+# never imported would take a minute.
+PIP     = -m pip --disable-pip-version-check install -q --no-compile -c constraints.txt
 TEST   := $(VENV)/test
 TOOLS  := $(TEST)/bin
 # Two processes of one thread each beat one of two (DESIGN section 2).

@@ -14,6 +14,9 @@ from abstain.report import comparison_html, comparison_terminal
 from abstain.report.comparison_margin import margin_line
 from abstain.report.comparison_verdict import comparison_verdict
 
+#: Each draws a page of many figures.
+pytestmark = pytest.mark.slow
+
 
 def printed(renderable, width=300):
     console = Console(width=width)

@@ -14,6 +14,9 @@ from abstain.report import comparison_html, write_comparison, write_figures
 from abstain.report.comparison_verdict import comparison_verdict
 from abstain.report.words import number
 
+#: Each draws a page of many figures.
+pytestmark = pytest.mark.slow
+
 
 def hostile():
     data = tuple(((HOSTILE[0], value),) for value in (*HOSTILE[:2], HOSTILE[-1]))
