@@ -211,15 +211,15 @@ def outputs_of(
 
     Examples
     --------
-    >>> import torch
-    >>> from abstain import training
-    >>> from abstain.benchmark.models import SmallConv
-    >>> from abstain.benchmark.outputs import outputs_of
-    >>> objective = training.make("deep-gamblers", rng=0)
-    >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))
-    >>> pictures = torch.zeros(2, 1, 28, 28)
-    >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)
-    >>> out.features.shape, out.samples.shape, out.sample_confidence.shape
+    >>> import torch  # doctest: +SKIP
+    >>> from abstain import training  # doctest: +SKIP
+    >>> from abstain.benchmark.models import SmallConv  # doctest: +SKIP
+    >>> from abstain.benchmark.outputs import outputs_of  # doctest: +SKIP
+    >>> objective = training.make("deep-gamblers", rng=0)  # doctest: +SKIP
+    >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))  # doctest: +SKIP
+    >>> pictures = torch.zeros(2, 1, 28, 28)  # doctest: +SKIP
+    >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)  # doctest: +SKIP
+    >>> out.features.shape, out.samples.shape, out.sample_confidence.shape  # doctest: +SKIP
     ((2, 64), (2, 4, 10), (2, 4))
     """
     from abstain.benchmark._passes import passes
