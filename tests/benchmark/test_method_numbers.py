@@ -152,7 +152,7 @@ def test_they_take_what_a_network_says():
     torch = pytest.importorskip("torch")
     from abstain import training
     from abstain.benchmark.models import SmallConv
-    from abstain.benchmark.outputs import outputs_of
+    from abstain.benchmark.passes import outputs_of
 
     for kind in ("cross-entropy", "confidnet", "deep-gamblers", "devries"):
         objective = training.make(kind, rng=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain.benchmark.outputs import Outputs, ensemble_outputs, outputs_of
+from abstain.benchmark.outputs import Outputs, ensemble_outputs
 from abstain.errors import DomainError, InputError, ShapeError
 
 N, K = 7, 3
@@ -183,6 +183,8 @@ def pictures(torch):
 
 
 def asked(network, objective, pictures, **options):
+    from abstain.benchmark.passes import outputs_of
+
     n = len(pictures)
     return outputs_of(network, objective, pictures, np.full(n, -1), np.arange(n), **options)
 
@@ -236,13 +238,13 @@ def test_only_dropout_is_on_and_it_is_off_afterwards(torch, pictures):
 
 
 def test_blocks_change_nothing_without_dropout_and_are_bounded(torch, pictures, monkeypatch):
-    from abstain.benchmark import _passes
+    from abstain.benchmark import passes
 
     network, objective = network_of("deep-gamblers")
     whole = asked(network, objective, pictures, samples=2)
     seen = []
     hook = network.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
-    monkeypatch.setattr(_passes, "_POINTS", 64 * 100)
+    monkeypatch.setattr(passes, "_POINTS", 64 * 100)
     parts = asked(network, objective, pictures, samples=2)
     hook.remove()
     assert max(seen) == 100
@@ -275,6 +277,8 @@ def test_half_precision_is_widened(torch, pictures):
 
 
 def test_what_cannot_be_asked_is_refused(torch, pictures):
+    from abstain.benchmark import passes
+
     network, objective = network_of(dropout=0.0)
     with pytest.raises(InputError, match="network has no dropout"):
         asked(network, objective, pictures[:3], samples=2)
@@ -284,7 +288,7 @@ def test_what_cannot_be_asked_is_refused(torch, pictures):
     with pytest.raises(ShapeError, match="`pictures` must be a tensor"):
         asked(network, objective, pictures[:3, 0])
     with pytest.raises(ShapeError, match="`labels`"):
-        outputs_of(network, objective, pictures[:3], [0], [0, 1, 2])
+        passes.outputs_of(network, objective, pictures[:3], [0], [0, 1, 2])
     torch.nn.init.constant_(network.head.classifier.bias, float("nan"))
     with pytest.raises(DomainError, match=r"`logits` must be finite.*diverge"):
         asked(network, objective, pictures[:3])

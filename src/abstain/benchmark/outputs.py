@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from abstain.benchmark._output_checks import (
     UNKNOWN,
     checked_labels,
     checked_rows,
-    checked_samples,
     numbers,
     refuse_unequal,
     whole,
@@ -21,13 +20,7 @@ from abstain.predictions import Predictions
 from abstain.predictions.softmax import log_mean_probabilities, log_softmax, row_blocks
 from abstain.typing import AnyArray, FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from abstain.training import Network, Objective
-
-__all__ = ["Outputs", "ensemble_outputs", "outputs_of"]
-
-#: torch may be absent: what a network said is scored without it.
-Tensor = Any
+__all__ = ["Outputs", "ensemble_outputs"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +55,7 @@ class Outputs:
 
     See Also
     --------
-    outputs_of : From a trained network.
+    abstain.benchmark.passes.outputs_of : From a trained network.
     ensemble_outputs : From several.
 
     Examples
@@ -160,73 +153,6 @@ class Outputs:
         there = ((f.name, getattr(self, f.name)) for f in fields(self))
         kept: dict[str, Any] = {name: x[chosen] for name, x in there if x is not None}
         return Outputs(**kept)
-
-
-def outputs_of(
-    network: "Network",
-    objective: "Objective",
-    pictures: Tensor,
-    labels: AnyArray,
-    places: AnyArray,
-    *,
-    samples: int = 0,
-    seed: int = 0,
-) -> Outputs:
-    """Ask a trained network about pictures, once and with dropout as often as wanted.
-
-    Parameters
-    ----------
-    network : abstain.training.Network
-        Left in evaluation mode.
-    objective : abstain.training.Objective
-        Whose head the network has.
-    pictures : Tensor of shape (n, channels, height, width)
-        What the network sees, as `Inputs.fixed` returns it, on any device: each block is moved to
-        that of the network.
-    labels : array of shape (n,)
-        The true classes; -1 for a picture of no known class.
-    places : array of shape (n,)
-        Which picture of the source each is.
-    samples : int, default=0
-        Passes with dropout on: 0, or at least 2.
-    seed : int, default=0
-        Of the dropout; torch's own generators are left as they were.
-
-    Returns
-    -------
-    Outputs
-        The own confidence is there where the head has a branch for it.
-
-    Raises
-    ------
-    InputError
-        `samples` is 1 or negative, or the network has no dropout to sample.
-    ShapeError, DomainError
-        What `Outputs` refuses, such as the NaN of a network that diverged.
-
-    Notes
-    -----
-    In the passes only dropout layers are in training mode; batch norm keeps its running means.
-    A block holds at most 500 pictures, fewer when they are large: memory on the device is bounded.
-
-    Examples
-    --------
-    >>> import torch  # doctest: +SKIP
-    >>> from abstain import training  # doctest: +SKIP
-    >>> from abstain.benchmark.models import SmallConv  # doctest: +SKIP
-    >>> from abstain.benchmark.outputs import outputs_of  # doctest: +SKIP
-    >>> objective = training.make("deep-gamblers", rng=0)  # doctest: +SKIP
-    >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))  # doctest: +SKIP
-    >>> pictures = torch.zeros(2, 1, 28, 28)  # doctest: +SKIP
-    >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)  # doctest: +SKIP
-    >>> out.features.shape, out.samples.shape, out.sample_confidence.shape  # doctest: +SKIP
-    ((2, 64), (2, 4, 10), (2, 4))
-    """
-    from abstain.benchmark._passes import passes
-
-    checked_samples(samples)
-    found = passes(network, objective, pictures, samples=samples, seed=seed)
-    return Outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
 
 
 def ensemble_outputs(members: Sequence[Outputs]) -> Outputs:

@@ -6,10 +6,14 @@ import numpy as np
 from torch.nn.modules.dropout import _DropoutNd
 
 from abstain.benchmark._library import torch
+from abstain.benchmark._output_checks import checked_samples
+from abstain.benchmark.outputs import Outputs
 from abstain.errors import InputError, ShapeError
 from abstain.training import Network, Objective
 from abstain.training.outputs import Output, wide
-from abstain.typing import Array
+from abstain.typing import AnyArray, Array
+
+__all__ = ["outputs_of"]
 
 #: torch may be absent when types are checked.
 Tensor = Any
@@ -19,7 +23,72 @@ _BLOCK = 500
 _POINTS = 1 << 21
 
 
-def passes(
+def outputs_of(
+    network: Network,
+    objective: Objective,
+    pictures: Tensor,
+    labels: AnyArray,
+    places: AnyArray,
+    *,
+    samples: int = 0,
+    seed: int = 0,
+) -> Outputs:
+    """Ask a trained network about pictures, once and with dropout as often as wanted.
+
+    Parameters
+    ----------
+    network : abstain.training.Network
+        Left in evaluation mode.
+    objective : abstain.training.Objective
+        Whose head the network has.
+    pictures : Tensor of shape (n, channels, height, width)
+        What the network sees, as `Inputs.fixed` returns it, on any device: each block is moved to
+        that of the network.
+    labels : array of shape (n,)
+        The true classes; -1 for a picture of no known class.
+    places : array of shape (n,)
+        Which picture of the source each is.
+    samples : int, default=0
+        Passes with dropout on: 0, or at least 2.
+    seed : int, default=0
+        Of the dropout; torch's own generators are left as they were.
+
+    Returns
+    -------
+    Outputs
+        The own confidence is there where the head has a branch for it.
+
+    Raises
+    ------
+    InputError
+        `samples` is 1 or negative, or the network has no dropout to sample.
+    ShapeError, DomainError
+        What `Outputs` refuses, such as the NaN of a network that diverged.
+
+    Notes
+    -----
+    In the passes only dropout layers are in training mode; batch norm keeps its running means.
+    A block holds at most 500 pictures, fewer when they are large: memory on the device is bounded.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain import training
+    >>> from abstain.benchmark.models import SmallConv
+    >>> from abstain.benchmark.passes import outputs_of
+    >>> objective = training.make("deep-gamblers", rng=0)
+    >>> network = training.Network(SmallConv(dropout=0.3), objective.head(64, 10))
+    >>> pictures = torch.zeros(2, 1, 28, 28)
+    >>> out = outputs_of(network, objective, pictures, [3, -1], [0, 1], samples=4)
+    >>> out.features.shape, out.samples.shape, out.sample_confidence.shape
+    ((2, 64), (2, 4, 10), (2, 4))
+    """
+    checked_samples(samples)
+    found = _passes(network, objective, pictures, samples=samples, seed=seed)
+    return Outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
+
+
+def _passes(
     network: Network, objective: Objective, pictures: Tensor, *, samples: int, seed: int
 ) -> dict[str, Array]:
     """Return the arrays of `Outputs` that come from a network, by their names."""
