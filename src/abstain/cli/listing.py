@@ -1,6 +1,8 @@
 """`abstain list`: what there is to ask for by name."""
 
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Annotated, Any, Literal, TypeAlias
 
 from cyclopts import Parameter
 from rich.table import Table
@@ -12,6 +14,9 @@ from abstain.errors import MissingInputError
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
 from abstain.thresholds import METHODS
+
+#: What each column of a table says of an entry, by its heading.
+Columns: TypeAlias = dict[str, Callable[[Any], str]]
 
 What = Literal[
     "metrics",
@@ -60,83 +65,80 @@ def listing(
     console().print(tables[what]())
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
+def _table(entries: Iterable[Any], columns: Columns, caption: str = "") -> Table:
+    """Lay out a catalogue: its names and titles, then what each column says of an entry."""
+    every: Columns = {"name": attrgetter("name"), "what it is": attrgetter("title"), **columns}
+    table = Table(box=None, pad_edge=False, header_style="bold", caption=caption or None)
+    for column in every:
         table.add_column(column, no_wrap=column == "name", overflow="fold")
+    for entry in entries:
+        table.add_row(*(said(entry) for said in every.values()))
     return table
+
+
+def _needs(needs: Iterable[Any]) -> str:
+    return ", ".join(sorted(need.value.removeprefix("needs ") for need in needs))
+
+
+_SOURCE: Columns = {"source": attrgetter("source")}
+_MEANING: Columns = {"meaning": attrgetter("meaning")}
 
 
 def _metrics() -> Table:
-    table = _table("name", "what it is", "best", "range", "needs", "source")
-    for metric in METRICS.values():
-        table.add_row(
-            metric.name,
-            metric.title + (f" ({metric.convention})" if metric.convention else ""),
-            "low" if metric.lower_is_better else "high",
-            f"{metric.low:g} to {metric.high:g}",
-            ", ".join(sorted(need.value.removeprefix("needs ") for need in metric.needs)),
-            metric.source,
-        )
-    table.caption = (
+    columns = {
+        "what it is": lambda m: m.title + (f" ({m.convention})" if m.convention else ""),
+        "best": lambda m: "low" if m.lower_is_better else "high",
+        "range": lambda m: f"{m.low:g} to {m.high:g}",
+        "needs": lambda m: _needs(m.needs),
+    }
+    caption = (
         "Also with numbers of your own: selective_risk@85cov, generalized_risk@85cov, "
         "coverage@2risk, partial_aurc@50-80cov, partial_augrc@50-80cov, cwsa@0.8, cwsa_plus@0.8"
     )
-    return table
+    return _table(METRICS.values(), columns | _SOURCE, caption)
 
 
 def _scores() -> Table:
-    table = _table("name", "what it is", "needs", "source")
-    for score in SCORES.values():
-        needs = ", ".join(sorted(need.value.removeprefix("needs ") for need in score.needs))
-        table.add_row(score.name, score.title, needs, score.source)
-    table.caption = (
+    caption = (
         "With a temperature: msr@T=1.5. Your own confidence columns need no name here. "
         "Scores that are fitted first: `abstain list fitted`"
     )
-    return table
+    return _table(SCORES.values(), {"needs": lambda s: _needs(s.needs)} | _SOURCE, caption)
 
 
 def _fitted() -> Table:
-    table = _table("name", "what it is", "options", "needs", "source")
-    for kind in FITTED.values():
-        options = (*kind.required, *(name for name in kind.options if name not in kind.required))
-        needs = ", ".join(sorted(need.value.removeprefix("needs ") for need in kind.to_fit))
-        table.add_row(kind.name, kind.title, ", ".join(options), needs, kind.source)
-    table.caption = "From Python: ab.fit_score(NAME, predictions), ab.select_score(NAME, ...)"
-    return table
+    columns = {
+        "options": lambda k: ", ".join(dict.fromkeys((*k.required, *k.options))),
+        "needs": lambda k: _needs(k.to_fit),
+    }
+    caption = "From Python: ab.fit_score(NAME, predictions), ab.select_score(NAME, ...)"
+    return _table(FITTED.values(), columns | _SOURCE, caption)
 
 
 def _methods() -> Table:
-    table = _table("name", "what it is", "guarantees", "options", "losses", "source")
-    for method in METHODS.values():
-        options = ", ".join(method.options)
-        table.add_row(
-            method.name, method.title, method.guarantee, options, method.loss, method.source
-        )
-    table.caption = "For `abstain threshold --method` and ab.thresholds.fit"
-    return table
+    columns: Columns = {
+        "guarantees": attrgetter("guarantee"),
+        "options": lambda m: ", ".join(m.options),
+        "losses": attrgetter("loss"),
+    }
+    caption = "For `abstain threshold --method` and ab.thresholds.fit"
+    return _table(METHODS.values(), columns | _SOURCE, caption)
 
 
 def _studies() -> Table:
     from abstain.studies import STUDIES
 
-    table = _table("name", "what it is", "question", "source")
-    for study in STUDIES.values():
-        table.add_row(study.name, study.title, study.question, study.source)
-    table.caption = "For `abstain study NAME`"
-    return table
+    columns = {"question": attrgetter("question")} | _SOURCE
+    return _table(STUDIES.values(), columns, "For `abstain study NAME`")
 
 
 def _populations() -> Table:
     from abstain.simulate import POPULATIONS
 
-    table = _table("name", "what it is", "meaning")
-    for population in POPULATIONS.values():
-        table.add_row(population.name, population.title, population.meaning)
+    caption = "For `abstain study NAME --population` and ab.simulate.make"
+    table = _table(POPULATIONS.values(), _MEANING, caption)
     said = "Gaussian classes, for studies over scores; in Python ab.simulate.logits."
     table.add_row("logits", "labeled class scores", said)
-    table.caption = "For `abstain study NAME --population` and ab.simulate.make"
     return table
 
 
@@ -146,14 +148,12 @@ def _objectives() -> Table:
         raise MissingInputError(msg)
     from abstain.training import OBJECTIVES
 
-    table = _table("name", "what it is", "meaning", "options", "source")
-    for kind in OBJECTIVES.values():
-        table.add_row(kind.name, kind.title, kind.meaning, ", ".join(kind.options), kind.source)
-    table.caption = (
+    columns: Columns = _MEANING | {"options": lambda k: ", ".join(k.options)} | _SOURCE
+    caption = (
         "For abstain.training.make; the first three also for configurations of "
         "`abstain study finetune`"
     )
-    return table
+    return _table(OBJECTIVES.values(), columns, caption)
 
 
 def _models() -> Table:
@@ -162,57 +162,36 @@ def _models() -> Table:
         raise MissingInputError(msg)
     from abstain.benchmark.models import MODELS
 
-    table = _table("name", "what it is", "pictures", "source")
-    for model in MODELS.values():
-        pictures = f"{model.side} x {model.side}" if model.side else f"from {model.least} px"
-        table.add_row(model.name, model.title, pictures, model.source)
-    table.caption = "For `abstain study finetune --model`"
-    return table
+    columns = {"pictures": lambda m: f"{m.side} x {m.side}" if m.side else f"from {m.least} px"}
+    return _table(MODELS.values(), columns | _SOURCE, "For `abstain study finetune --model`")
 
 
 def _datasets() -> Table:
     from abstain.benchmark.data import DATASETS
 
-    table = _table("name", "what it is", "meaning", "source")
-    for data in DATASETS.values():
-        table.add_row(data.name, data.title, data.meaning, data.source)
-    table.caption = "For `abstain study finetune --data`"
-    return table
+    return _table(DATASETS.values(), _MEANING | _SOURCE, "For `abstain study finetune --data`")
 
 
 def _corruptions() -> Table:
     from abstain.benchmark.data.corruptions import CORRUPTIONS
 
-    table = _table("name", "what it is", "kind", "meaning")
-    for entry in CORRUPTIONS.values():
-        table.add_row(entry.name, entry.title, entry.group, entry.meaning)
-    table.caption = "In five severities: abstain.benchmark.data.corruptions.corrupt"
-    return table
+    columns = {"kind": attrgetter("group")} | _MEANING
+    caption = "In five severities: abstain.benchmark.data.corruptions.corrupt"
+    return _table(CORRUPTIONS.values(), columns, caption)
 
 
 def _tasks() -> Table:
     from abstain.benchmark.tasks import TASKS
 
-    table = _table("name", "what it is", "meaning", "source")
-    for task in TASKS.values():
-        table.add_row(task.name, task.title, task.meaning, task.source)
-    table.caption = "In Python: abstain.benchmark.tasks"
-    return table
+    return _table(TASKS.values(), _MEANING | _SOURCE, "In Python: abstain.benchmark.tasks")
 
 
 def _csfs() -> Table:
     from abstain.benchmark.methods import METHODS as CSFS
 
-    table = _table("name", "what it is", "network", "fitted on", "source")
-    for method in CSFS.values():
-        row = (method.name, method.title, method.objective, method.fitted_on, method.source)
-        table.add_row(*row)
-    table.caption = "In Python: abstain.benchmark.methods"
-    return table
+    columns = {"network": attrgetter("objective"), "fitted on": attrgetter("fitted_on")}
+    return _table(CSFS.values(), columns | _SOURCE, "In Python: abstain.benchmark.methods")
 
 
 def _losses() -> Table:
-    table = _table("name", "what it is", "source")
-    for loss in LOSSES.values():
-        table.add_row(loss.name, loss.title, loss.source)
-    return table
+    return _table(LOSSES.values(), _SOURCE)
