@@ -16,13 +16,14 @@ export OMP_NUM_THREADS ?= 1
 .DEFAULT_GOAL := test
 
 # A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
+# torch is named with its version: an open "torch" could fetch another build. `make demo
+# DEMO=--small` only shows that everything works.
 demo:
 	$(PYTHON) -m venv --clear $(VENV)/demo
-	$(VENV)/demo/bin/python $(PIP) '.[demo,fast]'
-	$(VENV)/demo/bin/python -m examples.demo
+	$(VENV)/demo/bin/python $(PIP) torch==2.13.0 '.[benchmark,fast]'
+	$(VENV)/demo/bin/python -m examples.demo $(DEMO)
 
-# Made anew whenever the dependencies change. torch is named with its version: an open "torch"
-# could fetch another build.
+# Made anew whenever the dependencies change.
 $(TEST)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(TEST)
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'

@@ -4,6 +4,9 @@ import os
 import signal
 import time
 
+from abstain._foundation.files import write_atomically
+from abstain.benchmark.devices import device_of_this_process
+
 
 def work(job, folder):
     """Fail, sleep, die, or write a file, as the job says."""
@@ -12,13 +15,19 @@ def work(job, folder):
         msg = "no luck\nat all"
         raise ValueError(msg)
     if asked == "sleep":
-        (folder / f"{job.name}.here").touch()
+        write_atomically(folder / f"{job.name}.here", str(os.getpid()).encode())
         time.sleep(60)
     if asked == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if asked == "die once" and not (folder / "died").exists():
         (folder / "died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    if asked == "nap":
+        time.sleep(0.02)
+    if asked == "look":
+        # Long enough that each process has one.
+        time.sleep(0.3)
+        return {"device": device_of_this_process(["d:0", "d:1"]), "pid": os.getpid()}
     read = [other.place(folder, ".txt").read_text() for other in job.needs]
     job.place(folder, ".txt").write_text(job.name + "".join(read))
     return {"read": len(read)}

@@ -123,15 +123,16 @@ def write_image_folder(folder, classes, *, records=2, size=(40, 30)):
     return folder
 
 
-def write_iwildcam(folder):
+def write_iwildcam(folder, *, classes=3, times=1):
     place = folder / "iwildcam_v2.0"
     (place / "train").mkdir(parents=True)
-    splits = ["train"] * 4 + ["id_val"] * 2 + ["id_test"] * 2 + ["test"] * 3 + ["val"] * 2
+    sizes = {"train": 4, "id_val": 2, "id_test": 2, "test": 3, "val": 2}
+    splits = [name for name, size in sizes.items() for _ in range(size * times)]
     lines = ["split,location_remapped,y,filename,datetime"]
     for i, split in enumerate(splits):
         name = f"{i:032x}.jpg"
-        write_picture(place / "train" / name, size=(60, 44), color=(10 * i, 0, 0))
-        lines.append(f"{split},{i // 4},{i % 3},{name},2013-06-05 05:44:19.000")
+        write_picture(place / "train" / name, size=(60, 44), color=(10 * i % 256, 0, 0))
+        lines.append(f"{split},{i // 4},{i % classes},{name},2013-06-05 05:44:19.000")
     (place / "metadata.csv").write_text("\n".join(lines) + "\n")
     (place / "categories.csv").write_text(
         "y,category_id,name\n0,0,empty\n1,24,impala\n2,7,duiker\n"

@@ -6,6 +6,7 @@ from time import perf_counter
 import pytest
 from tests.benchmark.job_work import work
 
+from abstain.benchmark._receipts import done
 from abstain.benchmark.jobs import Job, run_jobs
 from abstain.errors import InputError
 
@@ -84,6 +85,28 @@ def test_a_job_that_begins_is_told(tmp_path):
     told = []
     run_jobs([A], work, tmp_path, on_outcome=lambda o, i, n: told.append((o.status, i, n)))
     assert told == [("begun", 0, 1), ("done", 1, 1)]
+
+
+def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_path):
+    def never(job, folder):
+        raise AssertionError
+
+    run_jobs([A], work, tmp_path)
+    assert done(A, never, tmp_path).status == "kept"
+    A.place(tmp_path, ".txt").write_text("cut")
+    assert done(A, never, tmp_path).status == "failed"
+
+
+def test_processes_share_the_devices_and_keep_them_when_one_died(tmp_path):
+    once = Job("once", {"do": "die once"})
+    # After it, so that all are done by the pool that was made anew.
+    looks = [Job(f"look{i}", {"do": "look", "i": i}, (once,)) for i in range(4)]
+    found = run_jobs([once, *looks], work, tmp_path, processes=2)
+    assert ends(found) == ["done"] * 5
+    by = {outcome.facts["pid"]: outcome.facts["device"] for outcome in found[1:]}
+    assert sorted(by.values()) == ["d:0", "d:1"]
+    alone = run_jobs([Job("look", {"do": "look"})], work, tmp_path)
+    assert alone[0].facts["device"] == "d:0"
 
 
 def test_an_interruption_ends_running_jobs_at_once(tmp_path):

@@ -243,7 +243,7 @@ def test_blocks_change_nothing_without_dropout_and_are_bounded(torch, pictures, 
     network, objective = network_of("deep-gamblers")
     whole = asked(network, objective, pictures, samples=2)
     seen = []
-    hook = network.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
+    hook = network.head.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
     monkeypatch.setattr(passes, "_POINTS", 64 * 100)
     parts = asked(network, objective, pictures, samples=2)
     hook.remove()
@@ -274,6 +274,37 @@ def test_half_precision_is_widened(torch, pictures):
     out = asked(network.bfloat16(), objective, pictures[:3].bfloat16(), samples=2)
     kinds = {out.logits.dtype, out.features.dtype, out.samples.dtype}
     assert kinds == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("model", ["small-conv", "tiny-conv"])
+def test_what_is_done_once_for_all_passes_changes_no_pass(torch, pictures, model):
+    from abstain import training
+    from abstain.benchmark.models import MODELS
+
+    objective = training.make("confidnet", rng=0, fine_tune=0.25)
+    backbone = MODELS[model].make((1, 8, 8), seed=0, dropout=0.4)
+    network = training.Network(backbone, objective.head(backbone.width, K))
+    network.enter(objective.plan(4)[-1])  # the twin comes into being
+    for layer in network.twin.modules():
+        if isinstance(layer, torch.nn.Conv2d):
+            torch.nn.init.normal_(layer.weight)
+    few = pictures[:20]
+    found = asked(network, objective, few, samples=3, seed=5)
+    network.eval()
+    with torch.inference_mode(), torch.random.fork_rng():
+        torch.manual_seed(5)
+        plain = network(few)
+        for layer in network.modules():
+            if isinstance(layer, torch.nn.Dropout):
+                layer.train()
+        drawn = [network(few) for _ in range(3)]
+    np.testing.assert_array_equal(found.logits, plain.logits.numpy())
+    np.testing.assert_array_equal(found.confidence, objective.confidence(plain).numpy())
+    for i, one in enumerate(drawn):
+        np.testing.assert_array_equal(found.samples[:, i], one.logits.numpy())
+        np.testing.assert_array_equal(
+            found.sample_confidence[:, i], objective.confidence(one).numpy()
+        )
 
 
 def test_what_cannot_be_asked_is_refused(torch, pictures):

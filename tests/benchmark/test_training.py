@@ -1,6 +1,7 @@
 """The loop: seeded, resumed to the same bits, and told apart from what cannot be resumed."""
 
 import io
+import sys
 from itertools import chain
 
 import numpy as np
@@ -16,11 +17,13 @@ from abstain.benchmark.training import (  # noqa: E402
     CropFlip,
     Distortion,
     Inputs,
+    Machine,
     Recipe,
     Saving,
     logits_of,
     train,
 )
+from abstain.benchmark.training.checkpoints import load_state  # noqa: E402
 from abstain.benchmark.training.variation import variation_of  # noqa: E402
 from abstain.errors import AbstainError, DomainError, FileFormatError, InputError  # noqa: E402
 
@@ -42,14 +45,17 @@ def state(network):
     return torch.cat([v.double().ravel() for v in network.state_dict().values()])
 
 
-def trained(epochs=4, seed=0, saving=None, name="rank-weighted", on_epoch=None, **options):
+def trained(
+    epochs=4, seed=0, saving=None, name="rank-weighted", on_epoch=None, precision="32-true",
+    device="cpu", **options,
+):  # fmt: skip
     network, objective = fresh(name, **({"queue": 30} if name == "rank-weighted" else {}))
     data = pictures()
     recipe = Recipe(epochs=epochs, batch_size=16, schedule="cosine", **options)
     inputs = Inputs.of(data, Distortion())
     losses = train(
         network, data, objective, recipe,
-        inputs=inputs, seed=seed, saving=saving, on_epoch=on_epoch,
+        inputs=inputs, seed=seed, saving=saving, on_epoch=on_epoch, machine=Machine(device, precision),
     )  # fmt: skip
     return network, losses
 
@@ -66,9 +72,21 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["rank-weighted", "devries", "confidnet"])
-def test_training_resumes_to_the_same_bits(tmp_path, name):
-    whole, losses = trained(name=name, epochs=5)
+@pytest.fixture
+def half_on_the_cpu(monkeypatch):
+    """Compute in float16 on the CPU, slowly, for the state of what scales gradients."""
+    from lightning_fabric import Fabric
+    from lightning_fabric.plugins import MixedPrecision
+
+    def fabric(*_):
+        scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40, growth_interval=3)
+        return Fabric(accelerator="cpu", plugins=[MixedPrecision("16-mixed", "cpu", scaler)])
+
+    monkeypatch.setattr("abstain.benchmark.training.loop.fabric_of", fabric)
+
+
+def resumes(tmp_path, **options):
+    whole, losses = trained(epochs=5, **options)
     path = tmp_path / "run.part"
 
     for stop in (2, 4):
@@ -78,16 +96,90 @@ def test_training_resumes_to_the_same_bits(tmp_path, name):
                 raise KilledError
 
         with pytest.raises(KilledError):
-            trained(name=name, epochs=5, saving=Saving(path, 0.0), on_epoch=kill)
+            trained(epochs=5, saving=Saving(path, 0.0), on_epoch=kill, **options)
         assert path.is_file()
+    kept = load_state(path)["scaling"]
     seen = []
     again, resumed = trained(
-        name=name, epochs=5, saving=Saving(path, 0.0), on_epoch=lambda e, _: seen.append(e)
+        epochs=5, saving=Saving(path, 0.0), on_epoch=lambda e, _: seen.append(e), **options
     )
     assert seen == [4, 5]
     assert resumed == losses
     assert torch.equal(state(again), state(whole))
     assert not path.exists()
+    return kept
+
+
+@pytest.mark.parametrize("name", ["rank-weighted", "devries", "confidnet"])
+@pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
+def test_training_resumes_to_the_same_bits(tmp_path, name, precision):
+    assert resumes(tmp_path, name=name, precision=precision) == {}
+
+
+def test_the_scale_of_gradients_is_resumed_too(tmp_path, half_on_the_cpu):
+    kept = resumes(tmp_path, name="cross-entropy")
+    # It began far too high, so that first steps were skipped: the state is not the first one.
+    assert 0 < kept["scale"] < 2.0**40
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="16-mixed needs a CUDA device")
+def test_training_in_half_precision_resumes_to_the_same_bits(tmp_path):
+    kept = resumes(tmp_path, name="cross-entropy", precision="16-mixed", device="cuda")
+    assert kept["scale"] > 0
+
+
+def test_mixed_precision_computes_the_network_in_16_bits_and_the_loss_in_32():
+    seen = []
+
+    class Watch(training.CrossEntropy):
+        def _loss(self, output, labels, index):
+            seen.append({output.logits.dtype, output.features.dtype})
+            return super()._loss(output, labels, index)
+
+    weights = {}
+    for precision in ("32-true", "bf16-mixed"):
+        network, _ = fresh()
+        inside = []
+        network.backbone.register_forward_hook(lambda *a, inside=inside: inside.append(a[2].dtype))
+        objective = Watch(rng=0)
+        train(
+            network,
+            pictures(),
+            objective,
+            Recipe(epochs=2, batch_size=16),
+            machine=Machine(precision=precision),
+        )
+        assert set(inside) == {torch.float32 if precision == "32-true" else torch.bfloat16}
+        assert {p.dtype for p in network.parameters()} == {torch.float32}
+        weights[precision] = state(network)
+    assert all(dtypes == {torch.float32} for dtypes in seen)
+    gap = (weights["32-true"] - weights["bf16-mixed"]).abs().max()
+    assert 0 < gap < 0.05
+
+
+def test_precisions_that_cannot_be_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="`precision` must be one of '32-true'"):
+        trained(precision="16")
+    with pytest.raises(InputError, match="on the CPU take 'bf16-mixed'"):
+        trained(precision="16-mixed")
+    with pytest.raises(InputError, match="`device` 'meta' cannot be used"):
+        trained(device="meta")
+    monkeypatch.setitem(sys.modules, "lightning_fabric", None)
+    with pytest.raises(InputError, match=r"pip install 'abstain\[benchmark\]'"):
+        trained()
+
+
+def test_nothing_about_a_training_is_read_from_the_environment(monkeypatch, capfd):
+    plain = trained(epochs=1)[1]
+    for name, value in {
+        "LT_PRECISION": "64-true",
+        "SLURM_NTASKS": "4",
+        "SLURM_JOB_ID": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert trained(epochs=1)[1] == plain
+    trained(epochs=1, precision="bf16-mixed")
+    assert capfd.readouterr() == ("", "")
 
 
 def test_the_state_of_another_training_is_refused(tmp_path):
@@ -99,8 +191,9 @@ def test_the_state_of_another_training_is_refused(tmp_path):
 
     with pytest.raises(KilledError):
         trained(saving=Saving(path, 0.0), on_epoch=kill)
-    with pytest.raises(FileFormatError, match="another training"):
-        trained(saving=Saving(path, 0.0), seed=1)
+    for other in ({"seed": 1}, {"precision": "bf16-mixed"}):
+        with pytest.raises(FileFormatError, match="another training"):
+            trained(saving=Saving(path, 0.0), **other)
     path.write_bytes(path.read_bytes()[:1000])
     with pytest.raises(FileFormatError, match="damaged"):
         trained(saving=Saving(path, 0.0))
@@ -112,8 +205,6 @@ class Evil:
 
 
 def test_checkpoints_are_never_unpickled(tmp_path, capsys):
-    from abstain.benchmark.training.checkpoints import load_state
-
     content = io.BytesIO()
     torch.save({"seed": Evil()}, content)
     (tmp_path / "x.pt").write_bytes(content.getvalue())

@@ -44,7 +44,8 @@ def test_python(block, workplace):
 
 
 def test_the_command_prints_and_leaves_what_the_readme_says(workplace):
-    ((line, output),) = [c for c in COMMANDS if c[0].startswith("abstain")]
+    # Those that train networks show no output.
+    ((line, output),) = [c for c in COMMANDS if c[0].startswith("abstain") and c[1]]
     assert printed(run_command(shlex.split(line)[1:])) == printed(output)
     left = {path.name for path in (workplace / "report").iterdir()}
     assert left == {"results.parquet", "results.csv", "report.html"}

@@ -11,12 +11,21 @@ numpydoc_validate = pytest.importorskip("numpydoc.validate")
 
 MODULES = (
     "abstain",
+    "abstain.benchmark.adding",
     "abstain.benchmark.data",
     "abstain.benchmark.data.corruptions",
     "abstain.benchmark.data.fetching",
     "abstain.benchmark.data.published",
+    "abstain.benchmark.exporting",
+    "abstain.benchmark.importing",
     "abstain.benchmark.methods",
     "abstain.benchmark.outputs",
+    "abstain.benchmark.protocol",
+    "abstain.benchmark.results",
+    "abstain.benchmark.runs",
+    "abstain.benchmark.score_files",
+    "abstain.benchmark.selection",
+    "abstain.benchmark.store",
     "abstain.benchmark.tasks",
     "abstain.calibration",
     "abstain.confidence",
@@ -34,7 +43,16 @@ MODULES = (
     "abstain.thresholds",
 )
 if has("torch"):
-    MODULES += ("abstain.benchmark.models", "abstain.benchmark.training", "abstain.training")
+    MODULES += (
+        "abstain.benchmark.config",
+        "abstain.benchmark.jobs",
+        "abstain.benchmark.models",
+        "abstain.benchmark.passes",
+        "abstain.benchmark.reading",
+        "abstain.benchmark.run",
+        "abstain.benchmark.training",
+        "abstain.training",
+    )
 if has("torchmetrics"):
     MODULES += ("abstain.integrations.torchmetrics",)
 # GL08 no docstring; SS no summary, no capital, no full stop; PR02 documents what is not there.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from abstain.inference.influence import covariance, standard_error
+from abstain.inference.influence import counted_units, covariance, shares, standard_error
 
 
 def test_the_standard_error_is_that_of_a_mean() -> None:
@@ -44,3 +44,22 @@ def test_clusters_of_one_are_no_clusters_and_copies_add_nothing() -> None:
 def test_one_unit_has_no_spread() -> None:
     assert np.isnan(standard_error(np.zeros(1)))
     assert np.isnan(standard_error(np.zeros(4), cluster=np.zeros(4, dtype=int)))
+
+
+def test_each_number_may_have_its_own_weights() -> None:
+    """Equal columns are one weight; 0/1 weights are the rows alone, but for the n of n/(n - 1)."""
+    rng = np.random.default_rng(5)
+    x, w = rng.normal(size=(60, 2)), rng.integers(0, 2, (60, 2)) * 1.0
+    cluster = rng.integers(12, size=60)
+    for home in (None, cluster):
+        same = np.repeat(w[:, :1], 2, axis=1)
+        assert np.allclose(covariance(x, weight=same, cluster=home),
+                           covariance(x, weight=w[:, 0], cluster=home), rtol=1e-12)  # fmt: skip
+        found, counted = shares(x, w, home), counted_units(w, home)
+        assert counted.shape == found.shape
+        assert counted.any(axis=1).all()
+        for k in range(2):
+            rows = w[:, k] > 0
+            alone = shares(x[rows, k], None, None if home is None else home[rows])
+            assert np.allclose(found[counted[:, k], k], alone[:, 0], rtol=1e-12)
+            assert not found[~counted[:, k], k].any()

@@ -11,6 +11,8 @@ from multiprocessing.connection import wait as wait_for
 from threading import Thread
 from typing import Any, Protocol
 
+from abstain.benchmark.devices import number_this_process
+
 #: A job and an outcome; the records are those of `abstain.benchmark.jobs`.
 Job = Any
 Outcome = Any
@@ -30,7 +32,7 @@ class Table(Protocol):
     def end(self, outcome: Outcome) -> None:
         """Write down how a job ended."""
 
-    def died(self, job: Job) -> None:
+    def died(self, job: Job, *, again: bool = True) -> None:
         """Put a job back whose process died, or give it up."""
 
 
@@ -39,7 +41,8 @@ def in_processes(table: Table, do: Do, processes: int) -> None:
     # Started anew and not forked: a fork copies torch's threads in an unknown state.
     context = multiprocessing.get_context("spawn")
     running: dict[Future[Outcome], Job] = {}
-    with ProcessPoolExecutor(processes, context, _attend) as pool:
+    begun = context.Value("i", 0)
+    with ProcessPoolExecutor(processes, context, _attend, (begun,)) as pool:
         try:
             # No more are handed out than run, so that it is known which ones a death cut short.
             while _filled(table, pool, do, running, processes):
@@ -92,9 +95,12 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _attend() -> None:
+def _attend(begun: Any) -> None:
     """Begin a process: Ctrl-C is the business of the one that hands out jobs; end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with begun.get_lock():
+        number_this_process(begun.value)
+        begun.value += 1
     Thread(target=_end_with_parent, daemon=True).start()
 
 

@@ -6,108 +6,25 @@ written last and knows the other files by their content; a job that was killed, 
 were lost or changed, is simply done again.
 """
 
-import hashlib
-import json
-import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from time import perf_counter
-from typing import Any
 
-from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.saved import parsed
+from abstain._foundation import checks
+from abstain._foundation.files import make_folder
+from abstain.benchmark._cluster import in_cluster
+from abstain.benchmark._job import Job, OnOutcome, Outcome, Work
 from abstain.benchmark._pool import in_processes
-from abstain.errors import AbstainError, InputError
+from abstain.benchmark._receipts import done, receipt
+from abstain.errors import InputError
 
-#: Characters of a key in the names of files.
-_SHOWN = 12
+__all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Work", "run_jobs"]
 
-#: Files of a job that are no part of what it leaves: its receipt, its log, an unfinished state.
-_NOT_KEPT = (".json", ".log", ".part")
+#: Where jobs can run.
+ENGINES = ("processes", "dask")
 
 #: How often a job is begun whose process dies.
 _TRIES = 2
-
-
-@dataclass(frozen=True)
-class Job:
-    """Something to do, said in plain values.
-
-    Attributes
-    ----------
-    name : str
-        For people and for the names of files: letters, digits, dots and hyphens.
-    spec : mapping
-        Everything that the outcome depends on, as JSON values.
-    needs : tuple of Job
-        Jobs whose files this one reads; their keys are part of its own.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.jobs import Job
-    >>> one, two = Job("a", {"rate": 0.1}), Job("a", {"rate": 0.2})
-    >>> one.key == two.key, one.stem.startswith("a-")
-    (False, True)
-    """
-
-    name: str
-    spec: Mapping[str, Any]
-    needs: "tuple[Job, ...]" = ()
-
-    @cached_property
-    def key(self) -> str:
-        """Hash of the specification and of the jobs it needs."""
-        said = {"spec": self.spec, "needs": [job.key for job in self.needs]}
-        text = json.dumps(said, sort_keys=True, allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    @property
-    def stem(self) -> str:
-        """The beginning of the names of its files."""
-        return f"{self.name}-{self.key[:_SHOWN]}"
-
-    def place(self, folder: Path, suffix: str) -> Path:
-        """Return where its file of this suffix is."""
-        return folder / f"{self.stem}{suffix}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a job ended, or that it begins.
-
-    Attributes
-    ----------
-    job : Job
-        Which.
-    status : str
-        "done", "kept" (it was done before), "failed", or "left out" (a job it needs failed).
-        Whoever is told of outcomes is told "begun" before.
-    seconds : float
-        How long it took, also when it was done before.
-    error : str
-        Why it failed or was left out, in one line.
-    facts : mapping
-        What it found, from its receipt.
-    """
-
-    job: Job
-    status: str
-    seconds: float = 0.0
-    error: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def there(self) -> bool:
-        """Whether its files are there."""
-        return self.status in {"done", "kept"}
-
-
-#: Does a job in a folder, writes its files there atomically, and returns what it found.
-Work = Callable[[Job, Path], Mapping[str, Any]]
-#: Called when a job begins and after it, with how many are over and there are.
-OnOutcome = Callable[[Outcome, int, int], None]
 
 
 def run_jobs(
@@ -116,6 +33,8 @@ def run_jobs(
     folder: Path,
     *,
     processes: int = 1,
+    engine: str = "processes",
+    address: str = "",
     on_outcome: OnOutcome | None = None,
 ) -> list[Outcome]:
     """Do the jobs that are not done yet, each after those it needs.
@@ -125,11 +44,21 @@ def run_jobs(
     jobs : sequence of Job
         What to do; what a job needs comes before it, or was done in an earlier call.
     work : callable
-        Does one job. With several processes it must be a function of a module.
+        Does one job. Where other processes do it, it must be a function of a module, or an object
+        that can be pickled. `abstain.benchmark.devices.device_of_this_process` tells it which
+        device is its own.
     folder : Path
         Where files are kept; made when it does not exist.
     processes : int, default=1
         How many jobs at a time; one runs in this process.
+    engine : str, default="processes"
+        "processes" of this machine, or "dask": the workers of a dask.distributed cluster, each
+        with one job at a time. The files are the same.
+    address : str, default=""
+        The scheduler of a running dask cluster, such as "tcp://10.0.0.1:8786". Its workers must
+        see `folder` under the same path and have abstain installed; there are as many jobs at a
+        time as workers. Without it a cluster of `processes` workers is started on this machine,
+        and ended with the jobs.
     on_outcome : callable, optional
         Told of each job as it begins, and of each outcome as it comes.
 
@@ -142,7 +71,17 @@ def run_jobs(
     Raises
     ------
     InputError
-        A job comes before one that it needs.
+        A job comes before one that it needs. Or nobody answers at `address`, or its workers do
+        not see the folder.
+    MissingInputError
+        The engine is "dask", and dask.distributed is not installed.
+
+    Notes
+    -----
+    A job whose process is killed is begun once more, and the others go on. On a cluster of your
+    own, its scheduler decides how often (``distributed.scheduler.allowed-failures``). Ctrl-C ends
+    the processes that this call started; on workers of your own the jobs that run are let go on to
+    their end, and what they leave is found by the next call.
 
     Examples
     --------
@@ -156,15 +95,24 @@ def run_jobs(
     done {'x': 2}
     kept {'x': 2}
     """
+    checks.one_of(engine, "engine", ENGINES)
+    if address and engine != "dask":
+        msg = f"`address` is that of a dask scheduler: give `engine` 'dask', got {engine!r}"
+        raise InputError(msg)
     make_folder(folder)
     table = _Table(jobs, folder, on_outcome)
+    do = partial(done, work=work, folder=folder)
+    if engine == "dask" and table.waiting:
+        # A worker may have been started elsewhere.
+        place = folder.resolve()
+        in_cluster(table, partial(done, work=work, folder=place), place, processes, address)
     if processes == 1:
         while (job := table.next()) is not None:
             table.begin(job)
-            table.end(_done(job, work, folder))
+            table.end(do(job))
         return table.outcomes()
     while table.waiting:
-        in_processes(table, partial(_done, work=work, folder=folder), processes)
+        in_processes(table, do, processes)
     return table.outcomes()
 
 
@@ -183,7 +131,7 @@ class _Table:
                 msg = f"the job {job.name!r} comes before one that it needs"
                 raise InputError(msg)
             seen.add(job.stem)
-            if (kept := _receipt(job, folder)) is not None:
+            if (kept := receipt(job, folder)) is not None:
                 self.end(kept)
         self.waiting = [job for job in self.jobs.values() if job.stem not in self.over]
 
@@ -193,7 +141,7 @@ class _Table:
         self.needed = {
             stem: kept
             for stem, job in needed.items()
-            if stem not in self.jobs and (kept := _receipt(job, self.folder)) is not None
+            if stem not in self.jobs and (kept := receipt(job, self.folder)) is not None
         }
         return set(self.needed)
 
@@ -224,12 +172,12 @@ class _Table:
         if self.told is not None:
             self.told(outcome, len(self.over), len(self.jobs))
 
-    def died(self, job: Job) -> None:
-        """Put a job back whose process died, unless that happened before."""
+    def died(self, job: Job, *, again: bool = True) -> None:
+        """Put a job back whose process died, unless that happened too often."""
         # Of several it is not known which one died; a job may also have ended just before.
-        if (kept := _receipt(job, self.folder)) is not None:
+        if (kept := receipt(job, self.folder)) is not None:
             self.end(kept)
-        elif self.begun[job.stem] < _TRIES:
+        elif again and self.begun[job.stem] < _TRIES:
             self.waiting.append(job)
         else:
             self.end(Outcome(job, "failed", error="its process was killed (out of memory?)"))
@@ -237,48 +185,3 @@ class _Table:
     def outcomes(self) -> list[Outcome]:
         """Return how each job ended, in the order given."""
         return [self.over[stem] for stem in self.jobs]
-
-
-def _done(job: Job, work: Work, folder: Path) -> Outcome:
-    """Do one job; leave its receipt, or the log of its failure."""
-    start = perf_counter()
-    log = job.place(folder, ".log")
-    try:
-        facts = dict(work(job, folder))
-        seconds = perf_counter() - start
-        receipt = {"name": job.name, "key": job.key, "seconds": seconds, "facts": facts}
-        receipt |= {"files": _files(job, folder), "spec": job.spec}
-        write_atomically(job.place(folder, ".json"), json.dumps(receipt).encode())
-    except Exception as error:  # noqa: BLE001  whatever it is, the other jobs go on
-        write_atomically(log, traceback.format_exc().encode())
-        said = str(error) if isinstance(error, AbstainError) else f"{type(error).__name__}: {error}"
-        first = (said.splitlines() or [type(error).__name__])[0]
-        return Outcome(job, "failed", perf_counter() - start, first)
-    log.unlink(missing_ok=True)
-    return Outcome(job, "done", seconds, facts=facts)
-
-
-def _receipt(job: Job, folder: Path) -> Outcome | None:
-    """Return how a job ended that was done before; None where there is no receipt of it."""
-    path = job.place(folder, ".json")
-    if not path.is_file():
-        return None
-    try:
-        found = parsed(path.read_text(encoding="utf-8"))
-        if found["key"] != job.key or found["files"] != _files(job, folder):
-            return None
-        return Outcome(job, "kept", float(found["seconds"]), facts=dict(found["facts"]))
-    except (InputError, KeyError, TypeError, ValueError, OSError):
-        # Changed by somebody; doing the job again is cheap and sure.
-        return None
-
-
-def _files(job: Job, folder: Path) -> dict[str, str]:
-    """Return the hashes of the files that a job left, by their endings."""
-    start = f"{job.stem}."
-    found = {path.suffix: path for path in folder.iterdir() if path.name.startswith(start)}
-    return {
-        suffix: hashlib.sha256(path.read_bytes()).hexdigest()
-        for suffix, path in sorted(found.items())
-        if suffix not in _NOT_KEPT
-    }

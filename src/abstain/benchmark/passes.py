@@ -7,6 +7,7 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from abstain.benchmark._library import torch
 from abstain.benchmark._output_checks import checked_samples
+from abstain.benchmark.models.backbone import Backbone
 from abstain.benchmark.outputs import Outputs
 from abstain.errors import InputError, ShapeError
 from abstain.training import Network, Objective
@@ -105,16 +106,38 @@ def _passes(
     with torch.inference_mode(), torch.random.fork_rng(devices=_devices(where)):
         _seed(where, seed)
         for rows in _blocks(*pictures.shape):
-            block = pictures[rows].to(where)
-            _write(out, rows, len(pictures), _told(objective, network(block), always=True))
+            begun = _begun(network, pictures[rows].to(where))
+            told = _told(objective, _ended(network, begun), always=True)
+            _write(out, rows, len(pictures), told)
             for layer in dropout:
                 layer.train()
             for i in range(samples):
-                told = _told(objective, network(block), always=False)
+                told = _told(objective, _ended(network, begun), always=False)
                 _write_sample(out, (rows, i), (len(pictures), samples), told)
             for layer in dropout:
                 layer.eval()
     return out
+
+
+def _begun(network: Network, block: Tensor) -> list[Tensor]:
+    """Return what no dropout changes, of the backbone and of its twin where there is one."""
+    parts = [network.backbone, network.twin]
+    return [
+        part.before_dropout(block) if isinstance(part, Backbone) else block
+        for part in parts
+        if part is not None
+    ]
+
+
+def _ended(network: Network, begun: list[Tensor]) -> Output:
+    """Go on as `Network.forward` does."""
+    parts = [part for part in (network.backbone, network.twin) if part is not None]
+    features = [
+        part.after_dropout(maps) if isinstance(part, Backbone) else part(maps)
+        for part, maps in zip(parts, begun, strict=True)
+    ]
+    found: Output = network.head(*features)
+    return found
 
 
 def _dropout(network: Network, samples: int) -> list[Any]:

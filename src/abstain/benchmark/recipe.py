@@ -84,13 +84,16 @@ class Recipe:
             msg = "`nesterov` needs a `momentum` above 0; got 0"
             raise InputError(msg)
 
-    def rate(self, done: float) -> float:
-        """Return the learning rate after this share of all steps, in [0, 1)."""
+    def rate(self, done: float, epochs: int | None = None) -> float:
+        """Return the learning rate after this share, in [0, 1), of the steps of some epochs.
+
+        Of all epochs, unless it is said how many there are.
+        """
         if self.schedule == "cosine":
             return self.learning_rate * 0.5 * (1 + math.cos(math.pi * done))
         if self.schedule == "step":
             # A rounding below a whole epoch must not delay the step.
-            falls = math.floor(done * self.epochs / self.every + 1e-9)
+            falls = math.floor(done * (epochs or self.epochs) / self.every + 1e-9)
             return float(self.learning_rate / self.divide_by**falls)
         return self.learning_rate
 

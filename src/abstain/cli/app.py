@@ -3,6 +3,7 @@
 from cyclopts import App, Parameter
 
 import abstain as ab
+from abstain.cli.benchmark import benchmark
 from abstain.cli.compare import compare
 from abstain.cli.data import data
 from abstain.cli.evaluate import evaluate
@@ -25,5 +26,6 @@ app.command(evaluate, name="evaluate")
 app.command(compare, name="compare")
 app.command(threshold, name="threshold")
 app.command(study)
+app.command(benchmark)
 app.command(data)
 app.command(listing, name="list")

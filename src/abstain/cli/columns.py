@@ -11,6 +11,11 @@ def several(words: str) -> Parameter:
     return Parameter(help=f"{words} (repeatable)", negative=(), show_default=False)
 
 
+def in_a_row(words: str) -> Parameter:
+    """Describe an option that takes several values, one after the other."""
+    return Parameter(help=words, negative=(), consume_multiple=True, show_default=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Columns:
     """Which columns (or keys of an .npz) hold what; the usual names are found by themselves."""

@@ -1,22 +1,17 @@
 """`abstain study finetune`: fine-tuning for the area under the risk-coverage curve."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from abstain.cli._progress import Told, interruptible, progress
 from abstain.cli.study_run import NOTHING, Leave, refuse_folder, show_study
-from abstain.plots.visible import visible
 from abstain.studies import STUDIES
 
 if TYPE_CHECKING:
-    from abstain.benchmark.jobs import Outcome
     from abstain.studies import StudyResult
 
 Data = Literal["digits", "digits8", "cifar10", "cifar100"]
@@ -63,7 +58,7 @@ def finetune(
         sys.stdout.write(_configuration(config, data))
         return
     refuse_folder(leave)
-    with _interruptible(leave), _progress() as progress:
+    with interruptible(_after(leave)), progress() as bar:
         found = STUDIES["finetune"].run(
             config,
             data=data,
@@ -73,7 +68,7 @@ def finetune(
             device=machine.device,
             jobs=machine.jobs,
             out=leave.out,
-            on_outcome=_Told(progress),
+            on_outcome=Told(bar),
         )
     show_study(found, leave, *_jobs(leave))
     _exit_where_jobs_failed(found)
@@ -106,58 +101,11 @@ def _configuration(config: Path | None, data: str | None) -> str:
     return text.replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
-@contextmanager
-def _interruptible(leave: Leave) -> Iterator[None]:
-    """Say what is left after Ctrl-C, and end with its exit status."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        goes_on = "the same command goes on from here."
-        said = goes_on if leave.out is not None else f"nothing is kept; with --out {goes_on}"
-        Console(stderr=True).print(f"Interrupted: {said}", highlight=False, soft_wrap=True)
-        raise SystemExit(130) from None
+def _after(leave: Leave) -> str:
+    """Return what is left after Ctrl-C."""
+    goes_on = "the same command goes on from here."
+    return goes_on if leave.out is not None else f"nothing is kept; with --out {goes_on}"
 
 
 def _jobs(leave: Leave) -> list[Path]:
     return [] if leave.out is None else [leave.out / "predictions.npz", leave.out / "jobs"]
-
-
-def _progress() -> "Progress | AbstractContextManager[None]":
-    """Return a bar where there is a terminal."""
-    err = Console(stderr=True)
-    if not err.is_terminal:
-        return nullcontext()
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-    )
-
-
-class _Told:
-    """Says on standard error that a job is over: a line each, above the bar if there is one.
-
-    Of jobs that begin only the first has a line, so that something is seen before it is over.
-    """
-
-    def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
-        self.console = Console(stderr=True) if progress is None else progress.console
-        self.task = None if progress is None else progress.add_task("Jobs", total=None)
-        self.begun = False
-
-    def __call__(self, outcome: "Outcome", over: int, total: int) -> None:
-        """Write one line, or none."""
-        if outcome.status == "begun":
-            if self.begun:
-                return
-            self.begun = True
-        said = f"{over}/{total} {outcome.job.name}: {outcome.status}"
-        said += f" in {outcome.seconds:.1f} s" if outcome.status == "done" else ""
-        said += f": {outcome.error}" if outcome.error else ""
-        self.console.print(visible(said), markup=False, highlight=False, soft_wrap=True)
-        if self.progress is not None and self.task is not None:
-            self.progress.update(self.task, completed=over, total=total)

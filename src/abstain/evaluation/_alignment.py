@@ -33,6 +33,8 @@ def in_order_of(first: Predictions, part: Predictions) -> Predictions:
     mine, theirs = names_of(first), names_of(part)
     if part is first or mine is None or theirs is None or mine.size != theirs.size:
         return part
+    if np.array_equal(mine, theirs):
+        return part
     if np.unique(mine).size < mine.size or not np.array_equal(np.sort(mine), np.sort(theirs)):
         return part
     rows = np.empty(mine.size, np.int64)
@@ -42,8 +44,13 @@ def in_order_of(first: Predictions, part: Predictions) -> Predictions:
     return part if differ(first.labels, ordered.labels) else ordered
 
 
-def aligned(first: Predictions, part: Predictions, name: str) -> Predictions:
-    """Return a part in the order of the first, or refuse samples that are not the same."""
+def aligned(
+    first: Predictions, part: Predictions, name: str, *, own_weights: bool = False
+) -> Predictions:
+    """Return a part in the order of the first, or refuse samples that are not the same.
+
+    Weights have to be the same too, unless each method may have its own.
+    """
     if part is first:
         return part
     part = in_order_of(first, part)
@@ -56,8 +63,12 @@ def aligned(first: Predictions, part: Predictions, name: str) -> Predictions:
         )
         raise InputError(msg)
     mine, theirs = (np.ones(p.n) if p.weight is None else p.weight for p in (first, part))
-    if not np.array_equal(mine, theirs):
-        msg = f"{name} must give the samples the same weights as the other methods do"
+    if not own_weights and not np.array_equal(mine, theirs):
+        msg = (
+            f"{name} must give the samples the same weights as the other methods do; they differ, "
+            f"first in row {int(np.argmax(mine != theirs))}. Where each method leaves out samples "
+            "of its own (weight 0), pass `own_weights=True`."
+        )
         raise InputError(msg)
     return part
 

@@ -24,11 +24,11 @@ from abstain.evaluation.compared_across import (
     Improvement,
     Profile,
 )
+from abstain.inference._run_shares import improvements
 from abstain.inference.aggregated_ranking import aggregate_then_rank, rank_then_aggregate
 from abstain.inference.aggregates import (
     interquartile_mean,
     performance_profile,
-    probability_of_improvement,
 )
 from abstain.inference.agreement import kendall
 from abstain.inference.multiplicity import adjust
@@ -218,12 +218,9 @@ def _aggregates(blocks: _Blocks, plan: Plan) -> Iterator[Aggregate]:
 
 
 def _improvements(blocks: _Blocks, plan: Plan) -> Iterator[Improvement]:
-    runs, lower = blocks.runs, blocks.metric.lower_is_better
-    for i, j in combinations(range(len(blocks.methods)), 2):
-        found = probability_of_improvement(
-            runs[i], runs[j], lower_is_better=lower, level=plan.level, rng=plan.seed
-        )
-        names = blocks.methods[i], blocks.methods[j]
+    lower = blocks.metric.lower_is_better
+    all_found = improvements(blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed)
+    for names, found in zip(combinations(blocks.methods, 2), all_found, strict=True):
         yield Improvement(
             blocks.metric.name, *names, found.value, found.low, found.high, found.note
         )

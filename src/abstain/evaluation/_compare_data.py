@@ -8,6 +8,7 @@ import numpy as np
 from abstain.curves.bands import as_generalized, band_of
 from abstain.evaluation._pairs import deciding, enough, pairs
 from abstain.evaluation._plan import RESAMPLES, Plan
+from abstain.evaluation._rows import Rows
 from abstain.evaluation._sampled import Sampled, measured, resampled
 from abstain.evaluation._standings import agreements, stabilities, standings
 from abstain.evaluation.compared import Estimate, PairedDifference, Standing
@@ -49,7 +50,8 @@ class DataPart:
 def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
     """Compare the methods on the runs of one data set."""
     data = units[0].data
-    sampled = [measured(metric, units) for metric in metrics]
+    rows = Rows.of(units)
+    sampled = [measured(metric, units, rows) for metric in metrics]
     needed = enough(RESAMPLES, 4, len(units[0].scored), plan)
     resamples = plan.resamples or (needed if _needs_resamples(metrics, plan) else 0)
     if resamples:
@@ -63,7 +65,7 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
         standings=tuple(row for s in sampled for row in standings(s, data, plan)),
         agreements=tuple(agreements(sampled, data, plan)),
         stability=tuple(stabilities(sampled, data, plan)),
-        bands=tuple(_bands(units[0], plan)),
+        bands=tuple(_bands(units[0], plan)) if plan.bands else (),
         non_inferiority=tuple(n for s in sampled for n in _non_inferiority(s, data, plan)),
         resamples=resamples,
     )
@@ -93,6 +95,7 @@ def _estimate(
     data, run, method = where
     r, i = place
     units = sampled.units if r is None else sampled.units[r : r + 1]
+    counted = [unit.counted(method) for unit in units]
     return Estimate(
         metric=sampled.metric.name,
         data=data,
@@ -104,8 +107,8 @@ def _estimate(
         standard_error=interval.standard_error,
         level=interval.level,
         interval=interval.method,
-        n=min(unit.n for unit in units),
-        failures=min(unit.scored[method].failures for unit in units),
+        n=min(n for n, _ in counted),
+        failures=min(failures for _, failures in counted),
         lower_is_better=sampled.metric.lower_is_better,
         note=interval.note,
     )
@@ -126,15 +129,16 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
     scored = [unit.scored[sampled.methods[i]] for unit in sampled.units]
+    influences = sampled.influences_on(i)
     return interval_from(
         float(sampled.mean[i]),
-        sampled.influences[:, i],
+        influences[:, 0],
         level=plan.level,
         bounds=bounds_of(sampled.metric, scored[0]),
         failures=sampled.resting(i),
         heavy=is_heavy(sampled.metric),
         most_degrees=min(most_degrees(sampled.metric, s) for s in scored),
-        cluster=sampled.cluster,
+        cluster=sampled.codes(influences),
     )
 
 
@@ -148,7 +152,7 @@ def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     else:
         found = bca(drawn, value, sampled.shares[:, i], level=level)
     first = sampled.units[0].scored[sampled.methods[i]]
-    return told(found, few_clusters(sampled.clusters), bounds=bounds_of(sampled.metric, first))
+    return told(found, few_clusters(sampled.clusters(i)), bounds=bounds_of(sampled.metric, first))
 
 
 # ------------------------------------------------------------------------------------ the rest
@@ -192,7 +196,7 @@ def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> Found:
     if sampled.shares is not None:
         return non_inferiority_from(
             values,
-            sampled.influences[:, [i, j]],
+            sampled.influences_on(i, j),
             margin=margin,
             lower_is_better=lower,
             level=plan.level,

@@ -16,6 +16,7 @@ from abstain.inference.paired import WARNING
 from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import is_heavy, why_not
+from abstain.typing import IntArray
 
 
 def findings_of_comparison(
@@ -28,6 +29,7 @@ def findings_of_comparison(
         *_few_draws(parts, plan),
         *_resampled(parts, plan),
         *_matched(units),
+        *_own_weights(units),
         *_clusters(units),
         *_runs(units, parts),
         *_across(together),
@@ -114,8 +116,21 @@ def _matched(units: Sequence[Unit]) -> Iterator[Finding]:
         yield Finding("matched", "note", (), "", "The samples were matched by name.")
 
 
+def _own_weights(units: Sequence[Unit]) -> Iterator[Finding]:
+    for data in dict.fromkeys(unit.data for unit in units):
+        own = [unit for unit in units if unit.data == data]
+        if all(unit.weight is None or unit.weight.ndim == 1 for unit in own):
+            continue
+        n = [unit.counted(method)[0] for unit in own for method in unit.scored]
+        message = (
+            f"Each method is judged by its own samples, {min(n):,} to {max(n):,} of "
+            f"{max(unit.n for unit in own):,}: what it is better at may be another set of samples."
+        )
+        yield Finding("own_weights", "note", data, "", message)
+
+
 def _clusters(units: Sequence[Unit]) -> Iterator[Finding]:
-    counts = [np.unique(unit.cluster).size for unit in units if unit.cluster is not None]
+    counts = [_fewest_clusters(unit, unit.cluster) for unit in units if unit.cluster is not None]
     if not counts:
         return
     message = f"Independent of each other are the {min(counts):,} groups, not the samples."
@@ -124,6 +139,13 @@ def _clusters(units: Sequence[Unit]) -> Iterator[Finding]:
         return
     few = f"Below {FEW_CLUSTERS} groups intervals are too short and tests too sure."
     yield Finding("clusters", "warning", (), "", f"{message} {few}")
+
+
+def _fewest_clusters(unit: Unit, cluster: IntArray) -> int:
+    """Return the number of clusters, of the method that rests on the fewest."""
+    if unit.weight is None or unit.weight.ndim == 1:
+        return int(np.unique(cluster).size)
+    return min(np.unique(cluster[own > 0]).size for own in unit.weight.T)
 
 
 def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Finding]:

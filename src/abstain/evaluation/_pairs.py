@@ -126,15 +126,16 @@ def deciding(sampled: Sampled, plan: Plan) -> str:
 # ------------------------------------------------------------------------------------ influence
 def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
     """Return the difference of the means of two methods by their influences."""
+    influences = sampled.influences_on(i, j)
     return difference_from(
         (float(sampled.mean[i]), float(sampled.mean[j])),
-        sampled.influences[:, [i, j]],
+        influences,
         lower_is_better=sampled.metric.lower_is_better,
         level=level,
         failures=sampled.resting(i, j),
         heavy=is_heavy(sampled.metric),
         bounds=sampled.bounds,
-        cluster=sampled.cluster,
+        cluster=sampled.codes(influences),
     )
 
 
@@ -176,7 +177,7 @@ def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
             high=found.high,
             standard_error=found.standard_error,
             superiority=found.superiority,
-            note=_join(found.note, few_clusters(family.sampled.clusters)),
+            note=_join(found.note, few_clusters(family.sampled.clusters(i, j))),
             **_ratio(drawn[i], drawn[j], values, level),
         )
 
@@ -254,7 +255,8 @@ def _for_swaps(sampled: Sampled) -> list[Scored]:
     plain = sampled.metric.rank_based and not sampled.metric.needs - {
         need for need in sampled.metric.needs if need.name.endswith("LOSS")
     }
-    if len(sampled.units) > 1 or scored[0].weight is not None or not plain:
+    weighted = any(s.weight is not None for s in scored)
+    if len(sampled.units) > 1 or weighted or not plain:
         msg = (
             "test='permutation' swaps the ranks of two scores: it needs one run, no weights, and "
             f"a metric of ranks and losses; got {sampled.metric.name!r} over "

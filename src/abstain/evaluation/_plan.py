@@ -34,6 +34,8 @@ class Plan:
         Of everything drawn.
     margin, reference : float and str, or None
         Of the test of non-inferiority.
+    bands : bool
+        Whether risk-coverage curves with bands are wanted.
     """
 
     level: float
@@ -43,6 +45,7 @@ class Plan:
     seed: int
     margin: float | None
     reference: str | None
+    bands: bool = True
 
     @property
     def alpha(self) -> float:

@@ -7,8 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
+from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation.units import Unit, independent
+from abstain.evaluation._rows import Rows
+from abstain.evaluation.units import Unit
 from abstain.inference.draws import Draws
 from abstain.inference.influence import covariance_of_shares, shares
 from abstain.inference.intervals import size_of
@@ -16,6 +18,7 @@ from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import influence_function
 from abstain.metrics._resampled import replicates
+from abstain.metrics._resampled_bins import ece_replicates
 from abstain.metrics.intervals import fewest_failures, range_of
 from abstain.typing import FloatArray, IntArray
 
@@ -32,6 +35,8 @@ class Sampled:
         The runs.
     values : ndarray of shape (runs, k)
         NaN where the metric is undefined.
+    rows : Rows
+        What the rows of all runs count, and which are independent.
     reasons : tuple of str
         Why, for each value that is NaN.
     shares : ndarray of shape (units, k) or None
@@ -43,6 +48,7 @@ class Sampled:
     metric: Metric
     units: tuple[Unit, ...]
     values: FloatArray
+    rows: Rows
     reasons: tuple[str, ...] = ()
     shares: FloatArray | None = None
     replicates: FloatArray | None = None
@@ -91,18 +97,20 @@ class Sampled:
             return None
         return np.atleast_2d(np.cov(self.mean_replicates))
 
-    @property
-    def cluster(self) -> IntArray | None:
-        """A code for each row of `influences` where these are clusters, for the warning."""
+    def codes(self, influences: FloatArray) -> IntArray | None:
+        """Return a code for each row of influences where these are clusters, for the warning."""
         if self.units[0].cluster is None:
             return None
-        return np.arange(self.influences.shape[0])
+        return np.arange(influences.shape[0])
 
-    @property
-    def clusters(self) -> int | None:
-        """The number of clusters; None without them."""
+    def clusters(self, *methods: int) -> int | None:
+        """Return the number of clusters that any of the methods rests on; None without them."""
         cluster = self.units[0].cluster
-        return None if cluster is None else np.unique(cluster).size
+        if cluster is None:
+            return None
+        if self.rows.counted is None:
+            return np.unique(cluster).size
+        return int(np.count_nonzero(self.rows.counted[:, methods].any(axis=1)))
 
     @cached_property
     def influences(self) -> FloatArray:
@@ -111,6 +119,16 @@ class Sampled:
             msg = f"{self.metric.name} has no influence function"
             raise InputError(msg)
         return np.asarray(self.shares * self.shares.shape[0])
+
+    def influences_on(self, *methods: int) -> FloatArray:
+        """Return the influence of each unit on the means of some methods.
+
+        Without the units that none of them rests on.
+        """
+        if self.shares is None or self.rows.counted is None:
+            return np.asarray(self.influences[:, list(methods)])
+        rows = self.rows.counted[:, methods].any(axis=1)
+        return np.asarray(self.shares[:, list(methods)][rows] * np.count_nonzero(rows))
 
     @property
     def mean_replicates(self) -> FloatArray:
@@ -143,12 +161,12 @@ def same_samples(units: Sequence[Unit]) -> bool:
     return all(units[0].same_samples(unit) for unit in units[1:])
 
 
-def measured(metric: Metric, units: Sequence[Unit]) -> Sampled:
+def measured(metric: Metric, units: Sequence[Unit], rows: Rows) -> Sampled:
     """Compute the metric for every run and method, and its influences where it has some."""
     found = [[metric.compute(s) for s in unit.scored.values()] for unit in units]
     values = np.array([[float(m.value) for m in row] for row in found])
     reasons = dict.fromkeys(m.reason for row in found for m in row if m.reason)
-    sampled = Sampled(metric, tuple(units), values, tuple(reasons))
+    sampled = Sampled(metric, tuple(units), values, rows, tuple(reasons))
     function = influence_function(metric)
     if not sampled.defined:
         return sampled
@@ -161,35 +179,41 @@ def measured(metric: Metric, units: Sequence[Unit]) -> Sampled:
         tables.append(table)
         least = rounding(table.shape[0], size)
         table[:, np.abs(table).max(axis=0) <= least] = 0.0
-        equal_up_to(least, own, table)
-    return replace(sampled, shares=_shares(tables, units) if tables else None)
+        equal_up_to(least, own, table, unit.weight)
+    if not tables:
+        return sampled
+    table = np.concatenate(tables) if len(tables) > 1 else tables[0]
+    return replace(sampled, shares=shares(table, rows.weight, rows.cluster))
 
 
-def _shares(tables: Sequence[FloatArray], units: Sequence[Unit]) -> FloatArray:
-    """Join the influences (n, k) of the runs."""
-    weights = [next(iter(unit.scored.values())).weight for unit in units]
-    if len(tables) == 1:
-        return shares(tables[0], weights[0], units[0].cluster)
-    # Every run counts the same, however many samples it has and whatever their weights are.
-    each = [
-        np.full(t.shape[0], 1 / t.shape[0]) if w is None else w / w.sum()
-        for t, w in zip(tables, weights, strict=True)
-    ]
-    return shares(np.concatenate(tables), np.concatenate(each), independent(units))
-
-
-def equal_up_to(least: float, values: FloatArray, table: FloatArray | None = None) -> None:
+def equal_up_to(
+    least: float,
+    values: FloatArray,
+    table: FloatArray | None = None,
+    weight: FloatArray | None = None,
+) -> None:
     """Make values of methods equal, in place, that differ by rounding only.
 
-    Where there are influences these have to agree too. Rounding is no difference, but a regular
-    one: tests and ranks would find it.
+    Where there are influences these have to agree too, as their weights (n, k) scale them.
+    Rounding is no difference, but a regular one: tests and ranks would find it.
     """
+    scale = None if weight is None or weight.ndim == 1 else weight / weight.mean(axis=0)
     for i, j in combinations(range(len(values)), 2):
         near = np.abs(values[i] - values[j]) <= least
         if table is None:
             values[j] = np.where(near, values[i], values[j])
-        elif near and np.abs(table[:, i] - table[:, j]).max() <= least:
-            values[j], table[:, j] = values[i], table[:, i]
+        elif near and _farthest(table, scale, i, j) <= least:
+            values[j] = values[i]
+            # Influences of other weights may differ though their shares do not.
+            if scale is None or np.array_equal(scale[:, i], scale[:, j]):
+                table[:, j] = table[:, i]
+
+
+def _farthest(table: FloatArray, scale: FloatArray | None, i: int, j: int) -> float:
+    """Return how far the influences on two numbers are apart at most."""
+    if scale is None:
+        return float(np.abs(table[:, i] - table[:, j]).max())
+    return float(np.abs(table[:, i] * scale[:, i] - table[:, j] * scale[:, j]).max())
 
 
 def resampled(
@@ -209,13 +233,13 @@ def resampled(
     if same_samples(units):
         draws = Draws(units[0].n, resamples, rng=seed, cluster=units[0].cluster)
         sets = [s for unit in units for s in unit.scored.values()]
-        out = replicates(sets, metrics, draws).reshape(len(metrics), len(units), k, resamples)
+        out = _replicates(sets, metrics, draws).reshape(len(metrics), len(units), k, resamples)
     else:
         seeds = np.random.SeedSequence(seed).generate_state(len(units), np.uint64)
         parts = []
         for unit, own in zip(units, seeds, strict=True):
             draws = Draws(unit.n, resamples, rng=int(own) >> 1, cluster=unit.cluster)
-            parts.append(replicates(list(unit.scored.values()), metrics, draws))
+            parts.append(_replicates(list(unit.scored.values()), metrics, draws))
         out = np.stack(parts, axis=1)
     for metric, own in zip(metrics, out, strict=True):
         bounds = range_of(metric, [s for unit in units for s in unit.scored.values()])
@@ -223,3 +247,11 @@ def resampled(
         for run in own:
             equal_up_to(rounding(0, size), run)
     return out
+
+
+def _replicates(sets: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
+    """Resample scores of the same samples, shape (metrics, sets, resamples)."""
+    binned = [metric.name == "ece" for metric in metrics]
+    others = [metric for metric, is_binned in zip(metrics, binned, strict=True) if not is_binned]
+    rest = iter(replicates(sets, others, draws)) if others else iter(())
+    return np.stack([ece_replicates(sets, draws) if own else next(rest) for own in binned])

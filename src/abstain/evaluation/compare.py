@@ -30,10 +30,12 @@ class CompareOptions(TypedDict, total=False):
     runs: str | None
     methods: str | None
     clustered: bool
+    own_weights: bool
     adjustment: str
     margin: float | None
     reference: str | None
     notes: Sequence[str]
+    bands: bool
 
 
 def compare(
@@ -76,9 +78,12 @@ def compare(
         `loss`: as in `evaluate`. `runs`: the column of the splits whose values are runs (seeds);
         they are averaged. `methods`: the column whose values are methods (classifiers) instead
         of data sets. `clustered`: whether samples of one group are not independent.
+        `own_weights`: whether methods may weigh the samples differently, such as weight 0 for
+        those that their own classifier got wrong.
         `adjustment`: "holm" (the default), "bonferroni" or "none". `margin` and `reference`:
         test that every method is at most that much worse than the reference. `notes`:
-        sentences to carry into the findings.
+        sentences to carry into the findings. `bands`: False leaves out the risk-coverage curves,
+        half of the time with many methods.
 
     Returns
     -------
@@ -90,8 +95,9 @@ def compare(
     UnknownNameError
         If a score or metric does not exist.
     InputError
-        If there are fewer than two methods, the samples of two methods do not match, a column
-        for runs or methods does not split the data, or a metric does not apply.
+        If there are fewer than two methods, the samples (or, without `own_weights`, the weights)
+        of two methods do not match, a column for runs or methods does not split the data, or a
+        metric does not apply.
     DomainError
         If `level` or `margin` is out of range.
 
@@ -99,8 +105,10 @@ def compare(
     -----
     Methods of one data set are compared on the same samples, so what makes a sample hard for
     all of them cancels. Runs on the same samples are averaged sample by sample; the intervals
-    then speak of these runs on new samples, not of new runs. Cost: one sort a method and run,
-    and one product of the (n, methods) matrix of influences.
+    then speak of these runs on new samples, not of new runs. With `own_weights` a sample moves
+    each method by its share of that method's weight, nothing where it has none; a pair is then
+    still compared on the same draw of samples, of which each method answers for its own. Cost:
+    one sort a method and run, and one product of the (n, methods) matrix of influences.
 
     References
     ----------
@@ -123,7 +131,12 @@ def compare(
     """
     refuse_unknown(more, CompareOptions, "compare")
     plan = _plan(level, test, bootstrap, rng, more)
-    roles = Roles(more.get("runs"), more.get("methods"), more.get("clustered", False))
+    roles = Roles(
+        more.get("runs"),
+        more.get("methods"),
+        more.get("clustered", False),
+        more.get("own_weights", False),
+    )
     units = units_of(predictions, roles, scores, more.get("loss"))
     chosen = metrics_of(metrics) or []
     _refuse_inapplicable(chosen, units)
@@ -185,6 +198,7 @@ def _plan(level: float, test: str, bootstrap: int, rng: Rng, more: CompareOption
         seed=seed_of(rng),
         margin=None if margin is None else checks.fraction(margin, "margin", high=float("inf")),
         reference=more.get("reference"),
+        bands=more.get("bands", True),
     )
 
 

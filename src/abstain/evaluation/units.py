@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from abstain.evaluation._asked import Asked, scores_of
 from abstain.evaluation.evaluate import join, splits_of
 from abstain.evaluation.uncertainty import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.typing import AnyArray, Array, IntArray, Split
+from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,8 @@ class Unit:
     matched : str
         How the samples of several classifiers were matched: by "name" or by "order"; empty for
         one classifier.
+    own_weights : bool
+        Whether the methods may weigh the samples differently.
     """
 
     data: Split
@@ -53,11 +56,29 @@ class Unit:
     cluster: IntArray | None
     group: Array | None
     matched: str = ""
+    own_weights: bool = False
 
     @property
     def n(self) -> int:
         """Number of samples."""
         return next(iter(self.scored.values())).n
+
+    @cached_property
+    def weight(self) -> FloatArray | None:
+        """The weights, shape (n,) where they are the same for all methods, else (n, k)."""
+        given = [s.weight for s in self.scored.values()]
+        own = [np.ones(self.n) if weight is None else weight for weight in given]
+        if all(np.array_equal(own[0], weight) for weight in own[1:]):
+            return given[0]
+        return np.column_stack(own)
+
+    def counted(self, method: str) -> tuple[int, int]:
+        """Return how many samples a method is judged by, and how many of them fail."""
+        s = self.scored[method]
+        if s.weight is None or not self.own_weights:
+            return s.n, s.failures
+        kept = s.weight > 0
+        return int(np.count_nonzero(kept)), int(np.count_nonzero(s.loss[kept]))
 
     def same_samples(self, other: "Unit") -> bool:
         """Tell whether another run saw these very samples in this order.
@@ -88,6 +109,10 @@ def independent(units: Sequence[Unit]) -> IntArray | None:
 
 
 def _coded(names: Sequence[Array | None]) -> IntArray:
+    first = np.asarray(names[0])
+    if all(np.array_equal(first, np.asarray(own)) for own in names[1:]):
+        codes = np.unique(first, return_inverse=True)[1].astype(np.int64)
+        return np.tile(codes, len(names))
     together = np.concatenate([np.asarray(own) for own in names])
     return np.unique(together, return_inverse=True)[1].astype(np.int64)
 
@@ -102,11 +127,14 @@ class Roles:
         The column whose values are runs, and the one whose values are methods (classifiers).
     clustered : bool
         Whether the groups of the predictions are clusters.
+    own_weights : bool
+        Whether the methods may weigh the samples differently.
     """
 
     runs: str | None = None
     methods: str | None = None
     clustered: bool = False
+    own_weights: bool = False
 
 
 def units_of(
@@ -125,7 +153,7 @@ def units_of(
             raise InputError(msg)
         own[model] = part
     _refuse_one_loss_for_all(loss, parts.values())
-    choice = _Choice(scores, loss, roles.clustered)
+    choice = _Choice(scores, loss, roles)
     first: dict[Split, Predictions] = {}
     units = []
     for (data, run), models in parts.items():
@@ -152,7 +180,7 @@ def _refuse_one_loss_for_all(
 class _Choice:
     scores: Asked
     loss: "str | CostMatrix | AnyArray | None"
-    clustered: bool
+    roles: Roles
 
 
 def _placed(split: Split, roles: Roles) -> tuple[Split, str, str]:
@@ -181,22 +209,24 @@ def _named(data: Split, run: str, model: str = "") -> str:
 
 def _unit(data: Split, run: str, models: Mapping[str, Predictions], choice: _Choice) -> Unit:
     first = next(iter(models.values()))
+    clustered, own = choice.roles.clustered, choice.roles.own_weights
     parts = {
-        model: aligned(first, part, _named(data, run, model)) for model, part in models.items()
+        model: aligned(first, part, _named(data, run, model), own_weights=own)
+        for model, part in models.items()
     }
     scored: dict[str, Scored] = {}
     for model, part in parts.items():
         losses = per_sample_loss(part, choice.loss)
-        own = [(s.name, join(part, s, losses)) for s in scores_of(part, choice.scores)]
-        alone = len(own) == 1
-        for name, s in own:
+        joined = [(s.name, join(part, s, losses)) for s in scores_of(part, choice.scores)]
+        alone = len(joined) == 1
+        for name, s in joined:
             scored[(model if alone else f"{model} / {name}") if model else name] = s
     labels = None if first.labels is None else np.asarray(first.labels)
-    cluster = _cluster(first, parts) if choice.clustered else None
-    group = np.asarray(first.group).astype(str) if choice.clustered else None
+    cluster = _cluster(first, parts) if clustered else None
+    group = np.asarray(first.group).astype(str) if clustered else None
     by_name = all(paired_by_name(first, part) for part in parts.values())
     matched = "" if len(parts) == 1 else "name" if by_name else "order"
-    return Unit(data, run, scored, names_of(first), labels, cluster, group, matched)
+    return Unit(data, run, scored, names_of(first), labels, cluster, group, matched, own)
 
 
 def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:

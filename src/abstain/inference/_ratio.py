@@ -7,10 +7,14 @@ ratios of 1 are excluded one time in ten.)
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import accumulate, repeat, takewhile
 from math import comb, exp, inf, log
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
+from scipy.special import stdtrit
 
 from abstain.inference.small_samples import degrees_from, straightened, t_quantile
 from abstain.typing import FloatArray
@@ -18,50 +22,112 @@ from abstain.typing import FloatArray
 #: How far to look for an end, on the log scale: beyond it there is none.
 _FARTHEST = 30.0
 
+#: Where to look.
+_STEPS = tuple(
+    takewhile(lambda step: step < _FARTHEST, accumulate(repeat(1e-6), lambda step, _: step * 1.3))
+)
+
 
 def ratio_ends(
     values: tuple[float, float], parts: FloatArray, most_degrees: float, *, level: float
 ) -> tuple[float, float]:
     """Return the ends; 0 or inf where no ratio on that side is rejected."""
-    lead = _lead(values, parts, most_degrees, level=level)
+    lead = _Lead.of(values, parts, most_degrees, level)
     center = log(values[0] / values[1])
-    low = _end(lambda x: lead(exp(center - x))[0])
-    high = _end(lambda x: lead(exp(center + x))[1])
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ahead = lead.at_all(np.exp(center - np.array(_STEPS)))[0] >= 0
+        behind = lead.at_all(np.exp(center + np.array(_STEPS)))[1] >= 0
+    low = _end(lambda x: lead.at(exp(center - x))[0], int(np.argmax(ahead)))
+    high = _end(lambda x: lead.at(exp(center + x))[1], int(np.argmax(behind)))
     return exp(center - low) if low < inf else 0.0, exp(center + high) if high < inf else inf
 
 
-def _lead(
-    values: tuple[float, float], parts: FloatArray, most_degrees: float, *, level: float
-) -> Callable[[float], tuple[float, float]]:
-    """Return how far the statistic of a ratio is above and below what the test allows."""
-    apart, second = parts[:, 0] - parts[:, 1], parts[:, 1]
-    units = apart.size
-    # first - r second = (first - second) - (r - 1) second: nothing cancels where both are alike.
-    powers = [[np.sum(apart ** (k - j) * second**j) for j in range(k + 1)] for k in (2, 3, 4)]
+@dataclass(frozen=True)
+class _Lead:
+    """How far the statistic of a ratio is above and below what the test allows.
 
-    def lead(ratio: float) -> tuple[float, float]:
-        s = 1.0 - ratio
-        two, three, four = (
-            float(sum(comb(len(p) - 1, j) * s**j * x for j, x in enumerate(p))) for p in powers
+    Attributes
+    ----------
+    values : tuple of float
+        The two numbers.
+    powers : tuple
+        For the second, third and fourth power of first - r second: the terms of its sum, as
+        (factor, power of 1 - r, sum over the units).
+    units : int
+        Independent units.
+    most_degrees : float
+        Of freedom.
+    level : float
+        Of the interval.
+    """
+
+    values: tuple[float, float]
+    powers: tuple[tuple[tuple[int, int, float], ...], ...]
+    units: int
+    most_degrees: float
+    level: float
+
+    @classmethod
+    def of(
+        cls, values: tuple[float, float], parts: FloatArray, most_degrees: float, level: float
+    ) -> "_Lead":
+        """Sum the powers once."""
+        apart, second = parts[:, 0] - parts[:, 1], parts[:, 1]
+        # first - r second = (first - second) - (r - 1) second: nothing cancels where both are
+        # alike.
+        powers = (
+            tuple(
+                (comb(k, j), j, float(np.sum(apart ** (k - j) * second**j))) for j in range(k + 1)
+            )
+            for k in (2, 3, 4)
         )
-        # Where the second follows the first exactly, one ratio has no spread but its rounding.
-        two = max(two, 1e-28 * float(powers[0][0] + s * s * powers[0][2]), 1e-300)
-        difference = values[0] - ratio * values[1]
-        t = difference / (two * units / (units - 1)) ** 0.5
-        reach = t_quantile(level, max(1.0, min(degrees_from(two, four, units), most_degrees)))
+        return cls(values, tuple(powers), apart.size, most_degrees, level)
+
+    def at(self, ratio: float) -> tuple[float, float]:
+        """Return both leads for one ratio."""
+        s = 1.0 - ratio
+        two, three, four = (sum(c * s**j * x for c, j, x in terms) for terms in self.powers)
+        two = max(two, self._least(s), 1e-300)
+        t = (self.values[0] - ratio * self.values[1]) / (two * self.units / (self.units - 1)) ** 0.5
+        degrees = min(degrees_from(two, four, self.units), self.most_degrees)
+        reach = t_quantile(self.level, max(1.0, degrees))
         statistic = straightened(t, three / two**1.5)
         return statistic - reach, -statistic - reach
 
-    return lead
+    def at_all(self, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the same for many ratios at once, up to rounding."""
+        s = 1.0 - ratios
+        two, three, four = (sum(c * s**j * x for c, j, x in terms) for terms in self.powers)
+        two = np.maximum(np.maximum(two, self._least(s)), 1e-300)
+        t = (self.values[0] - ratios * self.values[1]) / np.sqrt(
+            two * self.units / (self.units - 1)
+        )
+        excess, most = four - two * two / self.units, max(self.units - 1.0, 1.0)
+        degrees = np.where(excess <= 0, most, np.minimum(2 * two * two / excess, most))
+        reach = stdtrit(np.clip(degrees, 1.0, self.most_degrees), (1 + self.level) / 2)
+        g = three / two**1.5 / 2
+        statistic = t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
+        return statistic - reach, -statistic - reach
+
+    def _least(self, s: Any) -> Any:
+        """Where the second follows the first exactly, one ratio has no spread but its rounding."""
+        return 1e-28 * (self.powers[0][0][2] + s * s * self.powers[0][2][2])
 
 
-def _end(lead: Callable[[float], float]) -> float:
-    """Return the first place, from 0 on, where the lead is no longer negative; inf for none."""
-    inside, step = 0.0, 1e-6
-    if lead(inside) >= 0:  # at a level so low that the correction alone is more
-        return inside
-    while step < _FARTHEST:
+def _end(lead: Callable[[float], float], guess: int) -> float:
+    """Return the first place, from 0 on, where the lead is no longer negative; inf for none.
+
+    The guess is the first of the steps where it is not.
+    """
+    if lead(0.0) >= 0:  # at a level so low that the correction alone is more
+        return 0.0
+    before = _STEPS[guess - 1] if guess else 0.0
+    # Looking step by step costs more than all the rest of a comparison.
+    if lead(_STEPS[guess]) >= 0 and lead(before) < 0:
+        return float(brentq(lead, before, _STEPS[guess], xtol=1e-13, rtol=1e-12))
+    inside = 0.0
+    for step in _STEPS:
         if lead(step) >= 0:
             return float(brentq(lead, inside, step, xtol=1e-13, rtol=1e-12))
-        inside, step = step, step * 1.3
+        inside = step
     return inf

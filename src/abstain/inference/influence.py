@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation.ranks import TieGroups
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +84,9 @@ def shares(
     ----------
     influences : ndarray of shape (n,) or (n, k)
         One column a number.
-    weight : ndarray of shape (n,), optional
-        Sample weights. A row is one observation whatever its weight, so that the weights may be
-        on any scale; rows of weight 0 are none.
+    weight : ndarray of shape (n,) or (n, k), optional
+        Sample weights, of all numbers or of each. A row is one observation whatever its weight,
+        so that the weights may be on any scale; rows of weight 0 in every column are none.
     cluster : ndarray of shape (n,), optional
         Codes from 0 of the cluster (patient, site) of each sample; clusters are independent,
         the samples within one are not.
@@ -94,17 +94,33 @@ def shares(
     table = influences.reshape(influences.shape[0], -1)
     if weight is None:
         parts: FloatArray = table / table.shape[0]
-    else:
+    elif weight.ndim == 1:
         parts = (table * (weight / weight.sum())[:, None])[weight > 0]
         cluster = None if cluster is None else cluster[weight > 0]
-    return parts if cluster is None else _summed(parts, cluster)
+    else:
+        kept = (weight > 0).any(axis=1)
+        parts = (table * (weight / weight.sum(axis=0)))[kept]
+        cluster = None if cluster is None else cluster[kept]
+    return parts if cluster is None else _joined(np.add, parts, cluster)
 
 
-def _summed(parts: FloatArray, cluster: IntArray) -> FloatArray:
-    """Sum the rows of each cluster."""
+def counted_units(weight: FloatArray, cluster: IntArray | None = None) -> BoolArray:
+    """Return which rows of `shares` rest on a sample of each column, shape (units, k).
+
+    Takes the weights (n, k) and the clusters that `shares` was given.
+    """
+    counts = weight > 0
+    kept = counts.any(axis=1)
+    if cluster is None:
+        return np.asarray(counts[kept])
+    return np.asarray(_joined(np.logical_or, counts[kept], cluster[kept]))
+
+
+def _joined(join: np.ufunc, rows: Array, cluster: IntArray) -> Array:
+    """Join the rows of each cluster."""
     order = np.argsort(cluster, kind="stable")
     starts = np.flatnonzero(np.diff(cluster[order], prepend=-1))
-    return np.asarray(np.add.reduceat(parts[order], starts, axis=0))
+    return np.asarray(join.reduceat(rows[order], starts, axis=0))
 
 
 def covariance_of_shares(parts: FloatArray) -> FloatArray:
@@ -127,9 +143,10 @@ def covariance(
     ----------
     influences : ndarray of shape (n,) or (n, k)
         Of each sample on each number; weighted mean zero.
-    weight : ndarray of shape (n,), optional
+    weight : ndarray of shape (n,) or (n, k), optional
         Sample weights, on any scale: a row is one observation whatever its weight. (For counts of
-        identical independent samples this is too wide; repeat their rows instead.)
+        identical independent samples this is too wide; repeat their rows instead.) One column a
+        number where each leaves out samples of its own, by weight 0.
     cluster : ndarray of shape (n,), optional
         Codes from 0 of the cluster of each sample; only clusters are independent.
 
@@ -137,7 +154,8 @@ def covariance(
     -------
     ndarray of shape (k, k)
         ``sum w^2 IF IF' / W^2`` times n/(n - 1); with clusters the influences are summed within
-        each first, and n is the number of clusters. NaN when there is one unit only.
+        each first, and n is the number of clusters. Rows of weight 0 for every number are not
+        counted. NaN when there is one unit only.
 
     Notes
     -----

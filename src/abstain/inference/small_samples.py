@@ -56,7 +56,7 @@ def degrees_from(second: float, fourth: float, units: int) -> float:
     most = max(units - 1.0, 1.0)
     if excess <= 0:
         return most
-    return float(np.clip(2 * second * second / excess, 1.0, most))
+    return min(max(2 * second * second / excess, 1.0), most)
 
 
 def skewness(parts: FloatArray) -> float:

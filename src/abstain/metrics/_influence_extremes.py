@@ -111,8 +111,10 @@ def _without_overlap(metric: Metric, s: Scored, value: float, level: float) -> I
     Were it really a, the fewer of failures and successes would all be ranked right with a chance
     of at most a to the power of their number.
     """
-    kept = s.failures if s.weight is None else int(np.count_nonzero((s.loss > 0) & (s.weight > 0)))
-    fewer = float(min(kept, s.n - kept))
+    counted = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
+    failures = int(np.count_nonzero((s.loss > 0) & counted))
+    # A sample of weight 0 is none.
+    fewer = float(min(failures, int(np.count_nonzero(counted)) - failures))
     best = metric.high if metric.name in {"failure_auroc", "prr"} else 0.0
     if value != best or fewer < 1:
         return None

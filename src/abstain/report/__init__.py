@@ -4,6 +4,14 @@ Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleC
 `StudyResult` and are formatted.
 """
 
+from abstain.report.benchmark_files import write_tables as write_tables
+from abstain.report.benchmark_html import benchmark_html as benchmark_html
+from abstain.report.benchmark_html import write_benchmark as write_benchmark
+from abstain.report.benchmark_latex import benchmark_latex as benchmark_latex
+from abstain.report.benchmark_markdown import benchmark_markdown as benchmark_markdown
+from abstain.report.benchmark_pictures import Pictures as Pictures
+from abstain.report.benchmark_pictures import benchmark_pictures as benchmark_pictures
+from abstain.report.benchmark_terminal import benchmark_terminal as benchmark_terminal
 from abstain.report.comparison_figures import write_figures as write_figures
 from abstain.report.comparison_html import comparison_html as comparison_html
 from abstain.report.comparison_html import write_comparison as write_comparison
@@ -25,6 +33,12 @@ from abstain.report.threshold_html import write_threshold as write_threshold
 from abstain.report.threshold_terminal import threshold_terminal as threshold_terminal
 
 __all__ = [
+    "Pictures",
+    "benchmark_html",
+    "benchmark_latex",
+    "benchmark_markdown",
+    "benchmark_pictures",
+    "benchmark_terminal",
     "comparison_html",
     "comparison_latex",
     "comparison_markdown",
@@ -37,11 +51,13 @@ __all__ = [
     "terminal_table",
     "threshold_html",
     "threshold_terminal",
+    "write_benchmark",
     "write_comparison",
     "write_figures",
     "write_html",
     "write_rule_figures",
     "write_study",
     "write_study_figures",
+    "write_tables",
     "write_threshold",
 ]

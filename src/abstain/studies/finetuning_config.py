@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from abstain._foundation import checks
+from abstain._foundation.toml_fields import text
 from abstain.benchmark.data import DATASETS
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.training import Recipe
@@ -225,11 +226,3 @@ def seed_number(given: Any, name: str) -> int:
         raise InputError(msg)
     number: int = given
     return number
-
-
-def text(given: Any, name: str) -> str:
-    """Validate a text that is not empty."""
-    if not isinstance(given, str) or not given.strip():
-        msg = f"`{name}` must be a text that is not empty; got {given!r}"
-        raise InputError(msg)
-    return given

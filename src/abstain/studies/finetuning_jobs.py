@@ -9,21 +9,20 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from abstain._foundation.files import write_atomically
+from abstain.benchmark._threads import one_thread
 from abstain.benchmark.data import DATASETS, Images, Splits
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.models import MODELS
-from abstain.benchmark.training import Inputs, Recipe, Saving, logits_of, train
+from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, logits_of, train
 from abstain.benchmark.training.checkpoints import load_state, save_state
 from abstain.benchmark.training.variation import variation_of
 from abstain.errors import MissingInputError
@@ -109,7 +108,7 @@ class Worker:
 
     def __call__(self, job: Job, place: Path) -> Mapping[str, Any]:
         """Do one job."""
-        with _one_thread():
+        with one_thread():
             return self._done(job, place)
 
     def _done(self, job: Job, place: Path) -> Mapping[str, Any]:
@@ -161,7 +160,7 @@ class Worker:
             Recipe(**job.spec["recipe"]),
             inputs=self._parts(job).inputs,
             seed=seed,
-            device=_first(job).spec["device"],
+            machine=Machine(_first(job).spec["device"]),
             saving=Saving(job.place(place, ".part"), self.save_every),
         )
 
@@ -204,17 +203,6 @@ class Worker:
         )
         write_atomically(job.place(place, ".npz"), content.getvalue())
         return {"samples": int(found.n)}
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let torch compute in one thread: two that compete for a core are slower than one."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class _Parts(NamedTuple):

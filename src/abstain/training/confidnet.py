@@ -13,8 +13,8 @@ from abstain.training.phases import CLASSIFIER, Phase
 from abstain.typing import Rng
 
 _LAYERS = 5
-#: Rates of Adam in the second and third stage.
-_RATE, _FINE_RATE = 1e-4, 1e-6
+#: Of Adam in the third stage.
+_FINE_RATE = 1e-6
 
 
 class ConfidNet(Objective):
@@ -34,6 +34,8 @@ class ConfidNet(Objective):
         since the twin doubles memory and the cost of every later prediction.
     hidden : int, default=400
         Width of the branch's four hidden layers.
+    learning_rate : float, default=1e-4
+        Of Adam while the branch learns: the authors', for hundreds of epochs.
     failure_weight : float, default=1
         What a sample that the classifier gets wrong counts in the branch's loss; the `weighting`
         of the authors' code.
@@ -75,6 +77,7 @@ class ConfidNet(Objective):
         confidence_share: float = 0.45,
         fine_tune: float = 0.0,
         hidden: int = 400,
+        learning_rate: float = 1e-4,
         failure_weight: float = 1.0,
         rng: Rng = None,
     ) -> None:
@@ -88,13 +91,15 @@ class ConfidNet(Objective):
             )
             raise DomainError(msg)
         self.hidden = checks.positive_int(hidden, "hidden")
+        self.learning_rate = checks.positive(learning_rate, "learning_rate")
         self.failure_weight = checks.positive(failure_weight, "failure_weight")
 
     @property
     def phases(self) -> tuple[Phase, ...]:
         """The classifier, the branch and, where asked for, its fine-tuning."""
         first = 1.0 - self.confidence_share - self.fine_tune
-        own = Phase("confidence", ("confidence",), self.confidence_share, learning_rate=_RATE)
+        share, rate = self.confidence_share, self.learning_rate
+        own = Phase("confidence", ("confidence",), share, learning_rate=rate)
         stages = (Phase("classifier", CLASSIFIER, share=first), own)
         if self.fine_tune == 0.0:
             return stages

@@ -35,11 +35,15 @@ class Exposure:
         task; empty for none.
     severity : int
         Of the corruption, 1 to 5; 0 without one.
+    ready : bool
+        Whether `load` returns pictures that are corrupted already, by the authors of the data set;
+        otherwise our own version of the corruption is applied to them.
 
     Raises
     ------
     InputError
-        If the kind is unknown, or corruption and severity do not go together.
+        If the kind is unknown, corruption and severity do not go together, or pictures are ready
+        that have no corruption.
 
     Examples
     --------
@@ -54,6 +58,7 @@ class Exposure:
     load: Callable[[], Images]
     corruption: str = ""
     severity: int = 0
+    ready: bool = False
 
     def __post_init__(self) -> None:
         checks.one_of(self.kind, "kind", tuple(KINDS))
@@ -66,11 +71,22 @@ class Exposure:
                 f"{self.severity!r}"
             )
             raise InputError(msg)
+        if self.ready and not self.corruption:
+            msg = f"the exposure {self.name!r} has no corruption that could be `ready`"
+            raise InputError(msg)
+
+    @property
+    def key(self) -> str:
+        """The name files use, the severity of a corruption in it, and whose corruption it is."""
+        told = f"{self.name}-{self.severity}" if self.severity else self.name
+        # Results on other pictures must not be taken for those.
+        return f"{told}-official" if self.ready else told
 
     @property
     def title(self) -> str:
-        """The name people read: with the severity of a corruption."""
-        return f"{self.name} {self.severity}" if self.severity else self.name
+        """The name people read: with the severity of a corruption, and whose it is."""
+        told = f"{self.name} {self.severity}" if self.severity else self.name
+        return f"{told} (official)" if self.ready else told
 
     @property
     def new_classes(self) -> bool:

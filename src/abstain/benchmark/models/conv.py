@@ -69,8 +69,16 @@ class SmallConv(Backbone):
 
     def features(self, pictures: Tensor) -> Tensor:
         """Return the features of pictures as (n, width)."""
-        first, *others = self.stages
-        maps = first(pictures)
-        for stage in others:
+        return self.after_dropout(self.before_dropout(pictures))
+
+    def before_dropout(self, pictures: Tensor) -> Tensor:
+        """Return the maps of the first stage: most of the work, done once for all passes."""
+        first, *_ = self.stages
+        return first(pictures)
+
+    def after_dropout(self, maps: Tensor) -> Tensor:
+        """Return the features, from what `before_dropout` returned."""
+        _, *later = self.stages
+        for stage in later:
             maps = stage(self.dropout(maps))
         return self.dropout(averaged(maps))

@@ -96,27 +96,36 @@ class Inputs:
         """
         return self._scaled(self._of_task(images, seed, copies)).to(device)
 
-    def exposed(self, exposure: Exposure, *, seed: int, device: str = "cpu") -> Tensor:
+    def exposed(
+        self,
+        exposure: Exposure,
+        *,
+        seed: int,
+        device: str = "cpu",
+        images: Images | None = None,
+    ) -> Tensor:
         """Return what a trained network sees of an exposure.
 
         Parameters
         ----------
         exposure : Exposure
             Pictures, and the corruption that they get after the variation that belongs to the
-            task.
+            task, unless they have it already (`Exposure.ready`).
         seed : int
-            Of the variation and the corruption. With one seed, the severities of a corruption and
-            the clean pictures differ in nothing else.
+            Of the variation and the corruption. With one seed, the severities of a corruption
+            differ in nothing else, and not from clean pictures where those are as many.
         device : str, default="cpu"
             Where to put them.
+        images : Images, optional
+            The pictures of the exposure, where they are loaded already.
 
         Returns
         -------
         Tensor of shape (n, channels, height, width)
             In the order of the pictures.
         """
-        pictures = self._of_task(exposure.load(), seed, 1)
-        if exposure.corruption:
+        pictures = self._of_task(exposure.load() if images is None else images, seed, 1)
+        if exposure.corruption and not exposure.ready:
             clipped = pictures.clamp(0, 1).numpy()
             spoiled = corrupt(clipped, exposure.corruption, exposure.severity, rng=seed)
             pictures = torch.from_numpy(spoiled)

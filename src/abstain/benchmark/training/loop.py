@@ -14,17 +14,17 @@ from abstain.benchmark.data import Images
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.training.checkpoints import load_state, save_state
 from abstain.benchmark.training.inputs import Inputs
+from abstain.benchmark.training.precision import Machine, fabric_of
 from abstain.errors import FileFormatError, InputError
 from abstain.training import Network, Objective
-from abstain.typing import Array
 
 #: torch may be absent when types are checked.
 Tensor = Any
+#: Where training computes unless it is told.
+_CPU = Machine()
+
 #: Called after each epoch with its number, from 1, and the mean loss.
 OnEpoch = Callable[[int, float], None]
-
-#: Pictures at a time where nothing is learned.
-_BLOCK = 500
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def train(  # noqa: PLR0913  what a training consists of
     *,
     inputs: Inputs | None = None,
     seed: int = 0,
-    device: str = "cpu",
+    machine: Machine = _CPU,
     saving: Saving | None = None,
     on_epoch: OnEpoch | None = None,
 ) -> list[float]:
@@ -79,8 +79,8 @@ def train(  # noqa: PLR0913  what a training consists of
     seed : int, default=0
         Of the order of the pictures, their variations and dropout. Torch's own generator is left
         as it was.
-    device : str, default="cpu"
-        Where to train.
+    machine : Machine, optional
+        Where to train, and in which precision; by default on the CPU in float32.
     saving : Saving, optional
         Where to keep the state, to resume from it after a kill: the result is the same.
     on_epoch : callable, optional
@@ -94,7 +94,10 @@ def train(  # noqa: PLR0913  what a training consists of
     Raises
     ------
     InputError
-        The loss is no longer finite: the learning rate is too high for this objective.
+        The loss is no longer finite: the learning rate is too high for this objective. Or there
+        is no such device or precision.
+    MissingInputError
+        lightning-fabric is not installed.
     FileFormatError
         The state to resume from is damaged or of another training.
 
@@ -102,8 +105,9 @@ def train(  # noqa: PLR0913  what a training consists of
     -----
     Every epoch has its own seed, made of `seed` and its number, so that nothing but weights,
     momenta and the state of the objective need be kept. Each phase of the objective begins with
-    fresh momenta; the schedule of the learning rate spans all of them. The last batch of an epoch
-    may be shorter than the others; none is left out.
+    fresh momenta. A phase with a `learning_rate` of its own is trained by Adam at that rate, and
+    the schedule of the learning rate begins anew with it; the other phases share one schedule. The
+    last batch of an epoch may be shorter than the others; none is left out.
 
     Examples
     --------
@@ -117,11 +121,12 @@ def train(  # noqa: PLR0913  what a training consists of
     >>> losses[1] < losses[0]
     True
     """
-    data = _Data(images, inputs or Inputs.of(images), device)
-    run = _Run(network, objective, data, recipe, seed)
+    fabric = fabric_of(machine)
+    data = _Data(images, inputs or Inputs.of(images), machine.device)
+    run = _Run(network, objective, data, recipe, seed, fabric)
     losses = [] if saving is None else run.resumed(saving.path)
     saved = monotonic()
-    with torch.random.fork_rng(devices=_devices(device)):
+    with torch.random.fork_rng(devices=_devices(machine.device)):
         for epoch in range(len(losses), recipe.epochs):
             losses.append(run.epoch(epoch))
             if on_epoch is not None:
@@ -154,10 +159,17 @@ class _Data:
 class _Run:
     """A training in progress."""
 
-    def __init__(
-        self, network: Network, objective: Objective, data: _Data, recipe: Recipe, seed: int
+    def __init__(  # noqa: PLR0917  what `train` was given
+        self,
+        network: Network,
+        objective: Objective,
+        data: _Data,
+        recipe: Recipe,
+        seed: int,
+        fabric: Any,
     ) -> None:
-        network.to(data.device)
+        # Moved to the device; called through it, the network computes in the precision asked for.
+        self.fabric, self.called = fabric, fabric.setup_module(network)
         # Twice as fast on a CPU; the types of torch do not know it.
         cast("Any", network).to(memory_format=torch.channels_last)
         self.network = network
@@ -175,13 +187,12 @@ class _Run:
         draws = torch.Generator(device=where).manual_seed(seed)
         order: Any = torch.randperm(len(self.data.labels), generator=draws, device=where)
         batches = order.split(self.recipe.batch_size)
-        steps = self.recipe.epochs * len(batches)
         self.network.train()
         self.objective.train()
         total = torch.zeros((), dtype=torch.float64, device=where)
         for i, rows in enumerate(batches):
             for group in self.descent.param_groups:
-                group["lr"] = self.recipe.rate((number * len(batches) + i) / steps)
+                group["lr"] = self._rate(number, i / len(batches))
             total += self._step(rows, draws).double() * len(rows)
         return self._finite(float(total) / len(order), number)
 
@@ -189,22 +200,37 @@ class _Run:
         """Start the phase of an epoch: what learns in it, with fresh momenta."""
         self.objective.enter(self.plan[number])
         self.network.enter(self.plan[number])
-        self.descent = torch.optim.SGD(
-            self.network.trained(),
+        learning, own = self.network.trained(), self.plan[number].learning_rate
+        descent = torch.optim.SGD(
+            learning,
             lr=self.recipe.learning_rate,
             momentum=self.recipe.momentum,
             weight_decay=self.recipe.weight_decay,
             nesterov=self.recipe.nesterov,
         )
+        # A phase with a rate of its own has that of its authors, who use Adam for it.
+        adapted = descent if own is None else torch.optim.Adam(learning, lr=own)
+        self.descent = self.fabric.setup_optimizers(adapted)
+
+    def _rate(self, number: int, within: float) -> float:
+        """Return the learning rate, of the schedule of the phases that share one."""
+        own = self.plan[number].learning_rate
+        first, last = number, number + 1
+        while first > 0 and self.plan[first - 1].learning_rate == own:
+            first -= 1
+        while last < len(self.plan) and self.plan[last].learning_rate == own:
+            last += 1
+        rate = self.recipe.rate((number + within - first) / (last - first), last - first)
+        return rate if own is None else own * rate / self.recipe.learning_rate
 
     def _step(self, rows: Tensor, draws: Any) -> Tensor:
         self.descent.zero_grad(set_to_none=True)
         pictures = self.data.inputs.varied(self.data.pixels[rows], draws)
-        loss = self.objective(self.network(pictures), self.data.labels[rows], index=rows)
+        loss = self.objective(self.called(pictures), self.data.labels[rows], index=rows)
         if not loss.requires_grad:
             msg = "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"
             raise InputError(msg)
-        loss.backward()
+        self.fabric.backward(loss)
         self.descent.step()
         return loss.detach()
 
@@ -225,7 +251,14 @@ class _Run:
             "network": self.network.state_dict(),
             "descent": self.descent.state_dict(),
             "objective": self.objective.state_dict(),
+            "precision": self.precision.precision,
+            "scaling": self.precision.state_dict(),
         }
+
+    @property
+    def precision(self) -> Any:
+        """What casts, and scales gradients where that is needed."""
+        return self.fabric.strategy.precision
 
     def resumed(self, path: Path) -> list[float]:
         """Take up a saved state, if there is one; return the losses of its epochs."""
@@ -240,10 +273,13 @@ class _Run:
             losses = [float(loss) for loss in found["losses"]]
             if found["seed"] != self.seed or not 0 < len(losses) < self.recipe.epochs:
                 _refuse_other(path)
+            if found.get("precision", "32-true") != self.precision.precision:
+                _refuse_other(path)
             self.network.load_state_dict(found["network"])
             self._enter(len(losses) - 1)
             self.descent.load_state_dict(found["descent"])
             self.objective.load_state_dict(found["objective"])
+            self.precision.load_state_dict(found.get("scaling", {}))
         except (KeyError, RuntimeError, ValueError):
             _refuse_other(path)
         return losses
@@ -257,35 +293,3 @@ def _refuse_other(path: Path) -> NoReturn:
 def _mixed(seed: int, epoch: int) -> int:
     """Mix the seed with the number of the epoch, so that neighbors have nothing in common."""
     return int(np.random.SeedSequence((seed, epoch)).generate_state(1, np.uint64)[0] >> 1)
-
-
-def logits_of(network: Network, pictures: Tensor) -> Array:
-    """Return the logits of pictures, computed in blocks without learning.
-
-    Parameters
-    ----------
-    network : abstain.training.Network
-        On the device of the pictures; left in evaluation mode.
-    pictures : Tensor of shape (n, channels, height, width)
-        What the network sees, as `Inputs.fixed` returns it.
-
-    Returns
-    -------
-    float32 ndarray of shape (n, classes)
-        On the host.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from abstain import training
-    >>> from abstain.benchmark.models import SmallConv
-    >>> from abstain.benchmark.training import logits_of
-    >>> head = training.make("cross-entropy", rng=0).head(64, 10)
-    >>> logits_of(training.Network(SmallConv(), head), torch.zeros(3, 1, 28, 28)).shape
-    (3, 10)
-    """
-    network.eval()
-    with torch.inference_mode():
-        blocks = [network(block).logits.float().cpu() for block in pictures.split(_BLOCK)]
-    out: Array = torch.cat(blocks).numpy()
-    return out

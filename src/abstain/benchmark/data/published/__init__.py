@@ -26,6 +26,7 @@ from abstain.benchmark.data.published.pictures import FileParts as FileParts
 from abstain.benchmark.data.published.pictures import Parts as Parts
 from abstain.benchmark.data.published.pictures import PictureFiles as PictureFiles
 from abstain.benchmark.data.published.svhn import read_svhn as read_svhn
+from abstain.benchmark.data.published.tiny_imagenet import find_tiny_imagenet as find_tiny_imagenet
 from abstain.benchmark.data.published.tiny_imagenet import read_tiny_imagenet as read_tiny_imagenet
 from abstain.benchmark.data.published.wilds import find_camelyon17 as find_camelyon17
 from abstain.benchmark.data.published.wilds import find_iwildcam as find_iwildcam
@@ -43,6 +44,7 @@ __all__ = [
     "find_entity13",
     "find_image_folder",
     "find_iwildcam",
+    "find_tiny_imagenet",
     "held_out",
     "held_out_classes",
     "new_class_kind",

@@ -12,7 +12,8 @@ from abstain.errors import FileFormatError
 
 _LAYOUT = Layout(
     title="TinyImageNet",
-    marks=("wnids.txt", "train"),
+    # Not "train", which ImageNet in the same folder has too.
+    marks=("wnids.txt", "val/val_annotations.txt"),
     how="`abstain data fetch tiny-imagenet`",
     inside=("tiny-imagenet-200",),
     archives=("tiny-imagenet-200.zip",),
@@ -66,14 +67,47 @@ def read_tiny_imagenet(
     >>> from abstain.benchmark.data.published import read_tiny_imagenet
     >>> train, test = read_tiny_imagenet("data/tiny-imagenet-200")  # doctest: +SKIP
     """
+    train, test = find_tiny_imagenet(folder, records=records)
+    return train.read(side=side), test.read(side=side)
+
+
+def find_tiny_imagenet(
+    folder: str | Path, *, records: int | None = None
+) -> tuple[PictureFiles, PictureFiles]:
+    """Find the pictures of TinyImageNet without reading them.
+
+    Parameters
+    ----------
+    folder : str or Path
+        As `read_tiny_imagenet` takes it.
+    records : int, optional
+        As there.
+
+    Returns
+    -------
+    tuple of PictureFiles
+        For training, and the official validation pictures, which one tests on.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist.
+    FileFormatError
+        A class has too few pictures, or the annotations name what is not there.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data.published import find_tiny_imagenet
+    >>> _, test = find_tiny_imagenet("data/tiny-imagenet-200")  # doctest: +SKIP
+    >>> test.some(1000).read(side=32).n  # doctest: +SKIP
+    1000
+    """
     where = place(folder, _LAYOUT)
     if records is not None:
         checks.positive_int(records, "records")
     counts = _RECORDS if records is None else (records, records)
     wnids = _wnids(where, official=records is None)
-    train = _train(where, wnids, counts[0])
-    test = _validation(where, wnids, counts[1])
-    return train.read(side=side), test.read(side=side)
+    return _train(where, wnids, counts[0]), _validation(where, wnids, counts[1])
 
 
 def _wnids(where: Path, *, official: bool) -> tuple[str, ...]:

@@ -1,0 +1,185 @@
+"""The rows of a file of confidences, put in the order of the pictures they belong to."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from abstain.benchmark.runs import VALIDATION
+from abstain.benchmark.store import Store
+from abstain.errors import DomainError, InputError, UnknownNameError, suggest
+from abstain.tables._column import Column, to_number
+from abstain.tables._table import Table
+from abstain.typing import Array, FloatArray, IntArray
+
+#: The columns that say which picture a row is about.
+PLACE: Final = ("run", "exposure", "row")
+
+#: A run and an exposure, by name and key.
+Cell = tuple[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Which rows of a table belong to which run and exposure, in the order of the pictures.
+
+    Attributes
+    ----------
+    table : Table
+        The file.
+    cells : mapping
+        By run and exposure: the rows of the table.
+    """
+
+    table: Table
+    cells: Mapping[Cell, IntArray]
+
+    def numbers(self, name: str) -> FloatArray:
+        """Return a column of confidences, all of them finite numbers."""
+        column = self._column(name)
+        if column.is_text or column.values.ndim != 1:
+            msg = f"{self.table.source}: the column {name!r} must hold one number a row"
+            raise DomainError(msg)
+        values = np.asarray(column.values, dtype=np.float64)
+        bad = ~np.isfinite(values)
+        if column.missing is not None:
+            bad = bad | column.missing
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            msg = (
+                f"{self.table.source}: every confidence must be a finite number; got "
+                f"{column.shown(row)} in row {row} of {name!r} ({self.where(row)}), "
+                f"{int(bad.sum()):,} such rows. Give an abstention the lowest confidence instead"
+            )
+            raise DomainError(msg)
+        return values
+
+    def codes(self, name: str, classes: Sequence[str]) -> IntArray:
+        """Return a column of classes as codes; names of classes are understood."""
+        column = self._column(name)
+        if column.is_text:
+            return _coded(column, {c: i for i, c in enumerate(classes)}, "class", self.table)
+        values = np.asarray(column.values)
+        low = -1 if name == "label" else 0
+        fits = column.missing is None and column.whole and values.ndim == 1
+        bad = (values < low) | (values >= len(classes)) if fits else np.ones(1, np.bool_)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            msg = (
+                f"{self.table.source}: {name!r} must hold names of classes, or whole numbers from "
+                f"{low} to {len(classes) - 1}; got {column.shown(row) if fits else column.origin}"
+                + (f" in row {row}" if fits else "")
+            )
+            raise DomainError(msg)
+        return values.astype(np.int64)
+
+    def where(self, row: int) -> str:
+        """Say which picture a row is about."""
+        for (run, exposure), rows in self.cells.items():
+            place = np.flatnonzero(rows == row)
+            if place.size:
+                return f"run {run!r}, exposure {exposure!r}, row {place[0]}"
+        return "no picture"
+
+    def _column(self, name: str) -> Column:
+        column = self.table.load([name])[name]
+        return to_number(column) if column.is_text and self.table.typeless else column
+
+
+def rows_of(store: Store, table: Table) -> Rows:
+    """Match the rows of a table with the pictures of a store; each must be there once."""
+    for name in PLACE:
+        if name not in table.kinds:
+            msg = (
+                f"{table.source} has no column {name!r}.{suggest(name, table.names)} A file of "
+                "confidences says with `run`, `exposure` and `row` which picture each row is about"
+            )
+            raise UnknownNameError(msg)
+    columns = table.load(PLACE)
+    runs = {kept.run.name: i for i, kept in enumerate(store.kept)}
+    keys = {VALIDATION: 0} | {one.key: i for i, one in enumerate(store.exposures, start=1)}
+    run = _coded(columns["run"].as_text(), runs, "run", table)
+    exposure = _coded(columns["exposure"].as_text(), keys, "exposure", table)
+    sizes = _sizes(store, list(keys), exposure)
+    row = _row_numbers(columns["row"], table, sizes[exposure], list(keys), exposure)
+    cell = run * len(keys) + exposure
+    order = np.lexsort((row, cell))
+    names = [(a, b) for a in runs for b in keys]
+    _refuse_twice(table, order, cell, row, names)
+    found, starts = np.unique(cell[order], return_index=True)
+    cells: dict[Cell, IntArray] = {}
+    for code, rows in zip(found, np.split(order, starts[1:]), strict=True):
+        _refuse_few(table, names[code], row[rows], int(sizes[code % len(keys)]))
+        cells[names[code]] = rows
+    return Rows(table, cells)
+
+
+def _coded(column: Column, known: Mapping[str, int], what: str, table: Table) -> IntArray:
+    codes, names = column.distinct()
+    place = np.array([known.get(str(name), -1) for name in names], dtype=np.int64)
+    found: IntArray = place[codes]
+    if (found < 0).any():
+        row = int(np.flatnonzero(found < 0)[0])
+        given = str(names[codes[row]])
+        shown = ", ".join(list(known)[:12]) + (", ..." if len(known) > 12 else "")
+        msg = (
+            f"{table.source}: there is no {what} {given!r} in the folder (row {row})."
+            f"{suggest(given, known)} It has: {shown}"
+        )
+        raise UnknownNameError(msg)
+    return found
+
+
+def _sizes(store: Store, keys: list[str], asked: IntArray) -> IntArray:
+    """Return the number of pictures of each exposure that is asked for; 0 where none has any."""
+    sizes = np.zeros(len(keys), dtype=np.int64)
+    for code in np.unique(asked):
+        for kept in store.kept:
+            if kept.validation if keys[code] == VALIDATION else kept.tested:
+                sizes[code] = store.scores(kept.run, keys[code]).n
+                break
+    return sizes
+
+
+def _row_numbers(
+    column: Column, table: Table, most: IntArray, keys: list[str], exposure: IntArray
+) -> IntArray:
+    if column.is_text or column.missing is not None or not column.whole:
+        msg = f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.origin}"
+        raise DomainError(msg)
+    values: IntArray = np.asarray(column.values).astype(np.int64)
+    bad = (values < 0) | (values >= most)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        msg = (
+            f"{table.source}: 'row' counts the pictures of an exposure from 0; "
+            f"{keys[exposure[at]]!r} has {most[at]:,}, and got {values[at]} in row {at} of the file"
+        )
+        raise DomainError(msg)
+    return values
+
+
+def _refuse_twice(
+    table: Table, order: IntArray, cell: IntArray, row: IntArray, names: list[Cell]
+) -> None:
+    again = (np.diff(cell[order]) == 0) & (np.diff(row[order]) == 0)
+    if again.any():
+        first = int(np.flatnonzero(again)[0])
+        a, b = sorted((int(order[first]), int(order[first + 1])))
+        run, exposure = names[cell[a]]
+        msg = (
+            f"{table.source}: each picture must be there once; row {row[a]} of the exposure "
+            f"{exposure!r} of the run {run!r} is in the rows {a} and {b} of the file"
+        )
+        raise InputError(msg)
+
+
+def _refuse_few(table: Table, name: Cell, rows: Array, size: int) -> None:
+    if len(rows) < size:
+        lacking = np.setdiff1d(np.arange(size), rows)
+        msg = (
+            f"{table.source}: every picture must be there; of the exposure {name[1]!r} of the run "
+            f"{name[0]!r}, {lacking.size:,} of {size:,} are missing, the first is row {lacking[0]}"
+        )
+        raise InputError(msg)

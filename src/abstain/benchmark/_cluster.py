@@ -1,0 +1,226 @@
+"""Jobs on a dask.distributed cluster: a worker that dies takes no other job along."""
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
+from threading import Lock
+from typing import Any
+
+from abstain._foundation.extras import has
+from abstain._foundation.files import write_atomically
+from abstain.benchmark._pool import Do, Job, Outcome, Table
+from abstain.benchmark.devices import number_this_process
+from abstain.errors import InputError, MissingInputError
+
+#: Seconds to wait for an answer of a scheduler.
+_ANSWER = 3
+
+#: Seconds to wait for a first worker, or for one where all have died.
+_WORKERS = 60
+
+#: Seconds after which is looked whether workers have joined.
+_LOOK = 5
+
+#: Of the workers' process: torch's generator and threads are those of a process, not of a thread.
+_ALONE = Lock()
+
+
+def in_cluster(table: Table, do: Do, folder: Path, processes: int, address: str) -> None:
+    """Do jobs on a cluster, a running one or one of this machine, until none can begin."""
+    with _running(address) if address else _started(processes) as client:
+        if address:
+            _refuse_apart(client, folder)
+        # A cluster that is started here gives up a job at the first death and leaves it to us.
+        hand = _Hand(table, do, client, again=not address)
+        try:
+            while hand.filled():
+                hand.collect()
+        except BaseException:
+            # It may be closed already; what was raised first is what counts.
+            with suppress(Exception):
+                client.cancel(list(hand.running), force=True)
+            raise
+
+
+def _distributed() -> Any:
+    """Return dask.distributed, or say in one line that it is missing."""
+    if not has("distributed"):
+        msg = "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
+        raise MissingInputError(msg)
+    # As a module of any type: only half of it says its types.
+    return import_module("distributed")
+
+
+@contextmanager
+def _running(address: str) -> Iterator[Any]:
+    """Connect to a scheduler."""
+    distributed = _distributed()
+    # Asked first: a client that finds nobody leaves noise behind. In a thread, since a notebook has
+    # a loop of its own.
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            pool.submit(asyncio.run, _answered(address)).result()
+        except (OSError, ValueError) as error:
+            first = (str(error).splitlines() or [type(error).__name__])[0]
+            msg = f"`address`: no dask scheduler answers at {address!r} ({first})"
+            raise InputError(msg) from None
+    # A scheduler that goes away is said in one line, not in dask's twenty.
+    log = logging.getLogger("distributed.client")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        with distributed.Client(address, timeout=_ANSWER, set_as_default=False) as client:
+            yield client
+    finally:
+        log.setLevel(before)
+
+
+async def _answered(address: str) -> None:
+    """Connect to a scheduler and take leave."""
+    comm = await _distributed().comm.connect(address, timeout=_ANSWER)
+    await comm.close()
+
+
+@contextmanager
+def _started(processes: int) -> Iterator[Any]:
+    """Start a cluster on this machine, one thread a worker; leave no process and no file."""
+    distributed = _distributed()
+    with ExitStack() as stack:
+        place = stack.enter_context(
+            TemporaryDirectory(prefix="abstain-dask-", ignore_cleanup_errors=True)
+        )
+        cluster = distributed.LocalCluster(
+            n_workers=processes,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            # Two runs on a machine would quarrel about its port.
+            dashboard_address=None,
+            # Jobs that need much memory are as free as in processes of our own.
+            memory_limit=0,
+            local_directory=place,
+            silence_logs=logging.CRITICAL,
+            scheduler_kwargs={"allowed_failures": 0},
+        )
+        stack.enter_context(cluster)
+        client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
+        stack.push(partial(_end_at_once, cluster))
+        yield client
+
+
+def _end_at_once(cluster: Any, kind: Any, *_: Any) -> None:
+    """Kill the workers where this run is ended: a thread cannot be stopped."""
+    # What is half done is not kept, so nothing is lost.
+    for nanny in cluster.workers.values() if kind is not None else ():
+        nanny.auto_restart = False
+        with suppress(ProcessLookupError, TypeError):
+            os.kill(nanny.pid, signal.SIGKILL)
+
+
+class _Hand:
+    """Hands out jobs, no more at a time than there are workers."""
+
+    def __init__(self, table: Table, do: Do, client: Any, *, again: bool) -> None:
+        self.table, self.do, self.client, self.again = table, do, client, again
+        self.running: dict[Any, Job] = {}
+        self.over: SimpleQueue[Any] = SimpleQueue()
+        self.numbers: dict[str, int] = {}
+
+    def filled(self) -> bool:
+        """Hand out jobs until all workers have one; tell whether any runs."""
+        workers = self._workers()
+        while len(self.running) < len(workers) and (job := self.table.next()) is not None:
+            # Under a name of its own, so that no result of an earlier run is taken for it.
+            name = f"{job.stem}-{secrets.token_hex(4)}"
+            future = self.client.submit(
+                _on_worker, self.do, job, self.numbers, key=name, pure=False, retries=0
+            )
+            self.table.begin(job)
+            self.running[future] = job
+            future.add_done_callback(self.over.put)
+        return bool(self.running)
+
+    def collect(self) -> None:
+        """Wait until a job is over, but not for long, and write down how it ended."""
+        with suppress(Empty):
+            future = self.over.get(timeout=_LOOK)
+            self._end(future, self.running.pop(future))
+
+    def _end(self, future: Any, job: Job) -> None:
+        if future.status == "finished":
+            self.table.end(future.result())
+        elif future.status != "error":
+            msg = "the dask scheduler is gone; what is done is kept, so run this again"
+            raise InputError(msg)
+        elif isinstance(error := future.exception(), _distributed().KilledWorker):
+            self.table.died(job, again=self.again)
+        else:
+            # The work itself never raises: a worker could not be told what to do.
+            raise error
+
+    def _workers(self) -> list[str]:
+        """Return the addresses of the workers; wait for one where there is none."""
+        try:
+            found = list(self.client.nthreads())
+            if not found:
+                self.client.wait_for_workers(1, timeout=_WORKERS)
+                found = list(self.client.nthreads())
+        except (OSError, TimeoutError):
+            msg = "the dask cluster has no workers, or its scheduler is gone; start them, and run \
+this again: what is done is kept"
+            raise InputError(msg) from None
+        self.numbers = numbered(found, self.numbers)
+        return found
+
+
+def numbered(workers: list[str], before: dict[str, int]) -> dict[str, int]:
+    """Count the workers of each machine from 0; who comes takes the number of one that went."""
+    numbers = {address: before[address] for address in workers if address in before}
+    for address in workers:
+        if address not in numbers:
+            host = _host(address)
+            taken = {number for other, number in numbers.items() if _host(other) == host}
+            numbers[address] = min(set(range(len(taken) + 1)) - taken)
+    return numbers
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]
+
+
+def _on_worker(do: Do, job: Job, numbers: dict[str, int]) -> Outcome:
+    """Do a job, alone in its process even where a worker has several threads."""
+    with _ALONE:
+        number_this_process(numbers.get(_distributed().get_worker().address, 0))
+        return do(job)
+
+
+def _refuse_apart(client: Any, folder: Path) -> None:
+    """Refuse workers that see another folder than this process."""
+    token = folder / f".{secrets.token_hex(8)}.tmp"
+    write_atomically(token, b"")
+    try:
+        seen = client.run(_sees, str(token), on_error="return")
+    finally:
+        token.unlink(missing_ok=True)
+    for address, found in seen.items():
+        if isinstance(found, BaseException):
+            msg = f"the worker at {address} cannot do jobs: {type(found).__name__}: {found}"
+            raise InputError(msg)
+        if not found:
+            msg = f"the worker at {address} does not see the folder {str(folder)!r}"
+            raise InputError(msg)
+
+
+def _sees(path: str) -> bool:
+    """Tell whether a file is there; that this can be asked shows that abstain is installed."""
+    return Path(path).is_file()

@@ -1,0 +1,269 @@
+"""A folder of FD-Shifts results as what one network says of each exposure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.benchmark.data.exposures import KINDS
+from abstain.benchmark.outputs import Outputs
+from abstain.benchmark.runs import VALIDATION
+from abstain.benchmark.store import ExposureFacts
+from abstain.errors import FileFormatError, InputError, MissingInputError
+from abstain.predictions import Predictions
+from abstain.tables import read_predictions
+from abstain.tables._files import load_archive
+from abstain.typing import IntArray
+
+__all__ = ["LEFT_OUT", "Part", "Told", "named_exposures", "told_by"]
+
+#: Stands for a data set that is not wanted.
+LEFT_OUT: Final = "-"
+
+#: The corruptions as FD-Shifts stacks them, each in severities 1 to 5, under the names used here.
+_CORRUPTIONS: Final = (
+    "brightness",
+    "contrast",
+    "defocus-blur",
+    "elastic-transform",
+    "fog",
+    "frost",
+    "gaussian-noise",
+    "glass-blur",
+    "impulse-noise",
+    "jpeg",
+    "motion-blur",
+    "pixelate",
+    "shot-noise",
+    "snow",
+    "zoom-blur",
+)
+_SEVERITIES: Final = 5
+_NAMED: Final = ("sub-class", "new-class", "far-new-class")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What a network says of one exposure.
+
+    Attributes
+    ----------
+    facts : ExposureFacts
+        Of the exposure; the kind of the validation data is "validation".
+    outputs : Outputs
+        What it says.
+    external : mapping from str to ndarray
+        The external confidences by the names of the reader.
+    """
+
+    facts: ExposureFacts
+    outputs: Outputs
+    external: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What lies in a folder of results.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        In the order of the data sets.
+    train : Outputs or None
+        For the training pictures, where their features and the last layer are there.
+    layer : tuple of ndarray or None
+        Weight and bias of the last layer.
+    notes : tuple of str
+        What the reader met.
+    """
+
+    parts: tuple[Part, ...]
+    train: Outputs | None
+    layer: tuple[Any, Any] | None
+    notes: tuple[str, ...]
+
+
+def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
+    """Return kind and name of each data set of a folder.
+
+    Parameters
+    ----------
+    given : sequence of str
+        For each data set in the order of its index: "validation", "iid", "corruption", "-" to
+        leave it out, or a kind with a name such as "new-class:svhn".
+    sizes : sequence of int
+        Their numbers of pictures.
+
+    Returns
+    -------
+    list of (str, str)
+        Kind and name.
+    """
+    if isinstance(given, str) or len(given) != len(sizes):
+        got = repr(given) if isinstance(given, str) else f"{len(given)} entries"
+        found = ", ".join(f"{i}: {n:,} pictures" for i, n in enumerate(sizes))
+        msg = (
+            "`exposures` must say of each data set in the folder what it is, such as 'validation', "
+            "'iid', 'corruption', 'sub-class:NAME', 'new-class:NAME', 'far-new-class:NAME' or '-' "
+            f"to leave it out; got {got} for {len(sizes)} data sets ({found})"
+        )
+        raise InputError(msg)
+    out = [_kind_and_name(one) for one in given]
+    wanted = [one for one in out if one[0] != LEFT_OUT]
+    for one in wanted:
+        if wanted.count(one) > 1:
+            msg = f"`exposures` must name each exposure once; got {':'.join(one)!r} twice"
+            raise InputError(msg)
+    if "iid" not in [kind for kind, _ in out]:
+        msg = "`exposures` must hold 'iid', which all else is compared with; got none"
+        raise InputError(msg)
+    return out
+
+
+def _kind_and_name(given: str) -> tuple[str, str]:
+    kind, _, name = str(given).partition(":")
+    checks.one_of(kind, "exposures", (VALIDATION, *KINDS, LEFT_OUT))
+    if (kind in _NAMED) != bool(name):
+        rule = f"{kind}:NAME" if kind in _NAMED else f"{kind} without a name"
+        msg = f"`exposures` must say {rule!r}, as it is known from its kind; got {given!r}"
+        raise InputError(msg)
+    return kind, name or kind
+
+
+def told_by(path: Path, exposures: Sequence[str]) -> Told:
+    """Read a folder of FD-Shifts results.
+
+    Parameters
+    ----------
+    path : Path
+        The folder.
+    exposures : sequence of str
+        What its data sets are; see `named_exposures`.
+
+    Returns
+    -------
+    Told
+        Of the data sets that are wanted.
+
+    Raises
+    ------
+    InputError
+        It is no such folder, or `exposures` do not fit it.
+    MissingInputError
+        It holds probabilities only.
+    """
+    if not path.is_dir():
+        msg = f"there is no folder {str(path)!r} of FD-Shifts results"
+        raise InputError(msg)
+    reading = read_predictions(path)
+    order = sorted(reading, key=lambda split: int(split[0][1]))
+    named = named_exposures(exposures, [reading[split].n for split in order])
+    parts: list[Part] = []
+    # Which method the external confidences are is said by those who know the network.
+    notes = [note for note in reading.notes if not note.endswith("from the external confidences")]
+    for split, (kind, name) in zip(order, named, strict=True):
+        # Pictures of two data sets are never the same one.
+        first = sum(reading[other].n for other in order[: order.index(split)])
+        if kind == LEFT_OUT:
+            continue
+        whole = _part(reading[split], kind, name, first)
+        parts += _blocks(whole, notes) if kind == "corruption" else [whole]
+    train, layer = _training(_place_of(path), parts, notes)
+    return Told(tuple(parts), train, layer, tuple(notes))
+
+
+def _place_of(path: Path) -> Path:
+    return path if (path / "raw_logits.npz").is_file() else path / "test_results"
+
+
+def _part(said: Predictions, kind: str, name: str, first: int) -> Part:
+    if said.logits is None:
+        msg = (
+            "the folder holds probabilities (raw_output.npz) and no raw_logits.npz; from those the "
+            "methods of this benchmark cannot be computed. Test the network with a version of "
+            "FD-Shifts that writes logits"
+        )
+        raise MissingInputError(msg)
+    labels = np.asarray(said.labels, dtype=np.int64)
+    if kind in {"new-class", "far-new-class"}:
+        # Those of another data set: no class of the network is right.
+        labels = np.full_like(labels, -1)
+    outputs = Outputs(
+        np.asarray(said.logits),
+        labels,
+        first + np.arange(said.n),
+        features=said.features,
+        samples=said.logit_samples,
+    )
+    external = {name: np.asarray(x, np.float64) for name, x in (said.confidence or {}).items()}
+    return Part(ExposureFacts(name, name, name, kind), outputs, external)
+
+
+def _blocks(whole: Part, notes: list[str]) -> list[Part]:
+    """Split corrupted pictures, which are stacked as 15 corruptions x 5 severities x n."""
+    blocks = len(_CORRUPTIONS) * _SEVERITIES
+    n, rest = divmod(whole.outputs.n, blocks)
+    if rest or not n:
+        msg = (
+            f"the data set 'corruption' must hold 15 corruptions x 5 severities x n pictures; got "
+            f"{whole.outputs.n:,}. If it is another shift, call it 'sub-class:NAME'"
+        )
+        raise InputError(msg)
+    labels = whole.outputs.labels.reshape(blocks, n)
+    if (labels == labels[0]).all():
+        shared: IntArray = whole.outputs.places[0] + np.tile(np.arange(n), blocks)
+        whole = replace(whole, outputs=replace(whole.outputs, places=shared))
+    else:
+        notes.append(
+            "the labels differ from one corruption to the next, so that their pictures are taken "
+            "as different ones"
+        )
+    out = []
+    for block in range(blocks):
+        rows = np.arange(block * n, (block + 1) * n)
+        corruption, severity = _CORRUPTIONS[block // _SEVERITIES], block % _SEVERITIES + 1
+        name = f"corruption-{corruption}"
+        facts = ExposureFacts(
+            f"{name}-{severity}", name, f"{name} {severity}", "corruption", corruption, severity
+        )
+        external = {key: x[rows] for key, x in whole.external.items()}
+        out.append(Part(facts, whole.outputs.subset(rows), external))
+    return out
+
+
+def _training(
+    folder: Path, parts: Sequence[Part], notes: list[str]
+) -> tuple[Outputs | None, tuple[Any, Any] | None]:
+    """Return what is known of the training pictures, which some methods are fitted on."""
+    paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]
+    if not all(path.is_file() for path in paths) or parts[0].outputs.features is None:
+        return None, None
+    table, (weight, bias) = _only(paths[0], 1)[0], _only(paths[1], 2)
+    width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.classes
+    if weight.shape != (classes, width) or bias.shape != (classes,) or table.ndim != 2:
+        msg = (
+            f"last_layer.npz must hold a weight ({classes}, {width}) and a bias ({classes},), and "
+            f"train_features.npz rows; got {weight.shape}, {bias.shape} and {table.shape}"
+        )
+        raise FileFormatError(msg)
+    if table.shape[1] != width + 1:
+        msg = f"train_features.npz must have {width} features and a label; got {table.shape}"
+        raise FileFormatError(msg)
+    features = table[:, :-1].astype(np.float32)
+    logits = features @ weight.astype(np.float32).T + bias.astype(np.float32)
+    labels = table[:, -1].astype(np.int64)
+    notes[:] = [note for note in notes if note not in {f"not used: {path.name}" for path in paths}]
+    notes.append("features of training pictures from train_features.npz, with last_layer.npz")
+    return Outputs(logits, labels, np.arange(len(labels)), features=features), (weight, bias)
+
+
+def _only(path: Path, count: int) -> list[Any]:
+    """Return the arrays of an archive, which has so many of them."""
+    arrays = list(load_archive(path).values())
+    if len(arrays) != count:
+        msg = f"{path.name} must hold {count} arrays; got {len(arrays)}"
+        raise FileFormatError(msg)
+    return arrays

@@ -1,0 +1,136 @@
+"""Scores of what an imported network says: by the methods that its results allow."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from abstain.benchmark._fd_shifts import Part, Told
+from abstain.benchmark.methods import METHODS, Known, Method, fit_all, unlabeled
+from abstain.benchmark.outputs import Outputs
+from abstain.benchmark.runs import VALIDATION, RunScores
+
+__all__ = ["scored"]
+
+#: Which method the external confidences ("ext") of a network are, and their mean over passes.
+_EXTERNAL: Final = {
+    "confidnet": {"ext": "confidnet", "ext_mcd": "mcd-confidnet"},
+    "deep-gamblers": {"ext": "dg-res"},
+    "devries": {"ext": "devries"},
+}
+
+
+def scored(told: Told, objective: str) -> tuple[list[RunScores], dict[str, str], list[str]]:
+    """Score every part by every method that can be computed for all of them.
+
+    Parameters
+    ----------
+    told : Told
+        What lies in the folder.
+    objective : str
+        What the network was trained by.
+
+    Returns
+    -------
+    scores : list of RunScores
+        In the order of the parts.
+    reasons : dict
+        By the name of the method: why it could not score the network.
+    notes : list of str
+        What became of external confidences.
+    """
+    external, notes = _external(told, objective)
+    notes += _suspect(told, objective)
+    by_key = {part.facts.key: part for part in told.parts}
+    valid = by_key[VALIDATION].outputs if VALIDATION in by_key else None
+    methods, reasons = _possible(told, objective, valid)
+    # What a method is not fitted on it never looks at, so that it may be anything.
+    known = Known(told.train or told.parts[0].outputs, valid or told.parts[0].outputs)
+    known = replace(known, **dict(zip(("weight", "bias"), told.layer or (None, None), strict=True)))
+    fitted = fit_all([method for method in methods if method.name not in external], known)
+    out = []
+    for part in told.parts:
+        found = fitted.score(part.outputs)
+        reasons |= found.reasons
+        own = {name: part.external[column] for name, column in external.items()}
+        both = {**found, **own}
+        confidence = {m.name: both[m.name] for m in methods if m.name not in found.reasons}
+        out.append(_said(part, confidence))
+    common = [m for m in out[0].confidence if all(m in part.confidence for part in out)]
+    return (
+        [
+            replace(part, confidence={m: part.confidence[m] for m in common}, reasons=reasons)
+            for part in out
+        ],
+        reasons,
+        notes,
+    )
+
+
+def _said(part: Part, confidence: Mapping[str, Any]) -> RunScores:
+    outputs = part.outputs
+    averaged = None
+    if outputs.samples is not None:
+        averaged = unlabeled(outputs, samples=True).prediction_codes
+    return RunScores(
+        exposure=part.facts.key,
+        labels=outputs.labels,
+        places=outputs.places,
+        prediction=np.argmax(outputs.logits, axis=1),
+        averaged=averaged,
+        confidence=confidence,
+        logits=outputs.logits,
+    )
+
+
+def _possible(
+    told: Told, objective: str, valid: Outputs | None
+) -> tuple[list[Method], dict[str, str]]:
+    """Return the methods that may be tried, and why others may not."""
+    reasons: dict[str, str] = {}
+    methods = []
+    for method in (METHODS[name] for name in METHODS):
+        if method.objective != objective or "ensemble" in method.needs:
+            continue
+        if method.fitted_on == "train" and told.train is None:
+            reasons[method.name] = (
+                "it is fitted on training pictures, of which train_features.npz, last_layer.npz "
+                "and encoded_output.npz are needed"
+            )
+        elif method.fitted_on == "validation" and valid is None:
+            reasons[method.name] = "it is fitted on validation data, and there are none"
+        else:
+            methods.append(method)
+    return methods, reasons
+
+
+def _suspect(told: Told, objective: str) -> list[str]:
+    """Say where logits look like the probabilities that some versions stored in their place."""
+    between = all(
+        part.outputs.logits.min() >= 0 and part.outputs.logits.max() <= 1 for part in told.parts
+    )
+    if objective != "deep-gamblers" or not between:
+        return []
+    note = (
+        "all logits lie in [0, 1]: some versions of FD-Shifts stored probabilities of DeepGamblers "
+        "networks in raw_logits.npz. If these are, their scores are flatter than they should be"
+    )
+    return [note]
+
+
+def _external(told: Told, objective: str) -> tuple[dict[str, str], list[str]]:
+    """Return which external confidences are which method, and what is not used."""
+    there = [column for column in ("ext", "ext_mcd") if column in told.parts[0].external]
+    names = _EXTERNAL.get(objective, {})
+    found: dict[str, str] = {}
+    notes = []
+    for column in there:
+        everywhere = all(column in part.external for part in told.parts)
+        if column in names and everywhere:
+            found[names[column]] = column
+            notes.append(f"the external confidences {column!r} are the method {names[column]!r}")
+        else:
+            why = "no method of such networks" if everywhere else "not there for all exposures"
+            notes.append(f"the external confidences {column!r} are not used: {why}")
+    return found, notes

@@ -1,0 +1,222 @@
+"""`results_of`: from a folder of runs to all of its tables."""
+
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import Any, Final, TypedDict, Unpack
+
+from abstain._foundation import checks
+from abstain._foundation.random import seed_of
+from abstain.benchmark._results.asked import (
+    asked_methods,
+    asked_metrics,
+    asked_studies,
+    in_order,
+    never_scored,
+)
+from abstain.benchmark._results.available import Compared, comparable
+from abstain.benchmark._results.gathering import Gathering, Options
+from abstain.benchmark._results.joining import joined
+from abstain.benchmark._results.reading import Reading
+from abstain.benchmark._results.records import MethodFacts
+from abstain.benchmark._results.settings import averages_of, choices
+from abstain.benchmark._results.telling import ordered, told_of_choices, told_of_runs
+from abstain.benchmark._results.whole import BenchmarkResults
+from abstain.benchmark.methods import METHODS
+from abstain.benchmark.protocol import Study
+from abstain.benchmark.selection import Chosen
+from abstain.benchmark.store import Store
+from abstain.errors import InputError
+from abstain.evaluation._plan import Plan
+from abstain.evaluation.evaluate import refuse_unknown
+from abstain.inference.proportions import level_of
+from abstain.typing import Rng
+
+__all__ = ["ResultOptions", "results_of"]
+
+#: What thresholds, curves and pictures are about where it is among the metrics.
+_PRIMARY: Final = "augrc"
+
+
+class ResultOptions(TypedDict, total=False):
+    """Options of `results_of` beyond what is reported on what."""
+
+    level: float
+    bootstrap: int
+    risk: float
+    delta: float
+    outlier_cost: float
+    rng: Rng
+
+
+def results_of(
+    store: Store,
+    *,
+    metrics: Sequence[str] | None = None,
+    studies: Sequence[str] | None = None,
+    methods: Sequence[str] | None = None,
+    **more: Unpack[ResultOptions],
+) -> BenchmarkResults:
+    """Compute all that a folder of runs says.
+
+    Answers: which method is better in which study, by how much, is that more than chance, and
+    what do thresholds that were set beforehand keep of their promise?
+
+    Parameters
+    ----------
+    store : Store
+        Runs with their scores; pictures and networks are not needed.
+    metrics : sequence of str, optional
+        In `abstain.metrics.METRICS`, by default those of the configuration. The settings of each
+        method are those that are best by this metric on validation data.
+    studies : sequence of str, optional
+        By default all that `abstain.benchmark.protocol.studies_of` makes of the exposures.
+    methods : sequence of str, optional
+        By default all that scored some run.
+    **more : optional
+        `level`: of the intervals, 0.95 by default. `bootstrap`: resamples, 0 for none. `risk` and
+        `delta`: of the thresholds, 0.05 each. `outlier_cost`: of an accepted new class in the
+        studies "-scod", 2 by default. `rng`: the seed of everything drawn, 0.
+
+    Returns
+    -------
+    BenchmarkResults
+        Values are fractions.
+
+    Raises
+    ------
+    UnknownNameError
+        A metric, study or method does not exist.
+    InputError
+        No run was tested, or a metric needs more than confidences and predictions.
+    DomainError
+        An option is out of its range.
+    FileFormatError
+        A file of the store is damaged, or runs were tested on different pictures.
+
+    Notes
+    -----
+    Pairs and intervals are those of `abstain.compare`: runs are averaged sample by sample, and
+    copies of one picture count as one. In the studies of new classes each method leaves out the
+    errors of its own prediction. Tests over all studies are over the headline studies only. A
+    metric without influence function, such as "ece", has values without intervals unless
+    `bootstrap` is asked for. One study is in memory at a time. Cost: one sort for each method,
+    run and study, and some milliseconds for each pair of methods.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.results import results_of
+    >>> from abstain.benchmark.store import Store
+    >>> results = results_of(Store.read("runs"), metrics=["augrc"])  # doctest: +SKIP
+    >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
+    """
+    refuse_unknown(more, ResultOptions, "results_of")
+    plan, options = _checked(more)
+    if not store.tested:
+        msg = f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
+        raise InputError(msg)
+    asked = asked_metrics(store, metrics)
+    columns = asked_studies(store, studies)
+    every = choices(store, [metric.name for metric in asked])
+    chosen = asked_methods(every, methods)
+    reading = Reading(store, columns)
+    who = {
+        metric.name: comparable(
+            [one for one in chosen if one.metric == metric.name], reading, columns[0]
+        )
+        for metric in asked
+    }
+    primary = _PRIMARY if _PRIMARY in who else asked[0].name
+    gathering = Gathering(reading, asked, who, primary, plan, options)
+    for study in columns:
+        gathering.add(study)
+    without = {} if methods is not None else dict(never_scored(store, every))
+    return _together(gathering, columns, chosen, without)
+
+
+def _together(
+    found: Gathering, studies: tuple[Study, ...], chosen: tuple[Chosen, ...], left: dict[str, str]
+) -> BenchmarkResults:
+    """Put what was found on each study into one record."""
+    who, store = found.who, found.reading.store
+    names = in_order([name for own in who.values() for name in own.runs])
+    comparisons = {
+        metric.name: joined(
+            found.studied[metric.name],
+            metric,
+            [name for name in names if name in who[metric.name].runs],
+            found.plan,
+        )
+        for metric in found.metrics
+    }
+    said = [*told_of_choices(chosen), *told_of_runs(who, store.facts), *found.findings]
+    titles = {one.name: one.title for one in store.additions.facts}
+    return BenchmarkResults(
+        facts=_facts(found),
+        studies=studies,
+        methods=tuple(_method(name, chosen, found.primary, titles) for name in names),
+        metrics=tuple(who),
+        chosen=chosen,
+        comparisons=comparisons,
+        thresholds=tuple(found.thresholds),
+        curves=found.curves,
+        extremes=tuple(found.extremes),
+        left_out={**left, **_left_out(who, names)},
+        findings=ordered(said),
+        calibration=tuple(found.calibration),
+        undefined=found.undefined,
+        level=found.plan.level,
+    )
+
+
+def _checked(more: ResultOptions) -> tuple[Plan, Options]:
+    resamples = more.get("bootstrap", 0)
+    if resamples:
+        resamples = checks.positive_int(resamples, "bootstrap")
+    if resamples == 1:
+        msg = "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
+        raise InputError(msg)
+    level = level_of(more.get("level", 0.95))
+    plan = Plan(level, "influence", "holm", resamples, seed_of(more.get("rng", 0)), None, None)
+    return plan, Options(
+        risk=checks.fraction(more.get("risk", 0.05), "risk"),
+        delta=checks.fraction(more.get("delta", 0.05), "delta"),
+        outlier_cost=checks.fraction(more.get("outlier_cost", 2.0), "outlier_cost", high=inf),
+    )
+
+
+def _method(
+    name: str, chosen: Sequence[Chosen], primary: str, titles: Mapping[str, str]
+) -> MethodFacts:
+    own = [one for one in chosen if one.method == name]
+    arm = next((one.arm for one in own if one.metric == primary), own[0].arm)
+    if name not in METHODS:
+        return MethodFacts(name, titles.get(name) or name, arm, added=True)
+    known = METHODS[name]
+    return MethodFacts(
+        name, known.title, arm, known.source, known.meaning, averages=averages_of(name)
+    )
+
+
+def _left_out(who: Mapping[str, Compared], names: Sequence[str]) -> dict[str, str]:
+    """Return the methods that are in no comparison."""
+    reasons = {method: why for own in who.values() for method, why in own.left_out.items()}
+    return {method: why for method, why in reasons.items() if method not in names}
+
+
+def _facts(found: Gathering) -> dict[str, Any]:
+    store = found.reading.store
+    return {
+        **store.facts,
+        "config": dict(store.config),
+        "folder": str(store.folder),
+        "classes": list(store.classes),
+        "seeds": list(store.seeds),
+        "runs": len(store.runs),
+        "tested": len(store.tested),
+        "risk": found.options.risk,
+        "delta": found.options.delta,
+        "outlier_cost": found.options.outlier_cost,
+        "level": found.plan.level,
+        "bootstrap": found.plan.resamples,
+        "primary": found.primary,
+    }

@@ -1,0 +1,90 @@
+"""What the reader of the results should know, in plain words."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from abstain.benchmark._results.available import Compared
+from abstain.benchmark.selection import Chosen
+from abstain.evaluation import Finding
+from abstain.evaluation.units import Unit
+
+__all__ = ["ENSEMBLE", "FEW", "ordered", "told_of_choices", "told_of_failures", "told_of_runs"]
+
+#: Below so many failures a study says little.
+FEW: Final = 10
+#: The arm of the networks of all seeds together.
+ENSEMBLE: Final = "ensemble"
+
+
+def told_of_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:
+    """Say where a setting was chosen from less than all there is."""
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for one in chosen:
+        if one.note:
+            alike[one.metric, one.note].append(one.method)
+    for (metric, note), methods in alike.items():
+        message = f"Settings by {metric}: {note} ({', '.join(methods)})."
+        yield Finding("settings", "warning", (), "", message)
+    if any(one.arm == ENSEMBLE for one in chosen):
+        yield _note(
+            "ensemble",
+            "One ensemble, of the networks of all seeds, stands in every seed: its numbers do not "
+            "vary with the seed.",
+        )
+
+
+def told_of_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterator[Finding]:
+    """Say which runs are missing, and which methods for that reason."""
+    for seeds, metrics in _grouped((own.seeds_left, metric) for metric, own in who.items()):
+        if seeds:
+            message = (
+                f"Seed {', '.join(map(str, seeds))} is left out by {', '.join(metrics)}: some "
+                "method has no numbers for it."
+            )
+            yield Finding("seeds", "warning", (), "", message)
+    lacking = [
+        ((method, why), metric)
+        for metric, own in who.items()
+        for method, why in own.left_out.items()
+    ]
+    for (method, why), metrics in _grouped(lacking):
+        message = f"{method} is left out by {', '.join(metrics)}: {why}."
+        yield Finding("left_out", "warning", (), method, message)
+    failed = list(facts.get("failed", ()))
+    if failed:
+        listed = ", ".join(map(str, failed[:5])) + (" and others" if len(failed) > 5 else "")
+        message = f"{len(failed)} jobs failed: {listed}. Their logs are beside the other files."
+        yield Finding("failed", "warning", (), "", message)
+    counts = {len(own.seeds) for own in who.values() if own.runs}
+    if counts and min(counts) == 1:
+        yield _note("one_seed", "There is one seed: how much training again changes is not known.")
+
+
+def told_of_failures(units: Sequence[Unit]) -> Iterator[Finding]:
+    """Say where a study has so few failures that its numbers say little."""
+    fewest = min(unit.counted(method)[1] for unit in units for method in unit.scored)
+    if fewest < FEW:
+        data = units[0].data
+        message = (
+            f"The study {data[0][1]} has {fewest} failures for some method, fewer than {FEW}: its "
+            "numbers say little."
+        )
+        yield Finding("few_failures", "warning", data, "", message)
+
+
+def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return each finding once, warnings first."""
+    return tuple(sorted(dict.fromkeys(found), key=lambda finding: finding.level != "warning"))
+
+
+def _note(kind: str, message: str) -> Finding:
+    return Finding(kind, "note", (), "", message)
+
+
+def _grouped(pairs: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, list[str]]]:
+    """Return the metrics of each thing there is to say."""
+    found: dict[Any, list[str]] = defaultdict(list)
+    for what, metric in pairs:
+        found[what].append(metric)
+    yield from found.items()

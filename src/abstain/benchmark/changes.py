@@ -1,0 +1,153 @@
+"""A configuration with something asked for otherwise, as the command line does."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, TypedDict, Unpack
+
+from abstain._foundation.toml_fields import refuse_unknown, text
+from abstain.benchmark.config import Arm, Config, whole
+from abstain.benchmark.defaults import default_methods
+from abstain.benchmark.methods import METHODS
+from abstain.errors import InputError, UnknownNameError, suggest
+
+__all__ = ["Changes", "changed"]
+
+#: The most seeds that can be asked for.
+_MOST_SEEDS: Final = 1000
+
+
+class Changes(TypedDict, total=False):
+    """What can be asked for beside a configuration; None leaves it as it is.
+
+    Attributes
+    ----------
+    seeds : int or sequence of int
+        How many, or which.
+    arms : sequence of str
+        The names of those to keep.
+    folder : str or Path
+        Where the files of the data set are.
+    epochs : int
+        Of the training of all arms.
+    model, samples, methods, metrics, corruptions, severities, precision
+        As in `Config`.
+    """
+
+    seeds: int | Sequence[int] | None
+    arms: Sequence[str] | None
+    folder: str | Path | None
+    epochs: int | None
+    model: str | None
+    samples: int | None
+    methods: Sequence[str] | None
+    metrics: Sequence[str] | None
+    corruptions: Sequence[str] | None
+    severities: Sequence[int] | None
+    precision: str | None
+
+
+def changed(config: Config, **changes: Unpack[Changes]) -> Config:
+    """Return the configuration with what was asked for otherwise.
+
+    Parameters
+    ----------
+    config : Config
+        Where to begin.
+    **changes : dict
+        The fields of `Changes`; None leaves a field as it is. A number of `seeds` takes those of
+        the configuration first. Unless both are asked for, `methods` follow the arms, samples and
+        seeds that are left, and `arms` the methods.
+
+    Returns
+    -------
+    Config
+        Another one; the given one is as it was.
+
+    Raises
+    ------
+    InputError
+        A field that does not exist, or a value that cannot be.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.reading import changed, default_config
+    >>> few = changed(default_config("glyphs"), seeds=1, arms=["confidnet"], samples=0)
+    >>> few.methods
+    ('confidnet',)
+    """
+    asked: dict[str, Any] = {k: v for k, v in changes.items() if v is not None}
+    refuse_unknown(asked, Changes.__annotations__, "a configuration")
+    if "seeds" in asked:
+        asked["seeds"] = seeds_of(asked["seeds"], config.seeds)
+    if "folder" in asked:
+        asked["folder"] = folder_of(str(asked["folder"]))
+    if "arms" in asked:
+        asked["arms"] = _named_arms(config.arms, asked["arms"])
+    if "epochs" in asked:
+        asked["arms"] = _shortened(asked.get("arms", config.arms), asked.pop("epochs"))
+    asked = {k: tuple_of(v, k) if isinstance(v, list) else v for k, v in asked.items()}
+    if "methods" not in asked:
+        asked["methods"] = _methods_left(config, asked)
+    elif changes.get("arms") is None:
+        asked["arms"] = trained_for(asked["methods"], asked.get("arms", config.arms))
+    return replace(config, **asked)
+
+
+def trained_for(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
+    """Return the arms whose networks some method scores; all where none does, to be refused."""
+    named = [METHODS[text(name, "methods")] for name in tuple_of(methods, "methods")]
+    kinds = {method.objective for method in named}
+    return tuple(arm for arm in arms if arm.kind in kinds) or tuple(arms)
+
+
+def _methods_left(config: Config, asked: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the methods for other arms, samples and seeds: all again if it was all before."""
+    own, all_own = (
+        default_methods(
+            [arm.kind for arm in from_.get("arms", config.arms)],
+            from_.get("samples", config.samples),
+            from_.get("seeds", config.seeds),
+        )
+        for from_ in (asked, {})
+    )
+    if set(config.methods) == set(all_own):
+        return own
+    return tuple(name for name in config.methods if name in own or name not in all_own)
+
+
+def _named_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
+    by_name = {arm.name: arm for arm in arms}
+    names = tuple_of(names, "arms")
+    for name in names:
+        if name not in by_name:
+            there = ", ".join(by_name)
+            msg = f"there is no arm named {name!r}.{suggest(name, by_name)} There are {there}."
+            raise UnknownNameError(msg)
+    return tuple(by_name[name] for name in names)
+
+
+def _shortened(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
+    return tuple(replace(arm, recipe=replace(arm.recipe, epochs=epochs)) for arm in arms)
+
+
+def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return the seeds of a list, or as many as a number says: those given before, then more."""
+    if isinstance(given, int) and not isinstance(given, bool):
+        count = whole(given, "seeds", 1, _MOST_SEEDS)
+        after = max(own, default=-1) + 1
+        return (*own, *range(after, after + count))[:count]
+    return tuple_of(given, "seeds")
+
+
+def folder_of(given: Any) -> str:
+    """Return a folder as a text, with the home folder for its tilde; empty stays empty."""
+    return str(Path(text(given, "folder")).expanduser()) if given != "" else ""
+
+
+def tuple_of(given: Any, name: str) -> tuple[Any, ...]:
+    """Return a list as a tuple."""
+    if not isinstance(given, list | tuple):
+        msg = f"`{name}` must be a list; got {given!r}"
+        raise InputError(msg)
+    return tuple(given)

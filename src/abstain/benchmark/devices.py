@@ -1,0 +1,145 @@
+"""Where jobs compute: devices by name, whether they are there, and which one is whose.
+
+Needs torch only when asked whether a device is there.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from abstain.errors import InputError
+
+#: Which of the processes that share the devices this one is.
+_number = 0
+
+
+def devices_of(text: str) -> tuple[str, ...]:
+    """Read a list of devices.
+
+    Parameters
+    ----------
+    text : str
+        "cpu", "cuda", "cuda:0,cuda:1", as torch names them. Devices that are said one by one, of
+        one kind.
+
+    Returns
+    -------
+    tuple of str
+        Their names.
+
+    Raises
+    ------
+    InputError
+        A name that torch does not use, devices of several kinds, or one that is said twice.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.devices import devices_of
+    >>> devices_of("cuda:0, cuda:1")
+    ('cuda:0', 'cuda:1')
+    """
+    names = tuple(part.strip() for part in text.split(","))
+    for name in names:
+        kind, colon, index = name.partition(":")
+        if not kind.isalpha() or (colon and not (index.isascii() and index.isdigit())):
+            msg = f"`device` must be like 'cpu', 'cuda' or 'cuda:0,cuda:1'; got {text!r}"
+            raise InputError(msg)
+        if len(names) > 1 and not colon:
+            msg = f"`device` must number the devices where there are several; got {text!r}"
+            raise InputError(msg)
+    if len(set(names)) < len(names):
+        msg = f"`device` must name each device once; got {text!r}"
+        raise InputError(msg)
+    kind_of(names)
+    return names
+
+
+def kind_of(devices: Sequence[str]) -> str:
+    """Return the kind of devices: results depend on it, and not on which of a kind it is.
+
+    Parameters
+    ----------
+    devices : sequence of str
+        Their names.
+
+    Returns
+    -------
+    str
+        Such as "cuda"; this belongs into what a job is asked for.
+
+    Raises
+    ------
+    InputError
+        They are of several kinds.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.devices import kind_of
+    >>> kind_of(["cuda:0", "cuda:1"])
+    'cuda'
+    """
+    kinds = sorted({name.partition(":")[0] for name in devices})
+    if len(kinds) != 1:
+        msg = f"`device` must name devices of one kind; got {', '.join(kinds) or 'none'}"
+        raise InputError(msg)
+    return kinds[0]
+
+
+def refuse_absent(devices: Iterable[str]) -> None:
+    """Refuse devices that cannot be used, before every job fails on them.
+
+    Parameters
+    ----------
+    devices : iterable of str
+        Their names.
+
+    Raises
+    ------
+    InputError
+        torch cannot compute on one of them; its own words say why.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.devices import refuse_absent
+    >>> refuse_absent(["cuda:99"])  # doctest: +SKIP
+    Traceback (most recent call last):
+    abstain.errors.InputError: `device` 'cuda:99' cannot be used: ...
+    """
+    from abstain.benchmark._library import torch
+
+    for name in devices:
+        try:
+            # A device without numbers ("meta") has no value to give back.
+            torch.zeros(1, device=torch.device(name)).item()
+        except (RuntimeError, AssertionError, TypeError) as error:
+            first = (str(error).splitlines() or [""])[0]
+            msg = f"`device` {name!r} cannot be used: {first}"
+            raise InputError(msg) from None
+
+
+def device_of_this_process(devices: Sequence[str]) -> str:
+    """Return the device of the process that asks: they are dealt out in turn.
+
+    Parameters
+    ----------
+    devices : sequence of str
+        What all processes share.
+
+    Returns
+    -------
+    str
+        One of them. Four processes on two devices are two on each; a process that takes the place
+        of one that died takes its device too. Outside `run_jobs` and in its own process, the
+        first.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.devices import device_of_this_process
+    >>> device_of_this_process(["cuda:0", "cuda:1"])
+    'cuda:0'
+    """
+    return devices[_number % len(devices)]
+
+
+def number_this_process(number: int) -> None:
+    """Say which of the processes that share the devices this one is, counted from 0."""
+    global _number  # noqa: PLW0603  a process has one number
+    _number = number

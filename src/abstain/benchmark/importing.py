@@ -1,0 +1,250 @@
+"""`import_fd_shifts`: results of the original benchmark as a run among others."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from abstain._foundation.files import make_folder, write_atomically
+from abstain.benchmark._added_writing import metrics_of
+from abstain.benchmark._fd_shifts import Told, told_by
+from abstain.benchmark._imported_pictures import same_pictures
+from abstain.benchmark._imported_scores import scored
+from abstain.benchmark.methods import METHODS
+from abstain.benchmark.runs import VALIDATION, Run, RunScores
+from abstain.benchmark.score_files import packed
+from abstain.benchmark.selection import validated
+from abstain.benchmark.store import MANIFEST, ExposureFacts, Kept, Store, write_manifest
+from abstain.errors import InputError, suggest
+
+__all__ = ["IMPORTED", "Imported", "import_fd_shifts"]
+
+#: Where the files of imported runs are, in a folder of runs.
+IMPORTED: Final = "imported"
+
+#: What FD-Shifts calls networks and their external confidences, and the objectives here.
+_OBJECTIVES: Final = {
+    "vit": "cross-entropy",
+    "tcp": "confidnet",
+    "dg": "deep-gamblers",
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What `import_fd_shifts` did.
+
+    Attributes
+    ----------
+    run : Run
+        The run that is there now.
+    methods : tuple of str
+        Those that score it.
+    exposures : tuple of ExposureFacts
+        Of the folder of runs.
+    reasons : mapping from str to str
+        Why the other methods of such a network could not score it.
+    notes : tuple of str
+        What was met and decided, in sentences.
+    """
+
+    run: Run
+    methods: tuple[str, ...]
+    exposures: tuple[ExposureFacts, ...]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def import_fd_shifts(  # noqa: PLR0913  a folder of arrays says nothing of where they are from
+    results: str | Path,
+    out: str | Path,
+    *,
+    arm: str,
+    seed: int,
+    exposures: Sequence[str],
+    setting: str = "",
+    model: str = "",
+    objective: str = "",
+    replaces: bool = False,
+) -> Imported:
+    """Make a run of a folder of FD-Shifts test results.
+
+    Answers: where do these networks, which were trained and tested by the original code, stand?
+
+    Parameters
+    ----------
+    results : str or Path
+        The folder, with raw_logits.npz, or the one above.
+    out : str or Path
+        The folder of runs; a new one is begun where there is none.
+    arm : str
+        What the network was trained by. The names of the objectives of this benchmark and those
+        of FD-Shifts ("vit", "dg", "tcp") are known.
+    seed : int
+        Of the network.
+    exposures : sequence of str
+        What each data set of the folder is, in the order of their indexes: "validation", "iid",
+        "corruption" (stacked as 15 corruptions x 5 severities), "sub-class:NAME",
+        "new-class:NAME", "far-new-class:NAME", or "-" to leave it out. FD-Shifts tests, in this
+        order: validation (with ``val_tuning``), i.i.d., noise, in-class and new-class studies.
+    setting : str, optional
+        What distinguishes the network from others of this arm: "dropout1-reward2.2".
+    model : str, optional
+        Its backbone.
+    objective : str, optional
+        The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
+    replaces : bool, default=False
+        Whether a run that was imported under the same name is replaced.
+
+    Returns
+    -------
+    Imported
+        The run, its methods, and what was met.
+
+    Raises
+    ------
+    InputError
+        It is no such folder, `exposures` do not fit it, a run of the name is there, or the folder
+        of runs is of other exposures, other classes or other pictures.
+    MissingInputError
+        The folder holds probabilities only.
+    FileFormatError
+        A file is damaged. Nothing is ever unpickled.
+
+    Notes
+    -----
+    The scores are computed from the logits here, but for external confidences: of ConfidNet
+    ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods "confidnet"
+    (their mean over passes "mcd-confidnet"), "dg-res" and "devries". They stay probabilities,
+    which rank as their log-odds do. Logits of float16 are widened; differences that float16 cannot
+    hold are lost.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.importing import import_fd_shifts
+    >>> import_fd_shifts(
+    ...     "cifar10/test_results",
+    ...     "runs",
+    ...     arm="confidnet",
+    ...     seed=1,
+    ...     exposures=["validation", "iid", "corruption", "new-class:svhn"],
+    ... )  # doctest: +SKIP
+    """
+    run = _run(arm, setting, seed, model)
+    trained_by = _objective(objective or arm)
+    told = told_by(Path(results), exposures)
+    folder, store = Path(out), None
+    if (folder / MANIFEST).is_file():
+        store = Store.read(folder, added=False)
+        _refuse_taken(store, run, replaces)
+        told = replace(told, parts=same_pictures(store, told.parts))
+    digest = hashlib.sha256(_logits(Path(results)).read_bytes()).hexdigest()
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    scores, reasons, more = scored(told, trained_by)
+    notes = (*told.notes, *more)
+    facts = {"imported": str(results), "digest": digest, "date": date, "notes": list(notes)}
+    kept = _written(folder, replace(run, facts=facts), scores, store)
+    _record(folder, store, kept, told)
+    methods = tuple(scores[0].confidence)
+    return Imported(kept.run, methods, Store.read(folder).exposures, reasons, notes)
+
+
+def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
+    for name, given in {"arm": arm, "setting": setting}.items():
+        if not (name == "setting" and given == "") and not _NAME.fullmatch(given):
+            msg = (
+                f"`{name}` must be up to 60 letters, digits, dots, hyphens and underscores; "
+                f"got {given!r}"
+            )
+            raise InputError(msg)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        msg = f"`seed` must be a whole number, at least 0; got {seed!r}"
+        raise InputError(msg)
+    name = "-".join(filter(None, (arm, setting, f"seed{seed}")))
+    return Run(name, arm, setting, seed, model)
+
+
+def _objective(given: str) -> str:
+    known = tuple(dict.fromkeys(METHODS[name].objective for name in METHODS))
+    found = _OBJECTIVES.get(given, given)
+    if found not in known:
+        listed = ", ".join(map(repr, (*known, *_OBJECTIVES)))
+        msg = (
+            f"what {given!r} networks are trained by is not known.{suggest(given, known)} Say it "
+            f"with `objective`: one of {listed}"
+        )
+        raise InputError(msg)
+    return found
+
+
+def _logits(path: Path) -> Path:
+    found = path / "raw_logits.npz"
+    return found if found.is_file() else path / "test_results" / found.name
+
+
+def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
+    by_name = {kept.run.name: kept for kept in store.kept}
+    there = by_name.get(run.name)
+    if there is None:
+        return
+    if "imported" not in there.run.facts:
+        msg = f"a run {run.name!r} was trained in this folder; choose another `arm` or `setting`"
+        raise InputError(msg)
+    if not replaces:
+        msg = (
+            f"a run {run.name!r} was imported before; choose another `seed` or `setting`, or ask "
+            "to replace it"
+        )
+        raise InputError(msg)
+
+
+def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None) -> Kept:
+    """Write the files of a run; nothing counts before the manifest names them."""
+    make_folder(folder / IMPORTED)
+    parts = {
+        "validate": [part for part in scores if part.exposure == VALIDATION],
+        "test": [part for part in scores if part.exposure != VALIDATION],
+    }
+    files = {}
+    for what, chosen in parts.items():
+        content = packed(chosen)
+        mark = hashlib.sha256(content).hexdigest()[:12]
+        files[what] = f"{IMPORTED}/{what}-{run.name}-{mark}.npz" if chosen else ""
+        if chosen:
+            write_atomically(folder / files[what], content)
+    values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
+    if parts["validate"]:
+        averages = {name: METHODS[name].averages for name in values}
+        values = validated(parts["validate"][0], averages, metrics_of(store))
+    return Kept(run, files["validate"], files["test"], values)
+
+
+def _record(folder: Path, store: Store | None, kept: Kept, told: Told) -> None:
+    """Write the manifest with the run in it, and delete files that it no longer names."""
+    if store is not None:
+        others = [one for one in store.kept if one.run.name != kept.run.name]
+        write_manifest(
+            folder,
+            config=store.config,
+            facts=store.facts,
+            classes=store.classes,
+            exposures=store.exposures,
+            kept=[*others, kept],
+        )
+        named = {name for one in (*others, kept) for name in (one.validation, one.tested)}
+        for path in (folder / IMPORTED).glob("*.npz"):
+            if f"{IMPORTED}/{path.name}" not in named:
+                path.unlink(missing_ok=True)
+        return
+    write_manifest(
+        folder,
+        config={"metrics": list(metrics_of(None))},
+        facts={"imported": "FD-Shifts"},
+        classes=[str(code) for code in range(told.parts[0].outputs.classes)],
+        exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
+        kept=[kept],
+    )

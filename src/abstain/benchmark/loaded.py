@@ -1,0 +1,144 @@
+"""`LoadedTask`: the pictures of a task in one process, as its networks see them."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from abstain.benchmark.data import Exposure, Images
+from abstain.benchmark.tasks import TASKS, Parts
+from abstain.benchmark.training import Inputs
+from abstain.benchmark.training.variation import variation_of
+from abstain.typing import IntArray
+
+__all__ = ["EXPOSED_SEED", "LoadedTask", "Seen", "exposures_of", "loaded"]
+
+#: torch may be absent when types are checked.
+Tensor = Any
+
+#: Of the variations and corruptions of what is tested, the same for all networks.
+EXPOSED_SEED: Final = 0
+#: Of the validation pictures, and of the training pictures when scores are fitted on them.
+_VALIDATION_SEED: Final = 1
+_TRAIN_SEED: Final = 2
+
+#: Bytes of pictures that a process keeps for the next network.
+_KEPT: Final = 1 << 30
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Pictures as a network sees them, with what is true of each.
+
+    Attributes
+    ----------
+    pictures : Tensor of shape (n, channels, height, width)
+        On the host.
+    labels, places : int64 ndarray of shape (n,)
+        The true classes, -1 for none of the known ones; and which picture of the source it is.
+    """
+
+    pictures: Tensor
+    labels: IntArray
+    places: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedTask:
+    """The pictures of a task, loaded once a process.
+
+    Attributes
+    ----------
+    parts : Parts
+        What is learned from, chosen on, and tested.
+    inputs : Inputs
+        How a network sees them.
+    """
+
+    parts: Parts
+    inputs: Inputs
+    _kept: dict[str, Seen] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of what a network sees."""
+        channels, height, width = self.validation.pictures.shape[1:]
+        return channels, height, width
+
+    @property
+    def train(self) -> Seen:
+        """The training pictures, as scores are fitted on them: varied once."""
+        return self._once("train", lambda: self._fixed(self.parts.train, _TRAIN_SEED))
+
+    @property
+    def validation(self) -> Seen:
+        """The validation pictures."""
+        return self._once(
+            "validation", lambda: self._fixed(self.parts.validation, _VALIDATION_SEED)
+        )
+
+    def exposed(self, exposure: Exposure) -> Seen:
+        """Return what is tested of one exposure."""
+        return self._once(f"exposure {exposure.key}", lambda: self._exposed(exposure))
+
+    def digest(self) -> str:
+        """Return a hash of the pictures that are learned from and chosen on."""
+        told = hashlib.sha256()
+        for part in (self.parts.train, self.parts.validation):
+            told.update(part.pixels.tobytes())
+            told.update(part.labels.tobytes())
+        return told.hexdigest()
+
+    def _exposed(self, exposure: Exposure) -> Seen:
+        images = exposure.load()
+        # They may come from a large file, and are read once.
+        pictures = self.inputs.exposed(exposure, seed=EXPOSED_SEED, images=images)
+        return Seen(pictures, images.labels, images.places)
+
+    def _fixed(self, images: Images, seed: int) -> Seen:
+        return Seen(self.inputs.fixed(images, seed=seed), images.labels, images.places)
+
+    def _once(self, name: str, make: Callable[[], Seen]) -> Seen:
+        """Keep pictures for the next network, unless they are too many."""
+        if name in self._kept:
+            return self._kept[name]
+        found = make()
+        held = sum(seen.pictures.nbytes for seen in self._kept.values())
+        if held + found.pictures.nbytes <= _KEPT:
+            self._kept[name] = found
+        return found
+
+
+@lru_cache(maxsize=1)
+def loaded(task: str, folder: str) -> LoadedTask:
+    """Load a task, once a process.
+
+    Parameters
+    ----------
+    task : str
+        In `TASKS`.
+    folder : str
+        Where its files are; empty where none are needed.
+
+    Returns
+    -------
+    LoadedTask
+        Pictures of exposures are made when they are asked for.
+    """
+    known = TASKS[task]
+    parts = known.load(Path(folder).expanduser() if folder else None)
+    return LoadedTask(parts, Inputs.of(parts.train, variation_of(dict(known.variation))))
+
+
+def exposures_of(
+    parts: Parts, corruptions: Sequence[str], severities: Sequence[int]
+) -> tuple[Exposure, ...]:
+    """Return the exposures of a task, of the corruption shift only those asked for."""
+    return tuple(
+        exposure
+        for exposure in parts.exposures
+        if not exposure.corruption
+        or (exposure.corruption in corruptions and exposure.severity in severities)
+    )

@@ -1,0 +1,237 @@
+"""`run_benchmark`: train, choose, test; every job is kept and found again."""
+
+import hashlib
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from abstain._foundation import checks
+from abstain._foundation.files import make_folder
+from abstain.benchmark._receipts import receipt
+from abstain.benchmark.config import Config
+from abstain.benchmark.data import Exposure
+from abstain.benchmark.devices import devices_of, kind_of, refuse_absent
+from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
+from abstain.benchmark.loaded import LoadedTask, exposures_of, loaded
+from abstain.benchmark.models import MODELS
+from abstain.benchmark.plan import Plan
+from abstain.benchmark.reading import plain
+from abstain.benchmark.selection import choose
+from abstain.benchmark.store import JOBS, MANIFEST, ExposureFacts, Kept, Store, write_manifest
+from abstain.benchmark.tasks import TASKS
+from abstain.benchmark.work import SCORES, Worker
+
+__all__ = ["run_benchmark"]
+
+#: Whose versions are written down.
+_PACKAGES = ("abstain", "numpy", "scipy", "scikit-learn", "torch")
+
+
+def run_benchmark(
+    config: Config,
+    out: str | Path,
+    *,
+    device: str = "cpu",
+    jobs: int = 1,
+    engine: str = "processes",
+    address: str = "",
+    on_outcome: OnOutcome | None = None,
+) -> tuple[Store, list[Outcome]]:
+    """Train networks, choose settings on validation data, and test what was chosen.
+
+    Answers: what does every confidence scoring function say of every picture that these
+    classifiers are exposed to? `abstain.benchmark.results.results_of` makes tables of it.
+
+    Parameters
+    ----------
+    config : Config
+        What to run; `abstain.benchmark.reading.default_config` and `read_config` make one.
+    out : str or Path
+        The folder in which everything is kept. With the same configuration the run goes on from
+        where it was stopped.
+    device : str, default="cpu"
+        Where torch computes: "cpu", "cuda", "cuda:0,cuda:1".
+    jobs : int, default=1
+        How many jobs run at a time, each a process with one thread. In a script the call must
+        then stand below ``if __name__ == "__main__":``.
+    engine : {"processes", "dask"}, default="processes"
+        Who runs the jobs.
+    address : str, optional
+        Of a running dask scheduler whose workers see the same folder.
+    on_outcome : callable, optional
+        Told of each job when it begins (its status is "begun") and when it is over.
+
+    Returns
+    -------
+    store : Store
+        What the folder holds now.
+    outcomes : list of Outcome
+        How each job ended. A job that failed has a ``.log`` beside the others' files, and those
+        that need it are left out; the same command tries again.
+
+    Raises
+    ------
+    InputError
+        The device does not exist, or an argument is out of its range.
+    MissingInputError
+        The files of the data set are not there.
+
+    Notes
+    -----
+    A setting is chosen by the mean over the seeds of the metric on validation data, for each
+    method and metric on its own. Only what some method chose is tested, so that no test data can
+    have any part in the choice. What each network says is kept in float32 and scored in float64.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.reading import default_config
+    >>> from abstain.benchmark.run import run_benchmark
+    >>> store, _ = run_benchmark(default_config("glyphs", seeds=5), "runs")  # doctest: +SKIP
+    """
+    processes = checks.positive_int(jobs, "jobs")
+    devices = devices_of(device)
+    if not address:
+        # Of a running cluster only the workers need the device.
+        refuse_absent(devices)
+    folder = Path(out)
+    make_folder(folder / JOBS)
+    task = _looked_at(config)
+    exposures = exposures_of(task.parts, config.corruptions, config.severities)
+    run = _Run(_plan(config, task, exposures, kind_of(devices)), folder, task, exposures)
+    do = partial(
+        run_jobs,
+        work=Worker(_absolute(config.folder), devices),
+        folder=folder / JOBS,
+        processes=processes,
+        engine=engine,
+        address=address,
+        on_outcome=on_outcome,
+    )
+    run.over([])
+    run.over(do(run.plan.before_choice()))
+    chosen = choose(run.kept(), config.metrics)
+    run.over(do(run.plan.after_choice((one.arm, one.setting) for one in chosen)))
+    return Store.read(folder), run.outcomes
+
+
+def _plan(config: Config, task: LoadedTask, exposures: Iterable[Exposure], device: str) -> Plan:
+    keys = tuple(exposure.key for exposure in exposures)
+    if not TASKS[config.task].needs_folder:
+        return Plan(config, keys, device)
+    return Plan(config, keys, device, task.digest(), _listing(config.folder))
+
+
+@dataclass
+class _Run:
+    """A benchmark in progress, and what of it is in its folder."""
+
+    plan: Plan
+    folder: Path
+    task: LoadedTask
+    exposures: tuple[Exposure, ...]
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def kept(self) -> list[Kept]:
+        """Return the networks that were validated, with what is there of each."""
+        over = {outcome.job.key: outcome for outcome in self.outcomes if outcome.there}
+        found = []
+        for one in (*self.plan.networks, *self.plan.ensembles):
+            # What an earlier run left counts at once: this one may be killed before it comes to it.
+            validated, tested = (
+                over.get(job.key) or receipt(job, self.folder / JOBS)
+                for job in (one.validate, one.test)
+            )
+            if validated is not None:
+                found.append(
+                    Kept(
+                        one.run,
+                        validation=_file(one.validate),
+                        tested=_file(one.test) if tested is not None else "",
+                        validated=validated.facts["validated"],
+                    )
+                )
+        return found
+
+    def over(self, outcomes: Iterable[Outcome]) -> None:
+        """Add jobs that are over, and write the manifest: what came from elsewhere stays in it."""
+        self.outcomes += outcomes
+        write_manifest(
+            self.folder,
+            config=plain(self.plan.config),
+            facts=self._facts(),
+            classes=self.task.parts.train.classes,
+            exposures=[facts_of(exposure) for exposure in self.exposures],
+            kept=[*self.kept(), *_imported(self.folder)],
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        return {
+            "versions": dict(_versions()),
+            "python": platform.python_version(),
+            "device": self.plan.device,
+            "precision": self.plan.config.precision,
+            "dtype": "float32 logits, float64 scores",
+            "train": self.task.parts.train.n,
+            "validation": self.task.parts.validation.n,
+            "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
+            "failed": [o.job.name for o in self.outcomes if not o.there],
+            "notes": list(self.task.parts.notes),
+        }
+
+
+def facts_of(exposure: Exposure) -> ExposureFacts:
+    """Return what is known of an exposure without its pictures."""
+    return ExposureFacts(
+        exposure.key,
+        exposure.name,
+        exposure.title,
+        exposure.kind,
+        exposure.corruption,
+        exposure.severity,
+    )
+
+
+def _looked_at(config: Config) -> LoadedTask:
+    """Load the pictures and make a model, so that what is missing is told before training."""
+    task = loaded(config.task, config.folder)
+    MODELS[config.model].make(task.shape, seed=config.seeds[0])
+    return task
+
+
+def _absolute(folder: str) -> str:
+    """Return where the files are for processes that began in another folder."""
+    return str(Path(folder).expanduser().resolve()) if folder else ""
+
+
+def _listing(folder: str) -> str:
+    """Return a hash of the names and sizes of all files of a folder."""
+    place = Path(_absolute(folder))
+    told = hashlib.sha256()
+    for path in sorted(path for path in place.rglob("*") if path.is_file()):
+        told.update(f"{path.relative_to(place)} {path.stat().st_size}\n".encode())
+    return told.hexdigest()
+
+
+def _file(job: Job) -> str:
+    return f"{JOBS}/{job.stem}{SCORES}"
+
+
+def _imported(folder: Path) -> Iterable[Kept]:
+    """Return the runs of the folder that no job made."""
+    if not (folder / MANIFEST).is_file():
+        return []
+    before = Store.read(folder, added=False).kept
+    return [one for one in before if not one.validation.startswith(f"{JOBS}/")]
+
+
+def _versions() -> Iterable[tuple[str, str]]:
+    for name in _PACKAGES:
+        try:
+            yield name, version(name)
+        except PackageNotFoundError:
+            # Run from a checkout that was never installed.
+            yield name, "unknown"

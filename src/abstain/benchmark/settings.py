@@ -1,0 +1,68 @@
+"""`Setting`: one of the ways that networks of an arm are trained. Needs no torch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+__all__ = ["Setting", "settings_of"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to train the networks of an arm; validation data choose among them.
+
+    Attributes
+    ----------
+    dropout : float
+        The chance that a unit is left out; 0 for no dropout.
+    options : mapping
+        Of the objective, all of them that are not its defaults.
+    tried : mapping
+        What distinguishes it from the other settings of its arm.
+    """
+
+    dropout: float
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tried: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What distinguishes it, for files and people: "dropout0.3-reward2.2"."""
+        return "-".join(f"{name}{_short(value)}" for name, value in self.tried.items())
+
+
+def settings_of(
+    dropout: Sequence[float], options: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]
+) -> tuple[Setting, ...]:
+    """Return all combinations of dropout rates and options to try.
+
+    Parameters
+    ----------
+    dropout : sequence of float
+        The rates to try.
+    options : mapping
+        Of the objective, the same in all settings.
+    grid : mapping from str to sequence
+        Options of the objective, with the values to try.
+
+    Returns
+    -------
+    tuple of Setting
+        The last of the grid changes first.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.settings import settings_of
+    >>> [setting.label for setting in settings_of([0.0, 0.3], {}, {"reward": [2.2]})]
+    ['dropout0-reward2.2', 'dropout0.3-reward2.2']
+    """
+    found = []
+    for rate, *values in product(dropout, *grid.values()):
+        tried = dict(zip(grid, values, strict=True))
+        found.append(Setting(float(rate), {**options, **tried}, {"dropout": rate} | tried))
+    return tuple(found)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,280 @@
+"""`Store`: a folder of runs, read back; what `abstain benchmark run` leaves and reports need.
+
+Nothing here needs torch, or the data set.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from abstain._foundation.files import write_atomically
+from abstain._foundation.saved import parsed
+from abstain.benchmark.added import ADDED, AddedFacts, Additions
+from abstain.benchmark.runs import VALIDATION, Run, RunScores
+from abstain.benchmark.score_files import ScoreFile
+from abstain.errors import FileFormatError, InputError
+
+__all__ = [
+    "ADDED",
+    "JOBS",
+    "MANIFEST",
+    "AddedFacts",
+    "ExposureFacts",
+    "Kept",
+    "Store",
+]
+
+#: The file that says what the folder holds.
+MANIFEST: Final = "manifest.json"
+#: Where the files of the jobs are.
+JOBS: Final = "jobs"
+
+_KIND: Final = "abstain-benchmark"
+_VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class ExposureFacts:
+    """What is known of an exposure without its pictures; the fields are those of `Exposure`.
+
+    Attributes
+    ----------
+    key, name, title, kind : str
+        For files, for tables, for people, and where failures come from.
+    corruption : str
+        The name of the corruption, or empty.
+    severity : int
+        Of the corruption, or 0.
+    """
+
+    key: str
+    name: str
+    title: str
+    kind: str
+    corruption: str = ""
+    severity: int = 0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run and where its files are, relative to the folder.
+
+    Attributes
+    ----------
+    run : Run
+        Which.
+    validation : str
+        The file of its scores on validation data; empty where there are none.
+    tested : str
+        The file of its scores on the exposures; empty where no method chose this setting.
+    validated : mapping
+        By method and metric: the values on validation data; None where one is undefined.
+    """
+
+    run: Run
+    validation: str = ""
+    tested: str = ""
+    validated: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Store:
+    """What a folder of runs holds.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    config : mapping
+        The configuration as plain values.
+    facts : mapping
+        Versions, device, precision, times.
+    classes : tuple of str
+        The names of the known classes.
+    exposures : tuple of ExposureFacts
+        In the order of the tables, i.i.d. first.
+    kept : tuple of Kept
+        The runs, ensembles and imported ones included. Networks that came with the scores of
+        others are the last.
+    additions : Additions
+        The scores of others.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    facts: Mapping[str, Any]
+    classes: tuple[str, ...]
+    exposures: tuple[ExposureFacts, ...]
+    kept: tuple[Kept, ...]
+    additions: Additions
+
+    @classmethod
+    def read(cls, folder: str | Path, *, added: bool = True) -> "Store":
+        """Read a folder that `abstain benchmark run` wrote.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder.
+        added : bool, default=True
+            Whether the scores of others are wanted; see `abstain.benchmark.adding`.
+
+        Returns
+        -------
+        Store
+            Scores are read from it when they are asked for.
+
+        Raises
+        ------
+        InputError
+            There is no such folder, or no manifest in it.
+        FileFormatError
+            The manifest is damaged or of a later version.
+        """
+        place = Path(folder)
+        path = place / MANIFEST
+        if not path.is_file():
+            msg = f"{str(place)!r} is no folder of runs: it has no {MANIFEST}"
+            raise InputError(msg)
+        additions = Additions.read(place) if added else Additions(place)
+        try:
+            found = parsed(path.read_text(encoding="utf-8"))
+            _refuse_other(found)
+            return cls(
+                place,
+                found["config"],
+                found["facts"],
+                tuple(found["classes"]),
+                tuple(ExposureFacts(**one) for one in found["exposures"]),
+                _with_added(tuple(_kept(one) for one in found["runs"]), additions),
+                additions,
+            )
+        except (InputError, KeyError, TypeError, ValueError) as error:
+            msg = f"{str(path)!r} is no manifest of a benchmark, or a damaged one: {error}"
+            raise FileFormatError(msg) from None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """All runs."""
+        return tuple(kept.run for kept in self.kept)
+
+    @property
+    def tested(self) -> tuple[Run, ...]:
+        """The runs that were tested on the exposures."""
+        return tuple(kept.run for kept in self.kept if kept.tested)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of all runs, in order."""
+        return tuple(sorted({kept.run.seed for kept in self.kept}))
+
+    @property
+    def added(self) -> tuple[AddedFacts, ...]:
+        """What is known of the methods of others, in the order in which they were added."""
+        return self.additions.facts
+
+    def validated(self, run: Run) -> Mapping[str, Mapping[str, float | None]]:
+        """Return the values of a run on validation data, by method and metric."""
+        return self._by_name[run.name].validated
+
+    def scores(self, run: Run, exposure: str, *, logits: bool = False) -> RunScores:
+        """Return what a run says of one exposure, the scores of others included.
+
+        Parameters
+        ----------
+        run : Run
+            One of `tested`; for "validation" any.
+        exposure : str
+            Its key.
+        logits : bool, default=False
+            Whether the class logits are wanted.
+
+        Returns
+        -------
+        RunScores
+            With a confidence for each method that gave one.
+
+        Raises
+        ------
+        InputError
+            The run was not tested on this exposure.
+        FileFormatError
+            Its file is absent or damaged.
+        """
+        kept = self._by_name[run.name]
+        name = kept.validation if exposure == VALIDATION else kept.tested
+        if not name:
+            msg = f"the run {run.name!r} has no scores of the exposure {exposure!r}"
+            raise InputError(msg)
+        found = self._file(name).read(exposure, logits=logits)
+        more = self.additions.confidence(run.name, found)
+        return replace(found, confidence={**found.confidence, **more}) if more else found
+
+    def _file(self, name: str) -> ScoreFile:
+        return self._files.setdefault(name, ScoreFile(self.folder / name))
+
+    @cached_property
+    def _files(self) -> dict[str, ScoreFile]:
+        return {}
+
+    @cached_property
+    def _by_name(self) -> dict[str, Kept]:
+        return {kept.run.name: kept for kept in self.kept}
+
+
+def write_manifest(
+    folder: Path,
+    *,
+    config: Mapping[str, Any],
+    facts: Mapping[str, Any],
+    classes: Sequence[str],
+    exposures: Sequence[ExposureFacts],
+    kept: Sequence[Kept],
+) -> None:
+    """Write what `Store.read` reads, whole or not at all."""
+    found = {
+        "kind": _KIND,
+        "version": _VERSION,
+        "config": config,
+        "facts": facts,
+        "classes": list(classes),
+        "exposures": [asdict(one) for one in exposures],
+        "runs": [
+            {**asdict(one.run), **{k: v for k, v in asdict(one).items() if k != "run"}}
+            for one in kept
+        ],
+    }
+    text = json.dumps(found, indent=1, allow_nan=False)
+    write_atomically(folder / MANIFEST, text.encode())
+
+
+def _refuse_other(found: Mapping[str, Any]) -> None:
+    if found.get("kind") != _KIND:
+        msg = f"its kind is {found.get('kind')!r}"
+        raise InputError(msg)
+    if found.get("version") != _VERSION:
+        msg = f"its version is {found.get('version')!r}, and this `abstain` reads {_VERSION}"
+        raise InputError(msg)
+
+
+def _kept(one: Mapping[str, Any]) -> Kept:
+    own = dict(one)
+    files = {name: own.pop(name) for name in ("validation", "tested", "validated")}
+    return Kept(Run(**own), **files)
+
+
+def _with_added(kept: tuple[Kept, ...], additions: Additions) -> tuple[Kept, ...]:
+    """Return the runs with the methods of others, and the networks that came with some."""
+    more = []
+    for one in kept:
+        values = additions.values_of(one.run.name)
+        more.append(replace(one, validated={**one.validated, **values}) if values else one)
+    for run, facts, file in additions.classifiers([one.run for one in kept]):
+        base = run.name.removeprefix(f"{facts.name}-")
+        checked = facts.validated.get(base)
+        validation = file if VALIDATION in facts.exposures else ""
+        more.append(Kept(run, validation, file, {facts.name: checked or {}}))
+    return tuple(more)

@@ -1,0 +1,275 @@
+"""Small pictures of published data sets as tasks: CIFAR, SVHN, TinyImageNet, MNIST and its like."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from abstain.benchmark.data import KINDS, Exposure, Images, read_cifar10, read_cifar100, split
+from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
+from abstain.benchmark.data.published import (
+    CORRUPTIONS as OFFICIAL_NAMES,
+)
+from abstain.benchmark.data.published import (
+    NEW_CLASS,
+    find_tiny_imagenet,
+    new_class_kind,
+    read_cifar10_c,
+    read_cifar100_c,
+    read_cifar100_super,
+    read_emnist,
+    read_fashion_mnist,
+    read_mnist,
+    read_svhn,
+    read_tiny_imagenet,
+)
+from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.tasks._entry import Parts, Task, corrupted, given
+from abstain.benchmark.tasks._folders import (
+    OFFICIAL,
+    Sizes,
+    divided,
+    find,
+    left_out,
+    of_no_class,
+    required,
+)
+from abstain.errors import FileFormatError
+
+#: From a folder and `records` to training and test pictures.
+READERS: Final[dict[str, Callable[[Path, int | None], tuple[Images, Images]]]] = {
+    "cifar10": lambda folder, records: read_cifar10(folder, records=records),
+    "cifar100": lambda folder, records: read_cifar100(folder, records=records),
+    "svhn": lambda folder, records: read_svhn(folder, records=records),
+    "tiny-imagenet": lambda folder, records: read_tiny_imagenet(folder, records=records),
+    "mnist": lambda folder, _: read_mnist(folder),
+    "fashion-mnist": lambda folder, _: read_fashion_mnist(folder),
+}
+#: The official corruptions of the test pictures.
+_CORRUPTED: Final = {"cifar10": read_cifar10_c, "cifar100": read_cifar100_c}
+#: Pictures of each exposure to our own corruptions, where nothing official is to be matched.
+_FEW: Final = 1000
+
+
+def whole(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
+    """Read the training and test pictures that a task cannot do without."""
+    records = sizes.records.get(name)
+    return required(name, folder, lambda place: READERS[name](place, records))
+
+
+def _cifar(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+    train, test = whole(name, folder, sizes)
+    validation, tested = divided(test, sizes.validation)
+    where = folder or Path()
+    spoiled, notes = _spoiled(name, where, tested, sizes)
+    new, lacking = _new_classes(name, where, train, sizes)
+    exposures = (Exposure("iid", "iid", given(tested)), *spoiled, *new)
+    return Parts(given(train), given(validation), exposures, (*notes, *lacking))
+
+
+def _svhn(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+    train, test = whole("svhn", folder, sizes)
+    validation, tested = divided(test, sizes.validation)
+    new, notes = _new_classes("svhn", folder or Path(), train, sizes)
+    exposures = (Exposure("iid", "iid", given(tested)), *new)
+    return Parts(given(train), given(validation), exposures, notes)
+
+
+def _ours(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+    """Load a task that FD-Shifts does not have: validation pictures drawn, our own corruptions."""
+    train, test = whole(name, folder, sizes)
+    validation, tested = split(test, sizes.validation, test.n - sizes.validation)
+    some = tested if tested.n <= _FEW else split(tested, _FEW)[0]
+    new, notes = _new_classes(name, folder or Path(), train, sizes)
+    iid = Exposure("iid", "iid", given(tested))
+    return Parts(given(train), given(validation), (iid, *corrupted(given(some)), *new), notes)
+
+
+def _super(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+    records = sizes.records.get("cifar100")
+    found = required("cifar100", folder, lambda place: read_cifar100_super(place, records=records))
+    validation, tested = split(found.test, sizes.validation, found.test.n - sizes.validation)
+    exposures = (
+        Exposure("iid", "iid", given(tested)),
+        Exposure("unseen-sub-classes", "sub-class", given(found.shifts["sub-class"])),
+    )
+    return Parts(given(found.train), given(validation), exposures)
+
+
+def _spoiled(
+    name: str, folder: Path, tested: Images, sizes: Sizes
+) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
+    """Return the official corruptions, or our own where no file of them is there."""
+    source = f"{name}-c"
+    where = find(source, folder)
+    if where is None:
+        what = "the corruptions are our own, as the official ones are not there"
+        return tuple(corrupted(given(tested))), (left_out(source, folder, what),)
+    pairs = list(zip(CORRUPTIONS, OFFICIAL_NAMES, strict=True))
+    there = [pair for pair in pairs if (where / f"{pair[1]}.npy").is_file()]
+    notes = tuple(
+        f"the corruption {own!r} is left out: {official}.npy is not in {str(where)!r} (half "
+        f"extracted?); `abstain data fetch {source}`, again"
+        for own, official in pairs
+        if (own, official) not in there
+    )
+    return tuple(_official(name, where, there, tested, sizes)), notes
+
+
+def _official(
+    name: str, where: Path, pairs: list[tuple[str, str]], tested: Images, sizes: Sizes
+) -> Iterator[Exposure]:
+    records = sizes.records.get(name)
+    for own, official in pairs:
+        for severity in range(1, SEVERITIES + 1):
+            read = partial(_CORRUPTED[name], where, official, severity, records=records)
+            load = partial(_same_rows, read, tested)
+            name_of_it = f"corruption-{own}"
+            yield Exposure(name_of_it, "corruption", load, own, severity, ready=True)
+
+
+def _same_rows(read: Callable[[], Images], tested: Images) -> Images:
+    """Read corrupted pictures; return those of the clean ones that are tested."""
+    found = read().subset(tested.places)
+    wrong = np.flatnonzero(found.labels != tested.labels)
+    if wrong.size:
+        msg = (
+            f"labels.npy is not that of these test pictures: picture {tested.places[wrong[0]]:,} "
+            f"has the class {found.labels[wrong[0]]} there, and {tested.labels[wrong[0]]} here"
+        )
+        raise FileFormatError(msg)
+    return replace(found, classes=tested.classes)
+
+
+def _new_classes(
+    name: str, folder: Path, train: Images, sizes: Sizes
+) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
+    """Return the data sets that serve as new classes, and what is said of absent ones."""
+    found, notes = [], []
+    for other in NEW_CLASS[name]:
+        source = other.removesuffix("-letters")
+        where = find(source, folder)
+        if where is None:
+            notes.append(left_out(source, folder, f"the new classes {other!r} are left out"))
+            continue
+        load = partial(_others, other, where, train, sizes)
+        found.append(Exposure(other, new_class_kind(name, other), load))
+    # In the order of the tables: near ones first.
+    found.sort(key=lambda exposure: list(KINDS).index(exposure.kind))
+    return tuple(found), tuple(notes)
+
+
+def _others(other: str, where: Path, train: Images, sizes: Sizes) -> Images:
+    """Read the test pictures of another data set."""
+    records = sizes.records.get(other)
+    if other == "tiny-imagenet":
+        # Its 100,000 training pictures are not even looked at.
+        found = find_tiny_imagenet(where, records=records)[1].read(side=train.shape[1])
+    elif other == "emnist-letters":
+        found = read_emnist(where, split="letters")[1]
+    else:
+        found = READERS[other](where, records)[1]
+    return of_no_class(found, train.classes, train.shape)
+
+
+#: As checked in the configurations of FD-Shifts; cutout, which they use too, is not there yet.
+CROP_FLIP: Final = {"name": "crop-flip", "padding": 4}
+_CIFAR: Final = Recipe(
+    epochs=250, learning_rate=0.1, batch_size=128, weight_decay=5e-4, schedule="cosine"
+)
+SVHN: Final = Recipe(
+    epochs=100, learning_rate=0.01, batch_size=128, weight_decay=5e-4, schedule="cosine"
+)
+_GRAY: Final = Recipe(
+    epochs=20, learning_rate=0.1, batch_size=128, weight_decay=5e-4, schedule="cosine"
+)
+_MANY_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 12.0, 15.0, 20.0)
+
+ENTRIES: Final = (
+    Task(
+        "cifar10",
+        "CIFAR-10",
+        "10 classes in color, 32 x 32; CIFAR-10-C, and CIFAR-100, SVHN, TinyImageNet as new.",
+        "Krizhevsky 2009; as in FD-Shifts",
+        partial(_cifar, "cifar10"),
+        "vgg13",
+        _CIFAR,
+        CROP_FLIP,
+        needs_folder=True,
+        dropout=0.5,
+    ),
+    Task(
+        "cifar100",
+        "CIFAR-100",
+        "100 classes in color, 32 x 32; CIFAR-100-C, and CIFAR-10, SVHN, TinyImageNet as new.",
+        "Krizhevsky 2009; as in FD-Shifts",
+        partial(_cifar, "cifar100"),
+        "vgg13",
+        _CIFAR,
+        CROP_FLIP,
+        needs_folder=True,
+        dropout=0.5,
+        rewards=_MANY_REWARDS,
+    ),
+    Task(
+        "cifar100-super",
+        "Super-classes of CIFAR-100",
+        "19 super-classes, 32 x 32; a sub-class of each is held out as a shift.",
+        "Krizhevsky 2009; the shift as in FD-Shifts",
+        _super,
+        "vgg13",
+        _CIFAR,
+        CROP_FLIP,
+        needs_folder=True,
+        dropout=0.5,
+        rewards=_MANY_REWARDS,
+    ),
+    Task(
+        "svhn",
+        "SVHN",
+        "House numbers, 10 digits, 32 x 32; CIFAR and TinyImageNet as new classes.",
+        "Netzer et al. 2011; as in FD-Shifts, but for the network",
+        _svhn,
+        "vgg13",
+        SVHN,
+        needs_folder=True,
+        dropout=0.5,
+    ),
+    Task(
+        "tiny-imagenet",
+        "TinyImageNet",
+        "200 classes of ImageNet, resized to 32 x 32; our own corruptions, SVHN as new classes.",
+        "Le & Yang 2015; the task is ours",
+        partial(_ours, "tiny-imagenet"),
+        "vgg13",
+        _CIFAR,
+        CROP_FLIP,
+        needs_folder=True,
+        dropout=0.5,
+        rewards=_MANY_REWARDS,
+    ),
+    Task(
+        "mnist",
+        "MNIST",
+        "60,000 handwritten digits; our own corruptions, letters and clothes as new classes.",
+        "LeCun et al. 1998; the task is ours",
+        partial(_ours, "mnist"),
+        "small-conv",
+        _GRAY,
+        needs_folder=True,
+    ),
+    Task(
+        "fashion-mnist",
+        "Fashion-MNIST",
+        "60,000 pieces of clothing; our own corruptions, digits and letters as new classes.",
+        "Xiao et al. 2017; the task is ours",
+        partial(_ours, "fashion-mnist"),
+        "small-conv",
+        _GRAY,
+        {"name": "crop-flip", "padding": 2},
+        needs_folder=True,
+    ),
+)

@@ -1,0 +1,210 @@
+"""`Worker`: how each job of a benchmark is done."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from abstain._foundation.files import write_atomically
+from abstain.benchmark._threads import one_thread
+from abstain.benchmark.config import ENSEMBLE
+from abstain.benchmark.devices import device_of_this_process
+from abstain.benchmark.jobs import Job
+from abstain.benchmark.loaded import LoadedTask, Seen, loaded
+from abstain.benchmark.methods import METHODS, FittedMethods, Known, fit_all
+from abstain.benchmark.models import MODELS
+from abstain.benchmark.outputs import Outputs, ensemble_outputs
+from abstain.benchmark.passes import outputs_of
+from abstain.benchmark.runs import VALIDATION, RunScores
+from abstain.benchmark.score_files import ScoreFile, packed
+from abstain.benchmark.selection import validated
+from abstain.benchmark.training import Machine, Recipe, Saving, train
+from abstain.benchmark.training.checkpoints import load_state, save_state
+from abstain.errors import InputError
+from abstain.predictions import Predictions
+from abstain.training import Network, Objective, make
+from abstain.typing import IntArray
+
+__all__ = ["Worker"]
+
+#: Where the files of scores are, by their ending.
+SCORES: Final = ".npz"
+
+#: What is told of a network as soon as it is tested.
+_TOLD: Final = ("augrc", "accuracy")
+
+
+@dataclass(frozen=True)
+class Worker:
+    """Does jobs; it travels to other processes.
+
+    Attributes
+    ----------
+    folder : str
+        Where the files of the data set are.
+    devices : tuple of str
+        Where torch computes; the processes share them evenly.
+    save_every : float
+        Seconds between two savings of a training in progress.
+    """
+
+    folder: str = ""
+    devices: tuple[str, ...] = ("cpu",)
+    save_every: float = 30.0
+
+    def __call__(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Do one job."""
+        with one_thread():
+            if job.name.startswith("train-"):
+                return self._train(job, place)
+            if job.name.startswith(ENSEMBLE):
+                return _together(job, place)
+            return self._scored(job, place)
+
+    def _train(self, job: Job, place: Path) -> Mapping[str, Any]:
+        task = self._task(job)
+        objective = _objective(job)
+        network = _fresh(job, task, objective)
+        losses = train(
+            network,
+            task.parts.train,
+            objective,
+            Recipe(**job.spec["recipe"]),
+            inputs=task.inputs,
+            seed=job.spec["seed"],
+            machine=Machine(device_of_this_process(self.devices), job.spec["precision"]),
+            saving=Saving(job.place(place, ".part"), self.save_every),
+        )
+        save_state(network.cpu().state_dict(), job.place(place, ".pt"))
+        return {"losses": losses}
+
+    def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Score the validation pictures, or the exposures, by every method."""
+        (first,) = job.needs
+        task, objective = self._task(first), _objective(first)
+        network = _fresh(first, task, objective)
+        network.load_state_dict(load_state(first.place(place, ".pt")))
+        asked = _Asked(
+            network.to(device_of_this_process(self.devices)), objective, first.spec["seed"]
+        )
+        samples = job.spec["samples"]
+        validation = asked.about(task.validation, samples)
+        layer = getattr(network.head, "classifier", None)
+        known = Known(
+            asked.about(task.train, 0),
+            validation,
+            *((None, None) if layer is None else map(_plain, (layer.weight, layer.bias))),
+        )
+        fitted = fit_all(job.spec["methods"], known)
+        if "metrics" in job.spec:
+            return _validation_of(job, place, _run_scores(VALIDATION, validation, fitted))
+        exposures = {exposure.key: exposure for exposure in task.parts.exposures}
+        parts = [
+            _run_scores(key, asked.about(task.exposed(exposures[key]), samples), fitted)
+            for key in job.spec["exposures"]
+        ]
+        return _tests_of(job, place, parts)
+
+    def _task(self, first: Job) -> LoadedTask:
+        return loaded(first.spec["task"], self.folder)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A trained network that answers about pictures."""
+
+    network: Network
+    objective: Objective
+    seed: int
+
+    def about(self, seen: Seen, samples: int) -> Outputs:
+        return outputs_of(
+            self.network,
+            self.objective,
+            seen.pictures,
+            seen.labels,
+            seen.places,
+            samples=samples,
+            seed=self.seed,
+        )
+
+
+def _together(job: Job, place: Path) -> Mapping[str, Any]:
+    """Put together what the networks of all seeds say."""
+    files = [ScoreFile(need.place(place, SCORES)) for need in job.needs]
+    keys = job.spec.get("exposures", [VALIDATION])
+    fitted: FittedMethods | None = None
+    parts = []
+    for key in keys:
+        members = [_member(file.read(key)) for file in files]
+        outputs = ensemble_outputs(members)
+        # Nothing is fitted on what several networks say.
+        fitted = fitted or fit_all(job.spec["methods"], Known(outputs, outputs))
+        parts.append(_run_scores(key, outputs, fitted))
+    if "metrics" in job.spec:
+        return _validation_of(job, place, parts[0])
+    return _tests_of(job, place, parts)
+
+
+def _member(scores: RunScores) -> Outputs:
+    if scores.logits is None:
+        msg = f"the scores of {scores.exposure!r} hold no logits to put together"
+        raise InputError(msg)
+    return Outputs(scores.logits, scores.labels, scores.places)
+
+
+def _validation_of(job: Job, place: Path, scores: RunScores) -> Mapping[str, Any]:
+    write_atomically(job.place(place, SCORES), packed([scores]))
+    values = validated(scores, _averages(job), job.spec["metrics"])
+    return {"validated": values, "reasons": dict(scores.reasons)}
+
+
+def _tests_of(job: Job, place: Path, parts: list[RunScores]) -> Mapping[str, Any]:
+    write_atomically(job.place(place, SCORES), packed(parts))
+    return {
+        "pictures": sum(part.n for part in parts),
+        # What is told as soon as it is there; tables are made by `results_of`.
+        "first": validated(parts[0], _averages(job), _TOLD),
+    }
+
+
+def _averages(job: Job) -> dict[str, bool]:
+    return {name: METHODS[name].averages for name in job.spec["methods"]}
+
+
+def _run_scores(key: str, outputs: Outputs, fitted: FittedMethods) -> RunScores:
+    found = fitted.score(outputs)
+    averaged = None if outputs.samples is None else _averaged(outputs)
+    return RunScores(
+        exposure=key,
+        labels=outputs.labels,
+        places=outputs.places,
+        prediction=np.argmax(outputs.logits, axis=1),
+        averaged=averaged,
+        confidence={name: x for name, x in found.items() if name not in found.reasons},
+        logits=outputs.logits,
+        reasons=found.reasons,
+    )
+
+
+def _averaged(outputs: Outputs) -> IntArray:
+    """Return what is predicted by the mean probabilities over passes or networks."""
+    return Predictions(logit_samples=outputs.samples, loss=np.zeros(outputs.n)).prediction_codes
+
+
+def _objective(first: Job) -> Objective:
+    spec = first.spec
+    return make(spec["objective"], rng=spec["seed"], **spec["options"])
+
+
+def _fresh(first: Job, task: LoadedTask, objective: Objective) -> Network:
+    spec = first.spec
+    model = MODELS[spec["model"]]
+    backbone = model.make(task.shape, seed=spec["seed"], dropout=spec["dropout"])
+    return Network(backbone, objective.head(backbone.width, task.parts.train.count))
+
+
+def _plain(tensor: Any) -> Any:
+    return tensor.detach().cpu().float().numpy()

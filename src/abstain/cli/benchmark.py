@@ -1,0 +1,19 @@
+"""`abstain benchmark`: train, score, expose, rank and report; one command from each file."""
+
+from cyclopts import App
+
+from abstain.cli.benchmark_report import report
+from abstain.cli.benchmark_run import run
+from abstain.cli.benchmark_scores import add_scores, export, import_runs
+from abstain.cli.benchmark_status import status
+
+benchmark = App(
+    name="benchmark",
+    help="Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
+)
+benchmark.command(run, name="run")
+benchmark.command(status, name="status")
+benchmark.command(report, name="report")
+benchmark.command(add_scores, name="add-scores")
+benchmark.command(export, name="export")
+benchmark.command(import_runs, name="import")

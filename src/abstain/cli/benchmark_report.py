@@ -1,0 +1,132 @@
+"""`abstain benchmark report`: from a folder of runs to tables, figures and one page."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from abstain._foundation.files import make_folder
+from abstain.cli._console import console, leave_word, working
+from abstain.cli._words import ARGUMENTS
+from abstain.cli.columns import in_a_row
+from abstain.errors import InputError
+
+if TYPE_CHECKING:
+    from abstain.benchmark.results import BenchmarkResults
+    from abstain.benchmark.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """What is computed from the runs."""
+
+    metrics: Annotated[
+        tuple[str, ...], in_a_row("of those that settings were chosen by (default: all)")
+    ] = ()
+    methods: Annotated[tuple[str, ...], in_a_row("only these (default: all)")] = ()
+    studies: Annotated[
+        tuple[str, ...], in_a_row("only these, such as iid corruption (default: all)")
+    ] = ()
+    level: Annotated[float, Parameter(help="of intervals and tests")] = 0.95
+    bootstrap: Annotated[
+        int, Parameter(help="resamples for the ranks (default: by influence functions)")
+    ] = 0
+    risk: Annotated[float, Parameter(help="that thresholds of validation data promise")] = 0.05
+    delta: Annotated[float, Parameter(help="with this chance of more, at most")] = 0.05
+    outlier_cost: Annotated[
+        float, Parameter(help="of accepting a picture of no known class; an error costs 1")
+    ] = 2.0
+    seed: Annotated[int, Parameter(help="of everything drawn")] = 0
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `results_of`."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found["rng"] = found.pop("seed")
+        for name in ("metrics", "methods", "studies"):
+            found[name] = list(found[name]) or None
+        return found
+
+
+_USUAL = Evaluated()
+
+
+def report(
+    folder: Annotated[Path, Parameter(help="folder of runs")],
+    /,
+    *,
+    out: Annotated[
+        Path | None, Parameter(help="folder for the page and the tables (default: FOLDER/report)")
+    ] = None,
+    beside: Annotated[
+        tuple[Path, ...], in_a_row("other folders of the same task, to compare their networks with")
+    ] = (),
+    data: Annotated[
+        Path | None, Parameter(help="folder of the data set, for pictures (default: as it was run)")
+    ] = None,
+    evaluated: Annotated[Evaluated, Parameter(name="*")] = _USUAL,
+) -> None:
+    """Compare the methods on every shift: tables with intervals and tests, figures, one page.
+
+    Leaves benchmark.html, and the tables as CSV, Parquet, LaTeX and Markdown. A run that is not
+    over is reported as far as it is.
+    """
+    from abstain.benchmark.results import results_of
+    from abstain.benchmark.store import Store
+    from abstain.report.benchmark_terminal import benchmark_terminal
+
+    store = Store.read(folder)
+    others = [Store.read(other) for other in beside]
+    for one in (store, *others):
+        _refuse_untested(one)
+        _refuse_other_task(one, store)
+    place = out if out is not None else folder / "report"
+    make_folder(place)
+    with working("Comparing the methods"):
+        found, *compared = (results_of(one, **evaluated.options()) for one in (store, *others))
+    # Files first: whoever reads the table through `head` closes the pipe early.
+    with working("Writing the page"):
+        left = _leave(found, compared, store, place, data)
+    console().print(benchmark_terminal(found))
+    leave_word(left)
+
+
+def _leave(
+    found: "BenchmarkResults",
+    compared: "list[BenchmarkResults]",
+    store: "Store",
+    place: Path,
+    data: Path | None,
+) -> list[Path]:
+    from abstain.report.benchmark_files import write_tables
+    from abstain.report.benchmark_html import write_benchmark
+    from abstain.report.benchmark_pictures import benchmark_pictures
+
+    own = store.config
+    pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
+    page = write_benchmark(
+        found,
+        place / "benchmark.html",
+        pictures=pictures,
+        beside=compared,
+        command=shlex.join(["abstain", *ARGUMENTS.get()]),
+    )
+    write_tables(found, place / "tables")
+    return [page, place / "tables"]
+
+
+def _refuse_untested(store: "Store") -> None:
+    if not store.tested:
+        msg = (
+            f"no run of {str(store.folder)!r} is tested yet; `abstain benchmark status "
+            f"{store.folder}` says how far it is"
+        )
+        raise InputError(msg)
+
+
+def _refuse_other_task(other: "Store", store: "Store") -> None:
+    tasks = [one.config.get("task") for one in (store, other)]
+    if tasks[0] != tasks[1]:
+        msg = f"`--beside` compares runs of one task; got {tasks[0]!r} and {tasks[1]!r}"
+        raise InputError(msg)

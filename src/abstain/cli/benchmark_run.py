@@ -1,0 +1,250 @@
+"""`abstain benchmark run`: from a task or a configuration to a folder of runs."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.text import Text
+
+from abstain._foundation.extras import has
+from abstain.cli._console import console, working
+from abstain.cli._progress import Told, interruptible, progress
+from abstain.cli.benchmark_changes import changes_in
+from abstain.cli.columns import in_a_row
+from abstain.errors import InputError, MissingInputError
+from abstain.plots.visible import visible
+
+if TYPE_CHECKING:
+    from abstain.benchmark.config import Config
+    from abstain.benchmark.jobs import Outcome
+    from abstain.benchmark.store import Store
+
+#: Jobs at a time, at most, unless more are asked for: what others do on the machine goes on.
+_JOBS = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked for otherwise than the task or the file says."""
+
+    seeds: Annotated[int | None, Parameter(help="how many networks of each setting")] = None
+    data: Annotated[
+        Path | None, Parameter(help="folder with the files of a published data set")
+    ] = None
+    model: Annotated[str | None, Parameter(help="the network (`abstain list models`)")] = None
+    epochs: Annotated[
+        int | None, Parameter(help="of every training (default: by the task or file)")
+    ] = None
+    samples: Annotated[int | None, Parameter(help="passes with dropout on; 0 for none")] = None
+    methods: Annotated[
+        tuple[str, ...], in_a_row("confidence scores (default: all; `abstain list csfs`)")
+    ] = ()
+    metrics: Annotated[
+        tuple[str, ...], in_a_row("metrics, each with settings of its own (`abstain list metrics`)")
+    ] = ()
+    arms: Annotated[tuple[str, ...], in_a_row("of the ways to train, only these")] = ()
+    corruptions: Annotated[
+        tuple[str, ...], in_a_row("only these (`abstain list corruptions`)")
+    ] = ()
+    severities: Annotated[
+        tuple[int, ...], in_a_row("of the corruptions, 1 to 5 (default: all)")
+    ] = ()
+    precision: Annotated[
+        Literal["32-true", "16-mixed", "bf16-mixed"] | None, Parameter(help="of training")
+    ] = None
+
+    def changes(self) -> dict[str, Any]:
+        """Return what was asked for, as `abstain.benchmark.reading.changed` takes it."""
+        found = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        found["folder"] = found.pop("data")
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in found.items()
+            if value not in {None, ()}
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """What the jobs run on."""
+
+    device: Annotated[str, Parameter(help="where torch computes: cpu, cuda, or cuda:0,cuda:1")] = (
+        "cpu"
+    )
+    jobs: Annotated[
+        int | None,
+        Parameter(help="jobs at a time, each a process with one thread (default: 2, or one core)"),
+    ] = None
+    engine: Annotated[
+        Literal["processes", "dask"], Parameter(help="who runs them; dask needs abstain[scale]")
+    ] = "processes"
+    address: Annotated[
+        str, Parameter(help="of a dask scheduler (default: workers on this machine)")
+    ] = ""
+
+
+_AS_IT_IS, _THIS_MACHINE = Asked(), Machine()
+
+
+def run(
+    task: Annotated[str, Parameter(help="a task (`abstain list tasks`) or a TOML file")],
+    /,
+    *,
+    out: Annotated[Path, Parameter(help="folder that everything is kept in")] = Path("runs"),
+    asked: Annotated[Asked, Parameter(name="*")] = _AS_IT_IS,
+    machine: Annotated[Machine, Parameter(name="*")] = _THIS_MACHINE,
+    print_config: Annotated[
+        bool,
+        Parameter(help="print the configuration, to save and edit, and do nothing", negative=()),
+    ] = False,
+) -> None:
+    """Train networks, choose settings on validation data, and test what was chosen.
+
+    Says which job is done, and what each network reached. The same command goes on after a kill.
+    The exit status is 1 when jobs failed; what the others found is still there.
+    """
+    if not has("torch"):
+        msg = "a benchmark trains networks and needs torch; pip install 'abstain[benchmark]'"
+        raise MissingInputError(msg)
+    config = config_of(task, asked.changes())
+    if print_config:
+        sys.stdout.write(_text(config))
+        return
+    _say_changes(out, config)
+    with interruptible("the same command goes on from here."), progress() as bar:
+        from abstain.benchmark.run import run_benchmark
+
+        store, outcomes = run_benchmark(
+            config,
+            out,
+            device=machine.device,
+            jobs=machine.jobs or min(_JOBS, _cores()),
+            engine=machine.engine,
+            address=machine.address,
+            on_outcome=Told(bar, found=numbers),
+        )
+    for note in store.facts.get("notes", ()):
+        _say(f"Note: {note}")
+    _show(store)
+    _end(outcomes, out)
+
+
+def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
+    """Return the configuration of a task, or that of a file."""
+    from abstain.benchmark.reading import changed, default_config, read_config
+    from abstain.benchmark.tasks import TASKS
+
+    if task in TASKS:
+        return default_config(task, **changes)
+    path = Path(task)
+    if path.suffix.lower() == ".toml" or path.is_file():
+        return changed(read_config(path), **changes)
+    try:
+        _ = TASKS[task]
+    except InputError as error:
+        msg = f"{error} A configuration is a file whose name ends in '.toml'."
+        raise InputError(msg) from None
+    raise AssertionError
+
+
+def _text(config: "Config") -> str:
+    from abstain._foundation.toml_fields import toml_text
+    from abstain.benchmark.reading import tables_of
+
+    return toml_text(tables_of(config))
+
+
+def _say_changes(out: Path, config: "Config") -> None:
+    """Refuse a folder of another task; say what is otherwise than it was in the folder."""
+    from abstain.benchmark.reading import plain
+    from abstain.benchmark.store import MANIFEST, Store
+
+    if not (out / MANIFEST).is_file():
+        return
+    before = Store.read(out).config
+    if "task" not in before:
+        # Runs from elsewhere.
+        return
+    if (task := before["task"]) != config.task:
+        msg = (
+            f"the folder {str(out)!r} holds runs of the task {task!r}; choose another one for "
+            f"{config.task!r} with --out"
+        )
+        raise InputError(msg)
+    said = changes_in(before, plain(config))
+    if said:
+        words = (
+            "The folder has runs of another configuration. They are kept, and used again where "
+            "nothing that they depend on has changed:"
+        )
+        for line in [words, *(f"  {one}" for one in said)]:
+            _say(line)
+
+
+def numbers(outcome: "Outcome") -> str:
+    """Return the numbers of a network that was just tested, on i.i.d. pictures."""
+    from abstain.benchmark.methods import METHODS
+
+    first = outcome.facts.get("first")
+    if outcome.status != "done" or not isinstance(first, dict) or not first:
+        return ""
+    known = [name for name in first if name in METHODS]
+    # Its own confidence and the softmax say most; those by several passes are in the tables.
+    one_pass = [name for name in known if not METHODS[name].averages] or known
+    own = [name for name in one_pass if "own" in METHODS[name].needs]
+    softmax = [name for name in one_pass if name.rpartition("-")[2] == "msr"][:1]
+    shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
+    accuracy = first[shown[0]].get("accuracy") if shown else None
+    said = [] if accuracy is None else [f"accuracy {accuracy:.3f}"]
+    values = {METHODS[name].title: first[name].get("augrc") for name in shown}
+    said += [f"AUGRC {value:.4f} ({title})" for title, value in values.items() if value is not None]
+    return ", ".join(said)
+
+
+def _show(store: "Store") -> None:
+    """Print the summary, where anything was tested."""
+    if not store.tested:
+        return
+    from abstain.benchmark.protocol import studies_of
+    from abstain.benchmark.results import results_of
+    from abstain.report.benchmark_terminal import benchmark_terminal
+
+    # The report has all metrics, and each severity; this is to be seen at once.
+    studies = [study.name for study in studies_of(store.exposures) if study.headline]
+    with working("Comparing"):
+        found = results_of(store, metrics=list(store.config["metrics"])[:1], studies=studies)
+    console().print(benchmark_terminal(found))
+
+
+def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
+    """Name the logs of jobs that failed, and what makes the report."""
+    from abstain.benchmark.store import JOBS
+
+    failed = [outcome for outcome in outcomes if not outcome.there]
+    if failed:
+        logs = [
+            str(path) for one in failed if (path := one.job.place(out / JOBS, ".log")).is_file()
+        ]
+        words = f"{len(failed)} of {len(outcomes)} jobs failed or were left out. "
+        words += f"Their logs: {', '.join(logs)}. " if logs else ""
+        words += "The same command tries them again."
+        _say(words)
+    said = f"Runs are in {out}; `abstain benchmark report {out}` writes the report."
+    console().print(Text(visible(said)), soft_wrap=True)
+    if failed:
+        sys.stdout.flush()
+        raise SystemExit(1)
+
+
+def _say(words: str) -> None:
+    """Say something beside the results: on standard error, and with no markup read from it."""
+    Console(stderr=True).print(visible(words), markup=False, highlight=False, soft_wrap=True)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,133 @@
+"""Confidences and runs from elsewhere: `abstain benchmark add-scores`, `export` and `import`."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from abstain.cli._console import console, leave_word, working
+from abstain.cli.columns import in_a_row, several
+from abstain.plots.visible import visible
+
+_EXPOSURES = (
+    "what each data set of the folder is, in its order: validation, iid, corruption, "
+    "sub-class:NAME, new-class:NAME, far-new-class:NAME, or skip"
+)
+
+
+def add_scores(
+    folder: Annotated[Path, Parameter(help="folder of runs")],
+    file: Annotated[
+        Path, Parameter(help="CSV, Parquet, Feather, JSON lines: run, exposure, row, confidences")
+    ],
+    /,
+    *,
+    name: Annotated[
+        str | None, Parameter(help="of the method (default: the name of its column)")
+    ] = None,
+    title: Annotated[str, Parameter(help="the name that people read")] = "",
+    column: Annotated[tuple[str, ...], several("a confidence (default: all other columns)")] = (),
+    lower_is_safer: Annotated[
+        bool, Parameter(help="the columns hold uncertainties", negative=())
+    ] = False,
+    replace: Annotated[
+        bool, Parameter(help="replace a method that was added under this name", negative=())
+    ] = False,
+) -> None:
+    """Add the confidences of someone else's method, to be ranked with those of the folder.
+
+    One row a picture; `abstain benchmark export` writes a file with the columns run, exposure
+    and row to compute confidences from.
+    """
+    from abstain.benchmark.adding import add_scores as add
+
+    with working("Adding"):
+        found = add(
+            folder,
+            file,
+            name=name,
+            title=title,
+            columns=column,
+            lower_is_safer=lower_is_safer,
+            replace=replace,
+        )
+    for note in found.notes:
+        _say(f"Note: {note}")
+    names = ", ".join(method.name for method in found.methods)
+    _say(f"Added {names}; `abstain benchmark report {folder}` ranks it with the rest.")
+
+
+def export(
+    folder: Annotated[Path, Parameter(help="folder of runs")],
+    file: Annotated[Path, Parameter(help="the file to write: NAME.parquet")],
+    /,
+    *,
+    run: Annotated[str | None, Parameter(help="only this run (default: all tested ones)")] = None,
+) -> None:
+    """Write what the runs say of every picture, to compute confidences from."""
+    from abstain.benchmark.exporting import export as write
+    from abstain.benchmark.store import Store
+
+    with working("Writing"):
+        found = write(Store.read(folder), run, file)
+    _say(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
+    leave_word([found.path])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whose:
+    """Which network the results are of, beyond its arm and seed."""
+
+    setting: Annotated[
+        str, Parameter(help="what distinguishes it from others of its arm: dropout1-reward2.2")
+    ] = ""
+    model: Annotated[str, Parameter(help="its backbone")] = ""
+    objective: Annotated[
+        str, Parameter(help="of `abstain list objectives`, where --arm is another name")
+    ] = ""
+
+
+_NO_MORE = Whose()
+
+
+def import_runs(
+    results: Annotated[
+        Path, Parameter(help="folder with raw_logits.npz, as FD-Shifts leaves it, or the one above")
+    ],
+    folder: Annotated[Path, Parameter(help="folder of runs; a new one where there is none")],
+    /,
+    *,
+    arm: Annotated[
+        str, Parameter(help="what the network was trained by: an objective, or vit, dg, tcp")
+    ],
+    seed: Annotated[int, Parameter(help="of the network")],
+    exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
+    whose: Annotated[Whose, Parameter(name="*")] = _NO_MORE,
+    replace: Annotated[
+        bool, Parameter(help="replace a run that was imported under this name", negative=())
+    ] = False,
+) -> None:
+    """Make a run of results that FD-Shifts left, and score it as the others."""
+    from abstain.benchmark.importing import import_fd_shifts
+
+    # A word on the command line, where a lone hyphen would begin an option.
+    named = ["-" if name == "skip" else name for name in exposures]
+    with working("Importing"):
+        found = import_fd_shifts(
+            results, folder, arm=arm, seed=seed, exposures=named, replaces=replace, **asdict(whose)
+        )
+    for note in found.notes:
+        _say(f"Note: {note}")
+    for method, reason in found.reasons.items():
+        _say(f"Note: {method}: {reason}")
+    _say(
+        f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
+        f"exposures; `abstain benchmark report {folder}` reports on the folder."
+    )
+
+
+def _say(words: str) -> None:
+    # A Text, as rich reads markup in a plain string.
+    console().print(Text(visible(words)), soft_wrap=True)

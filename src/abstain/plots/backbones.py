@@ -1,0 +1,191 @@
+"""Networks of several kinds side by side: one panel a metric, one row a data set."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from abstain.errors import InputError
+from abstain.plots._drawable import Drawable
+from abstain.plots._labels import calm, labels, name_ticks, room, rule
+from abstain.plots._panels import legend_below, legend_columns, name_panel, split, title_all
+from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots.palette import LIGHT
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+#: Inches of a panel, and of a row.
+_WIDE, _HIGH = 2.5, 0.36
+#: How far apart the models of a row stand, as a share of it.
+_SPREAD = 0.5
+#: Panels side by side.
+_ACROSS = 3
+#: Shapes of the models, so that they are told without color.
+_SHAPES = "osD^vP*X"
+
+
+@dataclass(frozen=True)
+class BackboneValue:
+    """What a model achieves on a data set by a metric.
+
+    Attributes
+    ----------
+    model, data, metric : str
+        As they are written on the figure.
+    plain : float
+        Of the baseline.
+    best : float
+        Of the best method; NaN draws none.
+    best_method : str
+        Its name.
+
+    Examples
+    --------
+    >>> from abstain.plots.backbones import BackboneValue
+    >>> BackboneValue("VGG-13", "iid", "AURC", 12.5, 11.0, "mcd-pe").best
+    11.0
+    """
+
+    model: str
+    data: str
+    metric: str
+    plain: float
+    best: float = math.nan
+    best_method: str = ""
+
+
+@dataclass(eq=False)
+class BackboneDisplay(Drawable):
+    """Filled marks for the baseline, hollow ones for the best method, one color a model.
+
+    Attributes
+    ----------
+    values : tuple of BackboneValue
+        In the order of panels, rows and colors.
+    baseline : str
+        What the filled marks are called.
+    title : str
+        What the figure shows.
+
+    Examples
+    --------
+    >>> from abstain.plots.backbones import BackboneDisplay, BackboneValue
+    >>> values = (BackboneValue("VGG-13", "iid", "AURC", 12.5, 11.0, "mcd-pe"),)
+    >>> BackboneDisplay(values, "msr", "Backbones").frame().rows()
+    [('AURC', 'iid', 'VGG-13', 12.5, 11.0, 'mcd-pe')]
+    """
+
+    values: tuple[BackboneValue, ...]
+    baseline: str
+    title: str
+
+    def __post_init__(self) -> None:
+        """Refuse a figure of nothing."""
+        if not self.values:
+            msg = "`values` must hold at least one value of a model; got none"
+            raise InputError(msg)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a model, data set and metric."""
+        import polars as pl
+
+        rows = [(v.metric, v.data, v.model, v.plain, v.best, v.best_method) for v in self.values]
+        columns = ["metric", "data", "model", "baseline", "best", "best_method"]
+        return pl.DataFrame(rows, schema=columns, orient="row")
+
+    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        title : bool, default=True
+            Say above the figure what it shows.
+        **kwargs
+            Passed to every ``Axes.plot``.
+
+        Returns
+        -------
+        BackboneDisplay
+            With `ax_` and `figure_` set.
+        """
+        first = self._open(ax)
+        metrics, models = self._of("metric"), self._of("model")
+        axes = split(first, len(metrics), share_x=False, share_y=True, most=_ACROSS)
+        handles: dict[str, Any] = {}
+        for i, (panel, metric) in enumerate(zip(axes, metrics, strict=True)):
+            self._draw_panel(panel, metric, kwargs, handles)
+            panel.tick_params(labelleft=i % _ACROSS == 0)
+        handles |= self._name_kinds()
+        written = labels(models)
+        names = [written.get(name, name) for name in handles]
+        legend_below(axes[0], list(handles.values()), names)
+        self.ax_ = axes[0]
+        if title:
+            title_all(axes[0], self.title)
+        return self
+
+    def _draw_panel(
+        self, ax: "Axes", metric: str, kwargs: dict[str, Any], handles: dict[str, Any]
+    ) -> None:
+        data, models = self._of("data"), self._of("model")
+        for y in range(len(data)):
+            rule(ax, [0, 1], [y, y], transform=ax.get_yaxis_transform())
+        for v in self.values:
+            if v.metric != metric:
+                continue
+            i = models.index(v.model)
+            at = data.index(v.data) + _SPREAD * ((i + 0.5) / len(models) - 0.5)
+            self._draw_value(ax, v, (at, i), kwargs, handles)
+        calm(ax)
+        ax.grid(visible=False)
+        written = labels(data)
+        name_ticks(ax, "y", [written[name] for name in data], range(len(data)))
+        ax.set_ylim(len(data) - 0.5, -0.5)
+        ax.locator_params(axis="x", nbins=4)
+        ax.tick_params(axis="x", labelsize=8, colors=MUTED)
+        name_panel(ax, metric)
+
+    def _draw_value(
+        self,
+        ax: "Axes",
+        v: BackboneValue,
+        place: tuple[float, int],
+        kwargs: dict[str, Any],
+        handles: dict[str, Any],
+    ) -> None:
+        y, i = place
+        color = LIGHT[i % len(LIGHT)]
+        style = {"color": color, "marker": _SHAPES[i % len(_SHAPES)], "linestyle": "none"}
+        hollow = {**style, "markersize": 6.5, "markerfacecolor": PAPER, "zorder": 3, **kwargs}
+        filled = {**style, "markersize": 4.5, "zorder": 4, **kwargs}
+        if not math.isnan(v.best):
+            ax.plot([v.plain, v.best], [y, y], color=color, linewidth=1, alpha=0.5, zorder=2)
+            ax.plot([v.best], [y], **hollow)
+        (line,) = ax.plot([v.plain], [y], **filled)
+        handles.setdefault(v.model, line)
+
+    def _name_kinds(self) -> dict[str, Any]:
+        """Return what the filled and the hollow marks are called."""
+        from matplotlib.lines import Line2D
+
+        free: dict[str, Any] = {"color": INK, "linestyle": "none", "marker": "o"}
+        solid = Line2D([], [], markersize=4.5, **free)
+        empty = Line2D([], [], markersize=6.5, markerfacecolor=PAPER, **free)
+        if all(math.isnan(v.best) for v in self.values):
+            return {self.baseline: solid}
+        return {self.baseline: solid, "best method": empty}
+
+    def _of(self, name: str) -> list[str]:
+        return list(dict.fromkeys(getattr(v, name) for v in self.values))
+
+    def _size(self) -> tuple[float, float]:
+        count, rows = len(self._of("metric")), len(self._of("data"))
+        across = min(count, _ACROSS)
+        width = across * _WIDE + room(self._of("data")) + 0.3
+        names = [*self._of("model"), self.baseline, "best method"]
+        below = math.ceil(len(names) / legend_columns(names, width - 0.3))
+        high = max(_HIGH * rows, 1.0) + 0.7
+        return width, math.ceil(count / _ACROSS) * high + 0.3 + 0.2 * below

@@ -1,0 +1,82 @@
+"""The tables of a benchmark as files: CSV, Parquet, LaTeX, Markdown."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from abstain._foundation.files import make_folder, write_atomically
+from abstain.benchmark.results import BenchmarkResults
+from abstain.report.benchmark_grid import checked_results
+from abstain.report.benchmark_latex import benchmark_latex
+from abstain.report.benchmark_markdown import benchmark_markdown
+from abstain.tables import write_results
+
+#: The files, and the table of the results that each holds.
+_TABLES: Final = {
+    "values": "estimates",
+    "ranks": "standings",
+    "pairs": "pairs",
+    "chosen": "chosen",
+    "thresholds": "thresholds",
+    "calibration": "calibration",
+    "extremes": "extremes",
+    "curves": "curves",
+    "methods": "methods",
+    "studies": "studies",
+    "left_out": "left_out",
+    "findings": "findings",
+}
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> list[Path]:
+    """Write all tables of a benchmark.
+
+    Parameters
+    ----------
+    results : BenchmarkResults
+        What `results_of` returned.
+    folder : path-like
+        Made when it does not exist.
+
+    Returns
+    -------
+    list of pathlib.Path
+        ``values``, ``ranks``, ``pairs``, ``chosen``, ``thresholds``, ``calibration`` and others
+        as ``.csv`` and ``.parquet``, one row a number, fractions in double precision; tables
+        without a row are left out. For each metric the main table as ``.tex`` and ``.md``.
+
+    Raises
+    ------
+    InputError
+        If `results` is something else, or a file cannot be written.
+
+    Examples
+    --------
+    >>> from abstain.report.benchmark_files import write_tables
+    >>> write_tables({}, "tables")
+    Traceback (most recent call last):
+    abstain.errors.InputError: `results` must be what `results_of` returned; got dict
+    """
+    known, place = checked_results(results), Path(folder)
+    make_folder(place)
+    left: list[Path] = []
+    for name, table in _TABLES.items():
+        frame = known.frame(table)
+        # Tens of thousands of pairs: a frame is written in a second, rows one by one in a minute.
+        if frame.height:
+            left += write_results(frame, place, name=name)
+    for path, text in _main(known, place):
+        write_atomically(path, text.encode())
+        left.append(path)
+    return left
+
+
+def _main(results: BenchmarkResults, place: Path) -> Iterator[tuple[Path, str]]:
+    for metric in results.comparisons:
+        name = _UNSAFE.sub("-", metric).strip("-") or "metric"
+        yield place / f"table-{name}.tex", benchmark_latex(results, metric)
+        yield place / f"table-{name}.md", benchmark_markdown(results, metric)

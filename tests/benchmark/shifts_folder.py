@@ -1,0 +1,44 @@
+"""A folder of results in the layout that FD-Shifts writes, made without training anything."""
+
+import numpy as np
+
+CLASSES, SAMPLES, WIDTH = 3, 4, 5
+#: Validation, i.i.d., noise (15 x 5 x 2), new classes.
+COUNTS = (40, 30, 150, 25)
+EXPOSURES = ("validation", "iid", "corruption", "new-class:svhn")
+
+
+def make_folder(path, seed, *, train=True, sampled=True):
+    """Write a folder; the labels are the same for all seeds, what the network says is not."""
+    path.mkdir(parents=True)
+    fixed, rng = np.random.default_rng(1), np.random.default_rng([7, seed])
+    one = fixed.integers(0, CLASSES, COUNTS[2] // 75)
+    labels = np.concatenate(
+        [
+            fixed.integers(0, CLASSES, COUNTS[0]),
+            fixed.integers(0, CLASSES, COUNTS[1]),
+            np.tile(one, 75),
+            fixed.integers(0, 9, COUNTS[3]),
+        ]
+    )
+    dataset = np.repeat(np.arange(4), COUNTS)
+    weight, bias = rng.normal(size=(CLASSES, WIDTH)), rng.normal(size=CLASSES)
+    features = rng.normal(size=(len(labels), WIDTH)) + 0.7 * weight[labels % CLASSES]
+    logits = features @ weight.T + bias
+
+    def save(name, *arrays):
+        np.savez_compressed(path / name, *(x.astype(np.float16) for x in arrays))
+
+    save("raw_logits.npz", np.column_stack([logits, labels, dataset]))
+    save("encoded_output.npz", np.column_stack([features, dataset]))
+    save("external_confids.npz", rng.random(len(labels)))
+    if sampled:
+        noise = rng.normal(size=(len(labels), CLASSES, SAMPLES))
+        save("raw_logits_dist.npz", logits[:, :, None] + noise)
+        save("external_confids_dist.npz", rng.random((len(labels), SAMPLES)))
+    if train:
+        known = rng.integers(0, CLASSES, 60)
+        seen = rng.normal(size=(60, WIDTH)) + 0.7 * weight[known]
+        save("train_features.npz", np.column_stack([seen, known]))
+        save("last_layer.npz", weight, bias)
+    return path

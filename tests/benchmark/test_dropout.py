@@ -1,0 +1,66 @@
+"""Dropout drawn from raw bits: torch's own in everything but time."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from abstain.benchmark.models.backbone import Dropout  # noqa: E402  after the skip
+
+SHAPES = [(40, 16, 9, 7), (1001, 33), (5, 3), (200, 4, 6)]
+
+
+def dropped(maps, rate=0.3, seed=0):
+    layer = Dropout(rate)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return layer(maps)
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 0.5, 0.9])
+def test_units_are_kept_with_their_chance_and_the_mean_stays(rate):
+    maps = torch.ones(300, 16, 8, 8).contiguous(memory_format=torch.channels_last)
+    out = dropped(maps, rate)
+    n, kept = out.numel(), float((out > 0).float().mean())
+    assert abs(kept - (1 - rate)) < 4 * np.sqrt(rate * (1 - rate) / n) + 1 / 65536
+    scale = out[out > 0].unique()
+    assert len(scale) == 1
+    assert float(scale) == pytest.approx(1 / (1 - rate), rel=1e-3)
+    # Neighbors are drawn apart: on a lag of one to eight units there is no correlation.
+    flat = (out.permute(0, 2, 3, 1).reshape(-1) > 0).numpy().astype(float)
+    for lag in range(1, 9):
+        pair = np.corrcoef(flat[:-lag], flat[lag:])[0, 1]
+        assert abs(pair) < 4.5 / np.sqrt(n)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_kept_is_scaled_and_the_gradient_is_the_mask(shape):
+    maps = torch.randn(shape, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    out = dropped(maps)
+    out.sum().backward()
+    np.testing.assert_allclose((maps * maps.grad).detach(), out.detach(), rtol=1e-6)
+    assert set(np.unique((maps.grad > 0).numpy())) <= {False, True}
+    assert torch.equal(dropped(maps.detach(), seed=2), dropped(maps.detach(), seed=2))
+    if out.numel() > 100:
+        assert not torch.equal(dropped(maps.detach(), seed=2), dropped(maps.detach(), seed=3))
+
+
+def test_the_layout_of_maps_is_kept():
+    maps = torch.randn(6, 4, 5, 5)
+    last = maps.contiguous(memory_format=torch.channels_last)
+    assert dropped(last).is_contiguous(memory_format=torch.channels_last)
+    assert dropped(maps).is_contiguous()
+    # Neither one nor the other: a part of larger maps.
+    part = torch.randn(6, 8, 5, 5)[:, ::2]
+    kept = dropped(part) != 0
+    np.testing.assert_allclose(dropped(part)[kept], part[kept] / 0.7, rtol=1e-3)
+
+
+def test_nothing_is_drawn_where_nothing_is_to_be_left_out():
+    maps = torch.randn(50, 10)
+    assert torch.equal(Dropout(0.3).eval()(maps), maps)
+    before = torch.get_rng_state()
+    Dropout(0.3).eval()(maps)
+    assert torch.equal(before, torch.get_rng_state())
+    assert torch.equal(Dropout(0.0)(maps), maps)
+    assert isinstance(Dropout(0.3), torch.nn.Dropout)

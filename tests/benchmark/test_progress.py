@@ -1,0 +1,142 @@
+"""How far a benchmark is: read from receipts, held against the plan that made them."""
+
+import pytest
+
+pytest.importorskip("torch")
+
+from tests.benchmark.followed import after, before, begin, plan_of, small, work
+
+from abstain.benchmark.progress import ArmProgress, progress_of
+from abstain.benchmark.store import JOBS
+from abstain.errors import InputError
+
+
+def counts(found):
+    return {
+        arm.arm: (arm.networks, arm.trained, arm.validated, arm.to_test, arm.tested)
+        for arm in found.arms
+    }
+
+
+def test_a_run_that_has_just_begun(tmp_path):
+    begin(tmp_path, small())
+    found = progress_of(tmp_path)
+    assert counts(found) == {
+        "cross-entropy": (4, 0, 0, 0, 0),
+        "dg": (4, 0, 0, 0, 0),
+        "ensemble": (2, 0, 0, 0, 0),
+    }
+    assert found.chosen == ()
+    assert not found.validated
+    assert not found.over
+
+
+def test_from_the_first_job_to_the_last(tmp_path):
+    config = small()
+    begin(tmp_path, config)
+    before(tmp_path, config, jobs=slice(5))
+    found = progress_of(tmp_path)
+    # Train and validate alternate: the third network is trained only.
+    assert counts(found)["cross-entropy"] == (4, 2, 2, 2, 0)
+    assert counts(found)["dg"] == (4, 1, 0, 0, 0)
+    assert {(one.method, one.setting) for one in found.chosen} == {
+        ("msr", "dropout0"),
+        ("mcd-msr", "dropout0"),
+    }
+    before(tmp_path, config)
+    found = progress_of(tmp_path)
+    assert found.validated
+    assert not found.over
+    chosen = {(one.metric, one.method): one.setting for one in found.chosen}
+    assert chosen == {
+        (metric, method): setting
+        for metric in ("augrc", "accuracy")
+        for method, setting in (
+            ("msr", "dropout0"),
+            ("mcd-msr", "dropout0"),
+            ("dg-res", "dropout0-reward6"),
+            ("ens-msr", "dropout0"),
+        )
+    }
+    after(tmp_path, config, jobs=slice(3))
+    assert counts(progress_of(tmp_path))["dg"] == (4, 4, 4, 2, 1)
+    outcomes = after(tmp_path, config)
+    found = progress_of(tmp_path)
+    assert counts(found) == {
+        "cross-entropy": (4, 4, 4, 2, 2),
+        "dg": (4, 4, 4, 2, 2),
+        "ensemble": (2, 2, 2, 1, 1),
+    }
+    assert sum(arm.tested for arm in found.arms) == len(outcomes)
+    assert found.over
+    assert found.size == sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    ("changes", "left"),
+    [
+        ({}, (4, 4)),
+        ({"recipe": {"epochs": 3}}, (0, 0)),
+        ({"metrics": ["aurc"]}, (4, 0)),
+        ({"methods": ["msr", "dg-res"]}, (4, 0)),
+        ({"seeds": 3}, (4, 4)),
+        ({"model": "tiny-conv"}, (0, 0)),
+        ({"folder": "elsewhere"}, (4, 4)),
+        # The first network of each seed is the same in both.
+        ({"arms": {"cross-entropy": {"dropout": [0.0, 0.5]}}}, (2, 2)),
+    ],
+)
+def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
+    config = small(methods=["msr", "mls", "dg-res"])
+    before(tmp_path, config)
+    changed = small(
+        **{"methods": ["msr", "mls"] if "arms" in changes else config.methods} | changes
+    )
+    begin(tmp_path, changed)
+    first = progress_of(tmp_path).arms[0]
+    assert (first.trained, first.validated) == left
+    # That is what the runner itself would find there.
+    told = []
+    from abstain.benchmark.jobs import run_jobs
+
+    asked = plan_of(changed).before_choice()
+    run_jobs(asked, work, tmp_path / JOBS, on_outcome=lambda one, *_: told.append(one))
+    kept = [one.job.name for one in told if one.status == "kept"]
+    assert sum(name.startswith("train-cross") for name in kept) == first.trained
+    assert sum(name.startswith("validate-cross") for name in kept) == first.validated
+
+
+def test_failures_are_named_until_they_are_done(tmp_path):
+    config = small()
+    begin(tmp_path, config)
+
+    def fails(job, folder):
+        if job.name == "train-dg-dropout0-reward3-seed1":
+            job.place(folder, ".part").write_bytes(b"half")
+            msg = "the machine\nis on fire"
+            raise OSError(msg)
+        return work(job, folder)
+
+    before(tmp_path, config, fails)
+    (failure,) = (found := progress_of(tmp_path)).failed
+    assert failure.name == "train-dg-dropout0-reward3-seed1"
+    assert failure.error == "is on fire"
+    assert failure.log.is_file()
+    assert found.begun == ("train-dg-dropout0-reward3-seed1",)
+    assert counts(found)["dg"] == (4, 3, 3, 2, 0)
+    before(tmp_path, config)
+    assert progress_of(tmp_path).failed == ()
+
+
+def test_what_is_no_receipt_counts_for_nothing(tmp_path):
+    config = small()
+    begin(tmp_path, config)
+    before(tmp_path, config, jobs=slice(4))
+    for number, path in enumerate(sorted((tmp_path / JOBS).glob("*.json"))):
+        path.write_text(["{", "[]", "null", '{"name": 3}'][number])
+    assert progress_of(tmp_path).arms[0] == ArmProgress("cross-entropy", 4, 0, 0, 0, 0)
+
+
+def test_no_folder_of_runs(tmp_path):
+    with pytest.raises(InputError, match="is no folder of runs"):
+        progress_of(tmp_path)

@@ -1,0 +1,175 @@
+"""The whole pipeline on 8 x 8 digits: trained, chosen, tested; stopped and gone on with."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import abstain as ab
+
+torch = pytest.importorskip("torch")
+
+from abstain.benchmark.jobs import run_jobs  # noqa: E402  after the skip
+from abstain.benchmark.plan import Plan  # noqa: E402
+from abstain.benchmark.reading import default_config, plain  # noqa: E402
+from abstain.benchmark.run import run_benchmark  # noqa: E402
+from abstain.benchmark.selection import choose  # noqa: E402
+from abstain.benchmark.store import JOBS, Store  # noqa: E402
+from abstain.benchmark.work import Worker  # noqa: E402
+from abstain.errors import InputError  # noqa: E402
+
+KEYS = ("iid", "corruption-fog-1", "corruption-fog-4", "letters", "textures")
+
+
+def miniature(**changes):
+    config = default_config(
+        "digits8",
+        seeds=2,
+        samples=3,
+        arms=["cross-entropy", "confidnet"],
+        corruptions=["fog"],
+        severities=[1, 4],
+        metrics=["augrc", "accuracy"],
+    )
+    arms = [replace(arm, recipe=replace(arm.recipe, epochs=3)) for arm in config.arms]
+    return replace(config, arms=tuple(arms), **changes)
+
+
+def smallest():
+    """Return a benchmark with every kind of job and as few of each as possible."""
+    config = miniature(samples=2)
+    return replace(config, arms=config.arms[:1], methods=("msr", "mcd-pe", "ens-msr"))
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    told = []
+    store, outcomes = run_benchmark(
+        miniature(), folder, on_outcome=lambda outcome, *_: told.append(outcome)
+    )
+    return store, outcomes, told
+
+
+def contents(folder):
+    """Return all that jobs left, but for the times in receipts."""
+    return {
+        path.name: path.read_bytes()
+        for path in sorted((folder / JOBS).iterdir())
+        if path.suffix in {".pt", ".npz"}
+    }
+
+
+def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
+    store, outcomes, told = run
+    assert {outcome.status for outcome in outcomes} == {"done"}
+    assert [outcome.status for outcome in told].count("done") == len(outcomes)
+    names = {one.run.name for one in store.kept}
+    assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.3") for s in (0, 1)} <= names
+    assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.3") for s in (0, 1)} <= names
+    chosen = {(one.arm, one.setting) for one in choose(store.kept, ["augrc", "accuracy"])}
+    members = {("cross-entropy", label) for arm, label in chosen if arm == "ensemble"}
+    tested = {(one.run.arm, one.run.setting) for one in store.kept if one.tested}
+    assert chosen <= tested <= chosen | members | {("ensemble", label) for _, label in members}
+
+
+def test_scores_are_those_of_the_stored_logits(run):
+    store = run[0]
+    for one in store.tested:
+        for key in KEYS:
+            scores = store.scores(one, key, logits=True)
+            np.testing.assert_array_equal(scores.prediction, scores.logits.argmax(axis=1))
+            if one.arm != "cross-entropy":
+                continue
+            for method in ("msr", "mls", "pe"):
+                said = ab.Predictions(logits=scores.logits, loss=np.zeros(scores.n))
+                own = ab.confidence.score(method, said)
+                np.testing.assert_array_equal(scores.confidence[method], own.values)
+
+
+def test_ensembles_are_the_mean_of_their_members(run):
+    store = run[0]
+    together = next(one for one in store.tested if one.arm == "ensemble")
+    members = [
+        one
+        for one in store.tested
+        if one.arm == "cross-entropy" and one.setting == together.setting
+    ]
+    assert len(members) == 2
+    logits = [store.scores(one, "iid", logits=True).logits.astype(float) for one in members]
+    each = [np.exp(x) / np.exp(x).sum(axis=1, keepdims=True) for x in logits]
+    mean = np.mean(each, axis=0)
+    found = store.scores(together, "iid")
+    np.testing.assert_array_equal(found.prediction, mean.argmax(axis=1))
+    largest = mean.max(axis=1)
+    np.testing.assert_allclose(
+        found.confidence["ens-msr"], np.log(largest / (1 - largest)), rtol=1e-4, atol=1e-4
+    )
+
+
+def test_the_same_command_does_nothing_twice(run):
+    store = run[0]
+    before = contents(store.folder)
+    again, outcomes = run_benchmark(miniature(), store.folder)
+    assert {outcome.status for outcome in outcomes} == {"kept"}
+    assert contents(store.folder) == before
+    assert [one.run for one in again.kept] == [one.run for one in store.kept]
+    assert again.config == json.loads(json.dumps(plain(miniature())))
+
+
+def test_a_run_that_is_stopped_at_once_leaves_what_there_was(run, tmp_path):
+    shutil.copytree(run[0].folder, tmp_path / "runs")
+
+    def stop(outcome, *_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmark(miniature(), tmp_path / "runs", on_outcome=stop)
+    assert Store.read(tmp_path / "runs").kept == run[0].kept
+
+
+def test_results_do_not_depend_on_the_order_or_the_process(run, tmp_path):
+    # One network on its own, in another folder, equals that of the whole run bit by bit.
+    store = run[0]
+    plan = Plan(miniature(), KEYS)
+    one = plan.networks[1]
+    run_jobs([one.validate.needs[0], one.validate, one.test], Worker(), tmp_path / JOBS)
+    whole = contents(store.folder)
+    found = contents(tmp_path)
+    assert len(found) == 3
+    assert all(whole[name] == content for name, content in found.items())
+
+
+def test_a_changed_configuration_keeps_what_it_has_in_common(run, tmp_path):
+    shutil.copytree(run[0].folder, tmp_path / "runs")
+    config = miniature()
+    slower = replace(config.arms[1], recipe=replace(config.arms[1].recipe, epochs=2))
+    _, outcomes = run_benchmark(replace(config, arms=(config.arms[0], slower)), tmp_path / "runs")
+    status = {outcome.job.name: outcome.status for outcome in outcomes}
+    assert status["train-cross-entropy-dropout0-seed0"] == "kept"
+    assert status["train-confidnet-dropout0-seed0"] == "done"
+    # What was trained otherwise is no longer said to belong to the benchmark.
+    assert len({one.run.name for one in Store.read(tmp_path / "runs").kept}) == 12
+
+
+def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
+    config = miniature(seeds=(0,))
+    wild = replace(config.arms[0].recipe, learning_rate=1e30)
+    arms = (config.arms[0], replace(config.arms[1], recipe=wild))
+    store, outcomes = run_benchmark(replace(config, arms=arms), tmp_path)
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    assert {outcome.job.name for outcome in failed} == {
+        "train-confidnet-dropout0-seed0",
+        "train-confidnet-dropout0.3-seed0",
+    }
+    assert all(outcome.job.place(tmp_path / JOBS, ".log").is_file() for outcome in failed)
+    assert {one.arm for one in store.tested} == {"cross-entropy"}
+    assert set(store.facts["failed"]) >= {"train-confidnet-dropout0-seed0"}
+
+
+def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):
+    with pytest.raises(InputError, match="`device`"):
+        run_benchmark(miniature(), tmp_path / "runs", device="cuda:99")
+    assert not (tmp_path / "runs").exists()

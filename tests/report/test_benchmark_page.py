@@ -1,0 +1,301 @@
+"""The page of a benchmark: complete, safe, and made of its numbers."""
+
+import base64
+import io
+import math
+import re
+import sys
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+from tests.report import page_rules as rules
+from tests.report.made_benchmark import NAMES, made_results
+from tests.report.pages import HOSTILE, Page
+
+from abstain.errors import InputError
+from abstain.plots import chosen
+from abstain.report.benchmark_figures import change_of, curves_of, drawn, severities_of
+from abstain.report.benchmark_grid import baseline, grid_of, headline, leaders, mean_ranks
+from abstain.report.benchmark_html import benchmark_html, write_benchmark
+from abstain.report.benchmark_map import page_map
+from abstain.report.benchmark_pictures import (
+    Pictures,
+    _address,
+    benchmark_pictures,
+    shown_extremes,
+)
+from abstain.report.benchmark_verdict import benchmark_verdict
+from abstain.report.words import number
+
+
+@cache
+def plain():
+    return made_results()
+
+
+@cache
+def hostile():
+    return made_results(
+        HOSTILE, own=HOSTILE[0], model=HOSTILE[2], words=HOSTILE[1], metrics=("augrc", "aurc")
+    )
+
+
+@cache
+def plain_text():
+    other = made_results(seed=5, model="vgg13", metrics=("aurc",))
+    return benchmark_html(plain(), beside=[other], command="abstain benchmark report runs")
+
+
+@cache
+def hostile_text():
+    return benchmark_html(
+        hostile(),
+        title=HOSTILE[0],
+        notes=HOSTILE,
+        command=HOSTILE[1],
+        pictures=Pictures(reason=HOSTILE[5]),
+    )
+
+
+@cache
+def light():
+    """Return results of which nothing is drawn."""
+    return replace(made_results(NAMES[:2], metrics=("augrc",)), curves={}, thresholds=())
+
+
+@pytest.fixture(scope="module", params=[plain_text, hostile_text])
+def page(request):
+    return Page(request.param())
+
+
+def test_ids_are_unique_and_references_have_targets(page):
+    rules.references_have_targets(page)
+
+
+def test_nothing_is_loaded(page):
+    rules.nothing_is_loaded(page, scripts=1)
+
+
+def test_tables_are_captioned_and_headings_in_order(page):
+    rules.headings_are_in_order(page)
+
+
+def test_no_attack_is_evaluated_or_steers():
+    rules.no_attack_is_evaluated_or_steers(Page(hostile_text()))
+
+
+def test_every_value_is_there_with_its_mark():
+    exact = {a["value"] for a in Page(plain_text()).of("data")}
+    for metric, comparison in plain().comparisons.items():
+        for study in headline(plain()):
+            found = chosen.estimates_in(comparison, metric, (("study", study.name),))
+            assert {repr(float(e.value)) for e in found} <= exact
+    best = re.findall(r'<data class="best" value="([^"]*)"', plain_text())
+    augrc = grid_of(plain(), "augrc")
+    for i, _ in enumerate(augrc.studies):
+        (name,) = augrc.standing(i)
+        line = next(line for line in augrc.lines if line.method.name == name)
+        assert repr(float(line.entries[i].value)) in best
+        assert line.entries[i].rank == 1
+        assert line.entries[i].text == number(1000 * line.entries[i].value)
+
+
+def test_every_study_and_method_can_be_gone_to():
+    page = Page(plain_text())
+    keys = [f"study-{i}" for i in range(1, 5)] + [f"method-{i}" for i in range(1, 5)]
+    assert set(keys) <= set(page.ids)
+    links = {a["href"] for a in page.of("a")}
+    assert {f"#{key}" for key in keys} <= links
+    assert {option["value"] for option in page.of("option")} >= set(keys)
+
+
+def test_new_classes_stand_side_by_side():
+    text = plain_text()
+    section = text[text.index('id="new-classes"') : text.index('id="studies"')]
+    for head in ("errors removed", "errors kept", "by cost"):
+        assert head in section
+    for name in ("digits", "digits-kept", "digits-scod"):
+        found = chosen.estimates_in(plain().comparisons["augrc"], "augrc", (("study", name),))
+        assert all(f'value="{float(e.value)!r}"' in section for e in found)
+
+
+def test_what_is_missing_is_left_out_and_said():
+    text = plain_text()
+    assert "The pictures themselves are not shown: they were not asked for." in text
+    assert 'id="backbones"' in text
+    alone = replace(
+        plain(), thresholds=(), curves={}, extremes=(), calibration=(), left_out={}, findings=()
+    )
+    bare = benchmark_html(alone)
+    for part in ("backbones", "calibration", "left-out", "warnings"):
+        assert f'id="{part}"' not in bare
+    assert "nothing to count" in text
+    rules.references_have_targets(Page(bare))
+
+
+def test_pictures_are_part_of_the_page():
+    source = _address(np.arange(64, dtype=np.uint8).reshape(8, 8))
+    shown = shown_extremes(light())
+    made = Pictures({(one.exposure, one.row): source for one in shown})
+    pictures = Page(benchmark_html(light(), pictures=made)).of("img")
+    assert len(pictures) == len(shown)
+    assert {a["src"] for a in pictures} == {source}
+    said = Counter("taken for" in a["alt"] for a in pictures)
+    assert said[True] == sum(one.label != one.prediction for one in shown)
+    assert np.array_equal(_read(source), np.arange(64).reshape(8, 8))
+
+
+def _read(source):
+    content = base64.b64decode(source.removeprefix("data:image/png;base64,"))
+    return np.asarray(Image.open(io.BytesIO(content)))
+
+
+def _task(monkeypatch, load):
+    monkeypatch.setitem(sys.modules, "abstain.benchmark.loaded", SimpleNamespace(loaded=load))
+
+
+def test_pictures_are_those_that_the_networks_saw(monkeypatch):
+    seen = np.zeros((60, 3, 8, 8), np.float32)
+    seen[3, 1] = 2.0
+
+    def load(task, folder):
+        assert (task, folder) == ("glyphs", "data")
+        return SimpleNamespace(
+            parts=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
+            inputs=SimpleNamespace(mean=(0.25, 0.25, 0.5), deviation=(0.25, 0.25, 0.1)),
+            exposed=lambda exposure: SimpleNamespace(pictures={"iid": seen}[exposure.key]),
+        )
+
+    _task(monkeypatch, load)
+    own = [replace(e, study="iid", method="msr") for e in light().extremes[:2]]
+    asked = replace(own[0], exposure="iid", row=3), replace(own[1], exposure="gone")
+    found = benchmark_pictures(replace(light(), extremes=asked), "glyphs", "data")
+    assert list(found.sources) == [("iid", 3)]
+    assert found.reason == "the task has no gone"
+    # Two deviations of 0.25 above a mean of 0.25 in the second channel, the means in the others.
+    levels = _read(found.sources["iid", 3])
+    assert levels.shape == (8, 8, 3)
+    assert np.unique(levels.reshape(-1, 3), axis=0).tolist() == [[64, 191, 128]]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("there is no folder 'x'"), "cannot be read: there is no folder 'x'"),
+        (ModuleNotFoundError("no torch", name="torch"), "torch is not installed (pip install"),
+    ],
+)
+def test_without_the_data_the_page_says_why(monkeypatch, error, said):
+    def load(task, folder):
+        raise error
+
+    _task(monkeypatch, load)
+    found = benchmark_pictures(light(), "glyphs")
+    assert not found.sources
+    assert said in found.reason
+    assert said in "".join(Page(benchmark_html(light(), pictures=found)).text)
+
+
+def test_the_leader_and_the_baseline_are_shown():
+    for study in headline(plain()):
+        first = leaders(plain(), "augrc", study, most=1)[0]
+        names = {one.method for one in shown_extremes(plain()) if one.study == study.name}
+        assert names == {first, "msr"}
+
+
+def test_the_map_is_that_of_the_pairs():
+    study = headline(plain())[0]
+    square = page_map(plain(), "augrc", study)
+    names = [row["name"] for row in square["rows"]]
+    pairs = chosen.pairs_in(plain().comparisons["augrc"], "augrc", (("study", study.name),))
+    found = {
+        (row["name"], names[j])
+        for row in square["rows"]
+        for j, cell in enumerate(row["cells"])
+        if cell == "better"
+    }
+    both = {(p.better, ({p.first, p.second} - {p.better}).pop()) for p in pairs if p.better}
+    assert found == both
+    alike = sum(cell == "alike" for row in square["rows"] for cell in row["cells"])
+    assert alike == 2 * sum(not p.better for p in pairs)
+
+
+# ----------------------------------------------------------------------------------- figures
+def test_few_lines_and_the_baseline_among_them():
+    many = made_results((*(f"method {i}" for i in range(12)), "msr"))
+    order = drawn(many)
+    assert order[0] == "msr" == baseline(many)
+    for study in headline(many):
+        display = curves_of(many, study, order)
+        assert len(display.names) in {4, 5}
+        assert "msr" in display.names
+        full = many.curves[study.name, "msr"].selective_risk[-1]
+        assert display.level == {"": full}
+
+
+def test_growing_corruption():
+    display = severities_of(plain(), drawn(plain()))
+    rows = {(r.study, r.method): r for r in plain().thresholds}
+    line = next(s for s in display.series if s.name == "msr" and s.panel != "Coverage")
+    assert line.x == (0.0, 1.0, 2.0)
+    assert line.y == tuple(rows[s, "msr"].excess for s in ("iid", "corruption-1", "corruption-2"))
+    none = replace(plain(), thresholds=())
+    assert severities_of(none, ()) is None
+
+
+def test_ranks_by_both_metrics():
+    study = headline(plain())[0]
+    display = change_of(plain(), study)
+    for i, metric in enumerate(("aurc", "augrc")):
+        known = chosen.standings_in(plain().comparisons[metric], metric, (("study", study.name),))
+        assert {s.method: s.rank for s in known} == {m: r[i] for m, r in display.ranks.items()}
+    assert change_of(made_results(metrics=("augrc",)), study) is None
+
+
+# ----------------------------------------------------------------------------------- verdict
+def test_the_verdict_is_that_of_the_tables():
+    leads, base, overall = benchmark_verdict(plain())
+    grid = grid_of(plain(), "augrc")
+    assert f"By AUGRC, on i.i.d. data “{grid.standing(0)[0]}” leads" in leads
+    wins = sum("msr" in grid.standing(i) for i in range(4))
+    ties = sum("msr" in grid.standing(i, "not told apart") for i in range(4))
+    said = re.findall(r"in (?:(none|all)|(\d) of) ?", base)
+    counts = [{"none": 0, "all": 4}.get(word, int(digit or 0)) for word, digit in said]
+    assert counts == [wins, ties]
+    first, rank = next(iter(mean_ranks(plain(), "augrc").items()))
+    assert f"“{first}” by AUGRC ({rank:.2f})" in overall
+
+
+def test_values_that_do_not_exist():
+    gone = made_results(("msr", "pe", "knn"))
+    comparison = gone.comparisons["augrc"]
+    estimates = tuple(
+        replace(e, value=math.nan, low=math.nan, high=math.nan) for e in comparison.estimates
+    )
+    undefined = replace(
+        gone, comparisons={"augrc": replace(comparison, estimates=estimates, pairs=())}
+    )
+    said = "".join(Page(benchmark_html(replace(undefined, curves={}))).text)
+    assert "nan" not in said.lower()
+    assert "No method leads: AUGRC tells none from another." in said
+    assert "is best in" not in said
+
+
+def test_only_results_are_written(tmp_path):
+    for write in (benchmark_html, lambda r: write_benchmark(r, tmp_path / "a.html")):
+        with pytest.raises(InputError, match="what `results_of` returned; got dict"):
+            write({})
+    with pytest.raises(InputError, match="got str"):
+        benchmark_html(plain(), beside=["x"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_same_results_same_page(tmp_path):
+    path = write_benchmark(light(), tmp_path / "page.html", title="mine")
+    assert path.read_text(encoding="utf-8") == benchmark_html(light(), title="mine")
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]

@@ -1,0 +1,153 @@
+"""The tables of a benchmark for papers, programs and terminals."""
+
+import csv
+import re
+from functools import cache
+
+import pytest
+from rich.console import Console
+from tests.report.made_benchmark import made_results
+from tests.report.pages import HOSTILE, steering
+
+from abstain.errors import InputError, UnknownNameError
+from abstain.plots.backbones import BackboneDisplay, BackboneValue
+from abstain.report.benchmark_figures import backbones_of
+from abstain.report.benchmark_files import write_tables
+from abstain.report.benchmark_grid import grid_of
+from abstain.report.benchmark_latex import benchmark_latex
+from abstain.report.benchmark_markdown import benchmark_markdown
+from abstain.report.benchmark_terminal import benchmark_terminal
+
+
+@cache
+def plain():
+    return made_results()
+
+
+@cache
+def hostile():
+    return made_results(HOSTILE, own=HOSTILE[0], words=HOSTILE[4])
+
+
+def test_latex_has_every_value_once():
+    table = benchmark_latex(plain())
+    lines = table.splitlines()
+    assert lines[0] == r"% AUGRC $\times 10^3$ $\downarrow$. Needs \usepackage{booktabs}"
+    heads = next(line for line in lines if line.endswith(r"Mean rank \\"))
+    assert heads.split(" & ")[1:-1] == [s.title for s in plain().headline]
+    grid = grid_of(plain(), "augrc")
+    for line in grid.lines:
+        row = next(text for text in lines if text.startswith(f"{line.method.name} & "))
+        cells = row.removesuffix(r" \\").split(" & ")[1:-1]
+        for cell, entry in zip(cells, line.entries, strict=True):
+            bold = rf"\textbf{{{entry.text}}}" if entry.stands == "best" else entry.text
+            tie = r"\textsuperscript{\dag}" if entry.stands == "not told apart" else ""
+            assert cell == bold + tie
+    widths = {line.count("&") for line in lines if line.endswith(r"\\") and "multicol" not in line}
+    assert widths == {5}
+
+
+def test_latex_with_intervals_and_shades():
+    table = benchmark_latex(plain(), "failure_auroc", intervals=True, shades=True)
+    grid = grid_of(plain(), "failure_auroc")
+    assert table.count(r"{\scriptsize [") == sum(len(line.entries) for line in grid.lines)
+    assert r"\cellcolor{blue!45}" in table
+    assert r"\usepackage[table]{xcolor}" in table
+    assert "Values are fractions" in table
+
+
+def test_latex_escapes_every_name():
+    table = benchmark_latex(hostile())
+    assert r"\end{tabular}" in table
+    assert table.count(r"\end{tabular}") == 1
+    assert r"50 \%\_\#\$\textasciitilde{}\textasciicircum{}\textbackslash{}end" in table
+    assert not steering(table)
+
+
+def test_markdown_has_the_same_values():
+    table = benchmark_markdown(plain(), intervals=True)
+    grid = grid_of(plain(), "augrc")
+    for line in grid.lines:
+        row = next(t for t in table.splitlines() if t.startswith(f"| {line.method.name} |"))
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        for cell, entry in zip(cells[1:-1], line.entries, strict=True):
+            assert cell.replace("**", "").replace("†", "").startswith(entry.text)
+            assert cell.startswith("**") == (entry.stands == "best")
+    counts = {t.count("|") for t in table.splitlines() if t.startswith("|")}
+    assert counts == {7}
+    assert not re.search(r"(?<!\\)<", benchmark_markdown(hostile()))
+
+
+def test_unknown_metrics_are_refused():
+    for write in (benchmark_latex, benchmark_markdown):
+        with pytest.raises(UnknownNameError, match="no metric 'augr'"):
+            write(plain(), "augr")
+        with pytest.raises(InputError, match="got list"):
+            write([])
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+@pytest.mark.parametrize("results", [plain, hostile])
+def test_the_terminal_keeps_its_width(results, width):
+    console = Console(width=width)
+    with console.capture() as printed:
+        console.print(benchmark_terminal(results()))
+    text = printed.get()
+    assert max(map(len, text.splitlines())) <= width
+    assert not steering(text)
+    if results is plain:
+        top = grid_of(plain(), "augrc")
+        assert top.lines[0].entries[0].text in text
+        assert "Left out, see the report: vim." in text
+
+
+def test_every_table_is_a_file(tmp_path):
+    left = write_tables(plain(), tmp_path / "tables")
+    names = {path.name for path in left}
+    assert names == {path.name for path in (tmp_path / "tables").iterdir()}
+    for name in ("values", "ranks", "pairs", "chosen", "thresholds", "calibration"):
+        assert {f"{name}.csv", f"{name}.parquet"} <= names
+    assert {"table-augrc.tex", "table-augrc.md", "table-failure-auroc.tex"} <= names
+    with (tmp_path / "tables" / "values.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = plain().rows("estimates")
+    assert [float(row["value"]) for row in rows] == [row["value"] for row in found]
+    assert {row["study"] for row in rows} == {study.name for study in plain().studies}
+    with pytest.raises(InputError, match="got dict"):
+        write_tables({}, tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+
+
+def test_hostile_names_stay_in_their_cells(tmp_path):
+    write_tables(hostile(), tmp_path)
+    with (tmp_path / "values.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["method"] for row in csv.DictReader(file)} == set(HOSTILE)
+
+
+# --------------------------------------------------------------------------------- backbones
+def test_models_side_by_side():
+    other = made_results(seed=4, model="vgg13")
+    display = backbones_of(plain(), [other])
+    assert {v.model for v in display.values} == {"small-conv", "vgg13"}
+    for model, results in (("small-conv", plain()), ("vgg13", other)):
+        grid = grid_of(results, "aurc")
+        own = [v for v in display.values if (v.model, v.metric) == (model, "AURC")]
+        for i, value in enumerate(own):
+            assert value.plain == grid.of(grid.studies[i])["msr"].value
+            assert value.best_method == grid.standing(i)[0]
+    assert backbones_of(plain(), []) is None
+
+
+def test_the_figure_of_models_draws_each_value():
+    values = tuple(
+        BackboneValue(model, data, "AURC", 0.1 * i + 0.05, 0.1 * i, "pe")
+        for i, (model, data) in enumerate((m, d) for m in ("a", "b", "$x$") for d in ("iid", "fog"))
+    )
+    display = BackboneDisplay(values, "msr", "Backbones").plot()
+    points = {line.get_xdata()[0] for line in display.ax_.get_lines() if len(line.get_xdata()) == 1}
+    assert points == {v.plain for v in values} | {v.best for v in values}
+    labels = [t.get_text() for t in display.figure_.legends[0].get_texts()]
+    assert labels == ["a", "b", "$x$", "msr", "best method"]
+    assert display.frame().height == 6
+    with pytest.raises(InputError, match="at least one value"):
+        BackboneDisplay((), "msr", "x")
