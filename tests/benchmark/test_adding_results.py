@@ -8,8 +8,7 @@ from tests.benchmark.test_adding import rows_of, saved
 from tests.benchmark.test_importing import SHORT
 from tests.docs.blocks import ROOT, blocks
 
-from abstain.benchmark.adding import add_scores
-from abstain.benchmark.importing import import_fd_shifts
+from abstain.benchmark.others import add_scores, import_fd_shifts
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
 

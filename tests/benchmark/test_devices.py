@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from abstain.benchmark import devices
-from abstain.benchmark.devices import (
+from abstain.benchmark.jobs.devices import (
     device_of_this_process,
     devices_of,
     kind_of,
@@ -66,6 +66,6 @@ def test_devices_that_are_not_there_are_refused():
 
 
 def test_reading_devices_needs_no_torch():
-    code = "import sys, abstain.benchmark.devices as d; d.devices_of('cuda'); print('torch' in sys.modules)"
+    code = "import sys, abstain.benchmark.jobs.devices as d; d.devices_of('cuda'); print('torch' in sys.modules)"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "False"

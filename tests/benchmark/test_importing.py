@@ -7,7 +7,7 @@ from tests.benchmark.stored_runs import make_runs
 
 import abstain as ab
 from abstain.benchmark.data.corruptions import CORRUPTIONS
-from abstain.benchmark.importing import import_fd_shifts
+from abstain.benchmark.others import import_fd_shifts
 from abstain.benchmark.store import Store
 from abstain.errors import FileFormatError, InputError, MissingInputError
 

@@ -9,8 +9,8 @@ from time import perf_counter
 import pytest
 from tests.benchmark.job_work import work
 
-from abstain.benchmark._cluster import numbered
 from abstain.benchmark.jobs import Job, run_jobs
+from abstain.benchmark.jobs.cluster import numbered
 from abstain.errors import InputError, MissingInputError
 
 distributed = pytest.importorskip("distributed")
@@ -117,7 +117,7 @@ def test_a_running_cluster_is_used_and_left_as_it_was(tmp_path):
 
 def with_other_folder(tmp_path, address):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("abstain.benchmark._cluster.write_atomically", lambda *_: None)
+        patch.setattr("abstain.benchmark.jobs.cluster.write_atomically", lambda *_: None)
         run_jobs([Job("x", {})], note, tmp_path, engine="dask", address=address)
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_reached_is_said_in_plain_words(tmp_path, monkeypatch):
         run_jobs([Job("a", {})], work, tmp_path, address="tcp://127.0.0.1:9")
     with pytest.raises(InputError, match="`engine` must be one of 'processes', 'dask'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="ray")
-    monkeypatch.setattr("abstain.benchmark._cluster.has", lambda _: False)
+    monkeypatch.setattr("abstain.benchmark.jobs.cluster.has", lambda _: False)
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[scale\]'"):
         run_jobs([Job("a", {})], work, tmp_path, engine="dask")
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tests.benchmark.killed_plan import plan, work
 
-from abstain.benchmark._receipts import receipt
 from abstain.benchmark.jobs import run_jobs
+from abstain.benchmark.jobs.receipts import receipt
 
 #: Seconds in which a job has surely gone on to its next step.
 _STEP = 0.03

@@ -11,14 +11,12 @@ numpydoc_validate = pytest.importorskip("numpydoc.validate")
 
 MODULES = (
     "abstain",
-    "abstain.benchmark.adding",
     "abstain.benchmark.data",
     "abstain.benchmark.data.corruptions",
     "abstain.benchmark.data.fetching",
     "abstain.benchmark.data.published",
-    "abstain.benchmark.exporting",
-    "abstain.benchmark.importing",
     "abstain.benchmark.methods",
+    "abstain.benchmark.others",
     "abstain.benchmark.outputs",
     "abstain.benchmark.protocol",
     "abstain.benchmark.results",

@@ -11,11 +11,11 @@ from typing import Any
 
 from abstain._foundation import checks
 from abstain._foundation.files import make_folder
-from abstain.benchmark._receipts import receipt
 from abstain.benchmark.config import Config
 from abstain.benchmark.data import Exposure
-from abstain.benchmark.devices import devices_of, kind_of, refuse_absent
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
+from abstain.benchmark.jobs.devices import devices_of, kind_of, refuse_absent
+from abstain.benchmark.jobs.receipts import receipt
 from abstain.benchmark.loaded import LoadedTask, exposures_of, loaded
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.plan import Plan

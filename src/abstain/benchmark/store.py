@@ -120,7 +120,7 @@ class Store:
         folder : str or Path
             The folder.
         added : bool, default=True
-            Whether the scores of others are wanted; see `abstain.benchmark.adding`.
+            Whether the scores of others are wanted; see `abstain.benchmark.others`.
 
         Returns
         -------

@@ -10,8 +10,8 @@ import numpy as np
 from abstain._foundation.files import write_atomically
 from abstain.benchmark._threads import one_thread
 from abstain.benchmark.config import ENSEMBLE
-from abstain.benchmark.devices import device_of_this_process
 from abstain.benchmark.jobs import Job
+from abstain.benchmark.jobs.devices import device_of_this_process
 from abstain.benchmark.loaded import LoadedTask, Seen, loaded
 from abstain.benchmark.methods import METHODS, FittedMethods, Known, fit_all
 from abstain.benchmark.models import MODELS

@@ -41,7 +41,7 @@ def add_scores(
     One row a picture; `abstain benchmark export` writes a file with the columns run, exposure
     and row to compute confidences from.
     """
-    from abstain.benchmark.adding import add_scores as add
+    from abstain.benchmark.others import add_scores as add
 
     with working("Adding"):
         found = add(
@@ -67,7 +67,7 @@ def export(
     run: Annotated[str | None, Parameter(help="only this run (default: all tested ones)")] = None,
 ) -> None:
     """Write what the runs say of every picture, to compute confidences from."""
-    from abstain.benchmark.exporting import export as write
+    from abstain.benchmark.others import export as write
     from abstain.benchmark.store import Store
 
     with working("Writing"):
@@ -110,7 +110,7 @@ def import_runs(
     ] = False,
 ) -> None:
     """Make a run of results that FD-Shifts left, and score it as the others."""
-    from abstain.benchmark.importing import import_fd_shifts
+    from abstain.benchmark.others import import_fd_shifts
 
     # A word on the command line, where a lone hyphen would begin an option.
     named = ["-" if name == "skip" else name for name in exposures]

@@ -10,8 +10,8 @@ from typing import Any
 from abstain._foundation import checks
 from abstain._foundation.extras import has
 from abstain._foundation.files import make_folder
-from abstain.benchmark.devices import refuse_absent
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
+from abstain.benchmark.jobs.devices import refuse_absent
 from abstain.benchmark.models import MODELS
 from abstain.errors import MissingInputError
 from abstain.metrics import METRICS

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from abstain._foundation import checks
 from abstain.benchmark._library import torch
-from abstain.benchmark.devices import refuse_absent
+from abstain.benchmark.jobs.devices import refuse_absent
 from abstain.errors import InputError, MissingInputError
 
 #: By name, as lightning-fabric says it: full, or weights in float32 and the network in 16 bits.

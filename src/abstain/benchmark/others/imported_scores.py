@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain.benchmark._fd_shifts import Part, Told
 from abstain.benchmark.methods import METHODS, Known, Method, fit_all, unlabeled
+from abstain.benchmark.others.fd_shifts import Part, Told
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.runs import VALIDATION, RunScores
 

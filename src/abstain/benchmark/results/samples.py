@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.benchmark._results.calibrating import Calibrators
-from abstain.benchmark._results.settings import averages_of
 from abstain.benchmark.protocol import Judged, Study, judged
+from abstain.benchmark.results.calibrating import Calibrators
+from abstain.benchmark.results.settings import averages_of
 from abstain.benchmark.runs import Run, RunScores
 from abstain.evaluation.units import Unit
 from abstain.typing import IntArray

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from abstain.benchmark._results.records import (
+from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.records import (
     CalibrationRow,
     CurvePoints,
     Extreme,
     MethodFacts,
     ThresholdRow,
 )
-from abstain.benchmark.protocol import Study
 from abstain.benchmark.selection import Chosen
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Finding

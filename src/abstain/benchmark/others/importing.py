@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from abstain._foundation.files import make_folder, write_atomically
-from abstain.benchmark._added_writing import metrics_of
-from abstain.benchmark._fd_shifts import Told, told_by
-from abstain.benchmark._imported_pictures import same_pictures
-from abstain.benchmark._imported_scores import scored
 from abstain.benchmark.methods import METHODS
+from abstain.benchmark.others.fd_shifts import Told, told_by
+from abstain.benchmark.others.imported_pictures import same_pictures
+from abstain.benchmark.others.imported_scores import scored
+from abstain.benchmark.others.writing import metrics_of
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.score_files import packed
 from abstain.benchmark.selection import validated
@@ -125,7 +125,7 @@ def import_fd_shifts(  # noqa: PLR0913  a folder of arrays says nothing of where
 
     Examples
     --------
-    >>> from abstain.benchmark.importing import import_fd_shifts
+    >>> from abstain.benchmark.others import import_fd_shifts
     >>> import_fd_shifts(
     ...     "cifar10/test_results",
     ...     "runs",

@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from abstain.benchmark._results.records import MEAN, ThresholdRow
-from abstain.benchmark._results.samples import Samples
+from abstain.benchmark.results.records import MEAN, ThresholdRow
+from abstain.benchmark.results.samples import Samples
 from abstain.benchmark.runs import Run
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from abstain.benchmark._added_rows import PLACE
 from abstain.benchmark.added import AddedFacts
 from abstain.benchmark.methods import METHODS
+from abstain.benchmark.others.rows import PLACE
 from abstain.benchmark.store import Store
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.tables._table import Table
@@ -44,6 +44,7 @@ def methods_of(table: Table, columns: Sequence[str], name: str | None) -> dict[s
 
 
 def refuse_taken(name: str, store: Store, before: Sequence[AddedFacts], replace: bool) -> None:
+    """Refuse a name that cannot be one, or that a method has already."""
     if not _NAME.fullmatch(name):
         msg = (
             "a method must be named with up to 60 letters, digits, dots, hyphens, underscores and "
@@ -60,12 +61,14 @@ def refuse_taken(name: str, store: Store, before: Sequence[AddedFacts], replace:
 
 
 def titled(title: str, column: str, name: str, count: int) -> str:
+    """Return what people read: the title given, with the column where there are several."""
     if not title:
         return name
     return title if count == 1 else f"{title}, {column}"
 
 
 def unused(table: Table, asked: dict[str, str]) -> list[str]:
+    """Return the columns that nothing is made of."""
     left = [
         column
         for column in table.names

@@ -18,8 +18,8 @@ from typing import Any
 
 from abstain._foundation.extras import has
 from abstain._foundation.files import write_atomically
-from abstain.benchmark._pool import Do, Job, Outcome, Table
-from abstain.benchmark.devices import number_this_process
+from abstain.benchmark.jobs.devices import number_this_process
+from abstain.benchmark.jobs.pool import Do, Job, Outcome, Table
 from abstain.errors import InputError, MissingInputError
 
 #: Seconds to wait for an answer of a scheduler.

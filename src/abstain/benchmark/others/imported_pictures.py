@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain.benchmark._fd_shifts import Part
+from abstain.benchmark.others.fd_shifts import Part
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.runs import VALIDATION, RunScores
 from abstain.benchmark.store import Store

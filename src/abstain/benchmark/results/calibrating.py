@@ -4,9 +4,9 @@ import numpy as np
 from scipy.special import expit
 
 from abstain._foundation.scored import Scored
-from abstain.benchmark._results.reading import Reading
-from abstain.benchmark._results.settings import averages_of
 from abstain.benchmark.methods import METHODS
+from abstain.benchmark.results.reading import Reading
+from abstain.benchmark.results.settings import averages_of
 from abstain.benchmark.runs import Run, RunScores
 from abstain.benchmark.selection import predictions_of
 from abstain.calibration import fit_platt

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from abstain.benchmark._added_columns import methods_of, refuse_taken, titled, unused
-from abstain.benchmark._added_coverage import covered_runs
-from abstain.benchmark._added_rows import rows_of
-from abstain.benchmark._added_writing import Writing
 from abstain.benchmark.added import AddedFacts, Additions
-from abstain.benchmark.exporting import export
+from abstain.benchmark.others.columns import methods_of, refuse_taken, titled, unused
+from abstain.benchmark.others.coverage import covered_runs
+from abstain.benchmark.others.rows import rows_of
+from abstain.benchmark.others.writing import Writing
 from abstain.benchmark.store import Store
 from abstain.errors import UnknownNameError, suggest
 from abstain.tables._files import open_table
 
-__all__ = ["AddedFacts", "AddedScores", "add_scores", "export", "remove_scores"]
+__all__ = ["AddedScores", "add_scores", "remove_scores"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +94,7 @@ def add_scores(
 
     Examples
     --------
-    >>> from abstain.benchmark.adding import add_scores
+    >>> from abstain.benchmark.others import add_scores
     >>> add_scores("runs", "my_scores.parquet", name="mine").methods  # doctest: +SKIP
     """
     store = Store.read(folder, added=False)
@@ -142,7 +141,7 @@ def remove_scores(folder: str | Path, name: str) -> AddedFacts:
 
     Examples
     --------
-    >>> from abstain.benchmark.adding import remove_scores
+    >>> from abstain.benchmark.others import remove_scores
     >>> remove_scores("runs", "mine")  # doctest: +SKIP
     """
     additions = Additions.read(Store.read(folder, added=False).folder)

@@ -1,10 +1,4 @@
-"""Jobs that are kept: each done once, whole or not at all, and found again by its content.
-
-A job is known by what it was asked to do: the key is a hash of its specification, so another
-setting is another job and a finished one is never done twice. Its receipt, a JSON file, is
-written last and knows the other files by their content; a job that was killed, or whose files
-were lost or changed, is simply done again.
-"""
+"""`run_jobs`: the jobs that are not done yet, each after those it needs."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -12,13 +6,13 @@ from pathlib import Path
 
 from abstain._foundation import checks
 from abstain._foundation.files import make_folder
-from abstain.benchmark._cluster import in_cluster
-from abstain.benchmark._job import Job, OnOutcome, Outcome, Work
-from abstain.benchmark._pool import in_processes
-from abstain.benchmark._receipts import done, receipt
+from abstain.benchmark.jobs.cluster import in_cluster
+from abstain.benchmark.jobs.pool import in_processes
+from abstain.benchmark.jobs.receipts import done, receipt
+from abstain.benchmark.jobs.record import Job, OnOutcome, Outcome, Work
 from abstain.errors import InputError
 
-__all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Work", "run_jobs"]
+__all__ = ["ENGINES", "run_jobs"]
 
 #: Where jobs can run.
 ENGINES = ("processes", "dask")
@@ -45,7 +39,7 @@ def run_jobs(
         What to do; what a job needs comes before it, or was done in an earlier call.
     work : callable
         Does one job. Where other processes do it, it must be a function of a module, or an object
-        that can be pickled. `abstain.benchmark.devices.device_of_this_process` tells it which
+        that can be pickled. `abstain.benchmark.jobs.devices.device_of_this_process` tells it which
         device is its own.
     folder : Path
         Where files are kept; made when it does not exist.

@@ -6,23 +6,23 @@ from typing import Any, Final, TypedDict, Unpack
 
 from abstain._foundation import checks
 from abstain._foundation.random import seed_of
-from abstain.benchmark._results.asked import (
+from abstain.benchmark.methods import METHODS
+from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.asked import (
     asked_methods,
     asked_metrics,
     asked_studies,
     in_order,
     never_scored,
 )
-from abstain.benchmark._results.available import Compared, comparable
-from abstain.benchmark._results.gathering import Gathering, Options
-from abstain.benchmark._results.joining import joined
-from abstain.benchmark._results.reading import Reading
-from abstain.benchmark._results.records import MethodFacts
-from abstain.benchmark._results.settings import averages_of, choices
-from abstain.benchmark._results.telling import ordered, told_of_choices, told_of_runs
-from abstain.benchmark._results.whole import BenchmarkResults
-from abstain.benchmark.methods import METHODS
-from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.available import Compared, comparable
+from abstain.benchmark.results.gathering import Gathering, Options
+from abstain.benchmark.results.joining import joined
+from abstain.benchmark.results.reading import Reading
+from abstain.benchmark.results.records import MethodFacts
+from abstain.benchmark.results.settings import averages_of, choices
+from abstain.benchmark.results.telling import ordered, told_of_choices, told_of_runs
+from abstain.benchmark.results.whole import BenchmarkResults
 from abstain.benchmark.selection import Chosen
 from abstain.benchmark.store import Store
 from abstain.errors import InputError

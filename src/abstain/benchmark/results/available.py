@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from abstain.benchmark._results.reading import Place, Reading
 from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.reading import Place, Reading
 from abstain.benchmark.runs import Run
 from abstain.benchmark.selection import Chosen
 

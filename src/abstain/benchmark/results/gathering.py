@@ -4,22 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from abstain._foundation.scored import Scored
-from abstain.benchmark._results.available import Compared
-from abstain.benchmark._results.calibrating import Calibrators, as_probability, ece_of
-from abstain.benchmark._results.comparing import Studied, compared
-from abstain.benchmark._results.deciding import Deciding
-from abstain.benchmark._results.looking import curve_points, extremes_of
-from abstain.benchmark._results.reading import Reading
-from abstain.benchmark._results.records import (
+from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.available import Compared
+from abstain.benchmark.results.calibrating import Calibrators, as_probability, ece_of
+from abstain.benchmark.results.comparing import Studied, compared
+from abstain.benchmark.results.deciding import Deciding
+from abstain.benchmark.results.looking import curve_points, extremes_of
+from abstain.benchmark.results.reading import Reading
+from abstain.benchmark.results.records import (
     MEAN,
     CalibrationRow,
     CurvePoints,
     Extreme,
     ThresholdRow,
 )
-from abstain.benchmark._results.samples import Samples
-from abstain.benchmark._results.telling import told_of_failures
-from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.samples import Samples
+from abstain.benchmark.results.telling import told_of_failures
 from abstain.benchmark.runs import Run
 from abstain.benchmark.selection import on_probabilities
 from abstain.evaluation import Finding

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.scored import Scored
-from abstain.benchmark._results.records import CurvePoints, Extreme
-from abstain.benchmark._results.samples import Samples
-from abstain.benchmark._results.settings import averages_of
+from abstain.benchmark.results.records import CurvePoints, Extreme
+from abstain.benchmark.results.samples import Samples
+from abstain.benchmark.results.settings import averages_of
 from abstain.benchmark.runs import Run, RunScores
 from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of

@@ -11,7 +11,7 @@ from multiprocessing.connection import wait as wait_for
 from threading import Thread
 from typing import Any, Protocol
 
-from abstain.benchmark.devices import number_this_process
+from abstain.benchmark.jobs.devices import number_this_process
 
 #: A job and an outcome; the records are those of `abstain.benchmark.jobs`.
 Job = Any

@@ -69,11 +69,11 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
 
     See Also
     --------
-    abstain.benchmark.adding.add_scores : Takes a file with the same run, exposure and row.
+    abstain.benchmark.others.add_scores : Takes a file with the same run, exposure and row.
 
     Examples
     --------
-    >>> from abstain.benchmark.adding import export
+    >>> from abstain.benchmark.others import export
     >>> from abstain.benchmark.store import Store
     >>> export(Store.read("runs"), None, "all.parquet")  # doctest: +SKIP
     """
@@ -111,7 +111,7 @@ def rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
 
     Examples
     --------
-    >>> from abstain.benchmark.exporting import rows_of_run
+    >>> from abstain.benchmark.others.exporting import rows_of_run
     >>> rows_of_run(store, store.tested[0])  # doctest: +SKIP
     """
     import polars as pl

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain.benchmark._results.comparing import Studied
+from abstain.benchmark.results.comparing import Studied
 from abstain.evaluation import Comparison, Finding
 from abstain.evaluation._compare_across import (
     Together,

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from abstain._foundation.files import write_atomically
 from abstain._foundation.saved import parsed
-from abstain.benchmark._job import Job, Outcome, Work
+from abstain.benchmark.jobs.record import Job, Outcome, Work
 from abstain.errors import AbstainError, InputError
 
 #: Files of a job that are no part of what it leaves: its receipt, its log, an unfinished state.

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from abstain.benchmark._results.available import Compared
+from abstain.benchmark.results.available import Compared
 from abstain.benchmark.selection import Chosen
 from abstain.evaluation import Finding
 from abstain.evaluation.units import Unit

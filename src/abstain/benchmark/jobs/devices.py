@@ -32,7 +32,7 @@ def devices_of(text: str) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from abstain.benchmark.devices import devices_of
+    >>> from abstain.benchmark.jobs.devices import devices_of
     >>> devices_of("cuda:0, cuda:1")
     ('cuda:0', 'cuda:1')
     """
@@ -72,7 +72,7 @@ def kind_of(devices: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> from abstain.benchmark.devices import kind_of
+    >>> from abstain.benchmark.jobs.devices import kind_of
     >>> kind_of(["cuda:0", "cuda:1"])
     'cuda'
     """
@@ -98,7 +98,7 @@ def refuse_absent(devices: Iterable[str]) -> None:
 
     Examples
     --------
-    >>> from abstain.benchmark.devices import refuse_absent
+    >>> from abstain.benchmark.jobs.devices import refuse_absent
     >>> refuse_absent(["cuda:99"])  # doctest: +SKIP
     Traceback (most recent call last):
     abstain.errors.InputError: `device` 'cuda:99' cannot be used: ...
@@ -132,7 +132,7 @@ def device_of_this_process(devices: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> from abstain.benchmark.devices import device_of_this_process
+    >>> from abstain.benchmark.jobs.devices import device_of_this_process
     >>> device_of_this_process(["cuda:0", "cuda:1"])
     'cuda:0'
     """

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
-from abstain.benchmark._added_rows import Rows
 from abstain.benchmark.added import ADDED, AddedFacts
+from abstain.benchmark.others.rows import Rows
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.score_files import packed
 from abstain.benchmark.selection import validated

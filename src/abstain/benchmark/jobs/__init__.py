@@ -1,0 +1,16 @@
+"""Jobs that are kept: each done once, whole or not at all, and found again by its content.
+
+A job is known by what it was asked to do: the key is a hash of its specification, so another
+setting is another job and a finished one is never done twice. Its receipt, a JSON file, is
+written last and knows the other files by their content; a job that was killed, or whose files
+were lost or changed, is simply done again.
+"""
+
+from abstain.benchmark.jobs.record import Job as Job
+from abstain.benchmark.jobs.record import OnOutcome as OnOutcome
+from abstain.benchmark.jobs.record import Outcome as Outcome
+from abstain.benchmark.jobs.record import Work as Work
+from abstain.benchmark.jobs.running import ENGINES as ENGINES
+from abstain.benchmark.jobs.running import run_jobs as run_jobs
+
+__all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Work", "run_jobs"]

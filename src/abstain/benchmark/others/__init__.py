@@ -1,0 +1,21 @@
+"""Scores and runs of others: exported, added, imported."""
+
+from abstain.benchmark.added import AddedFacts as AddedFacts
+from abstain.benchmark.others.adding import AddedScores as AddedScores
+from abstain.benchmark.others.adding import add_scores as add_scores
+from abstain.benchmark.others.adding import remove_scores as remove_scores
+from abstain.benchmark.others.exporting import Exported as Exported
+from abstain.benchmark.others.exporting import export as export
+from abstain.benchmark.others.importing import Imported as Imported
+from abstain.benchmark.others.importing import import_fd_shifts as import_fd_shifts
+
+__all__ = [
+    "AddedFacts",
+    "AddedScores",
+    "Exported",
+    "Imported",
+    "add_scores",
+    "export",
+    "import_fd_shifts",
+    "remove_scores",
+]
