@@ -43,7 +43,11 @@ def main(arguments: list[str] | None = None) -> None:
     start = time.perf_counter()
     for command in commands(asked.out, small=asked.small):
         print("\n$ " + shlex.join(["abstain", *command]), flush=True)
-        done = subprocess.run([sys.executable, "-m", "abstain", *command], check=False)
+        try:
+            done = subprocess.run([sys.executable, "-m", "abstain", *command], check=False)
+        except KeyboardInterrupt:
+            # The command heard it too, and said what is left.
+            sys.exit(130)
         if done.returncode != 0:
             sys.exit(done.returncode)
     seconds = time.perf_counter() - start

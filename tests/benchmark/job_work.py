@@ -25,8 +25,14 @@ def work(job, folder):
     if asked == "nap":
         time.sleep(0.02)
     if asked == "look":
-        # Long enough that each process has one.
+        # Long enough that each process has one; or none is over before two have begun.
         time.sleep(0.3)
+        (folder / f"{os.getpid()}.looks").touch()
+        until = time.monotonic() + 30
+        while (
+            len(list(folder.glob("*.looks"))) < job.spec.get("with", 1) and time.monotonic() < until
+        ):
+            time.sleep(0.02)
         return {"device": device_of_this_process(["d:0", "d:1"]), "pid": os.getpid()}
     read = [other.place(folder, ".txt").read_text() for other in job.needs]
     job.place(folder, ".txt").write_text(job.name + "".join(read))

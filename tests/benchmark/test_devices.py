@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from abstain.benchmark import devices
+from abstain.benchmark.jobs import devices
 from abstain.benchmark.jobs.devices import (
     device_of_this_process,
     devices_of,

@@ -1,6 +1,8 @@
 """Jobs: done once, found again, and never in each other's way."""
 
 import multiprocessing
+import os
+import time
 from time import perf_counter
 
 import pytest
@@ -45,6 +47,28 @@ def test_a_job_whose_receipt_was_changed_is_done_again(tmp_path, content):
     run_jobs([A], work, tmp_path)
     A.place(tmp_path, ".json").write_text(content)
     assert ends(run_jobs([A], work, tmp_path)) == ["done"]
+
+
+def test_what_a_receipt_says_was_found_cannot_be_changed(tmp_path):
+    run_jobs([A, B], work, tmp_path)
+    path = B.place(tmp_path, ".json")
+    said = path.read_text()
+    path.write_text(said.replace('"read": 1', '"read": 2'))
+    assert path.read_text() != said
+    found = run_jobs([A, B], work, tmp_path)
+    assert ends(found) == ["kept", "done"]
+    assert found[1].facts == {"read": 1}
+
+
+def test_facts_that_no_receipt_can_hold_are_a_failure(tmp_path):
+    (found,) = run_jobs([A], lambda *_: {"x": float("nan")}, tmp_path)
+    assert (found.status, A.place(tmp_path, ".log").is_file()) == ("failed", True)
+
+
+def test_a_folder_that_is_called_like_a_job_is_nothing_of_it(tmp_path):
+    A.place(tmp_path, ".old").mkdir()
+    assert ends(run_jobs([A], work, tmp_path)) == ["done"]
+    assert ends(run_jobs([A], work, tmp_path)) == ["kept"]
 
 
 def test_a_failure_stops_only_what_needs_it(tmp_path):
@@ -100,7 +124,7 @@ def test_a_job_that_another_process_has_done_meanwhile_is_not_done_again(tmp_pat
 def test_processes_share_the_devices_and_keep_them_when_one_died(tmp_path):
     once = Job("once", {"do": "die once"})
     # After it, so that all are done by the pool that was made anew.
-    looks = [Job(f"look{i}", {"do": "look", "i": i}, (once,)) for i in range(4)]
+    looks = [Job(f"look{i}", {"do": "look", "i": i, "with": 2}, (once,)) for i in range(4)]
     found = run_jobs([once, *looks], work, tmp_path, processes=2)
     assert ends(found) == ["done"] * 5
     by = {outcome.facts["pid"]: outcome.facts["device"] for outcome in found[1:]}
@@ -121,3 +145,12 @@ def test_an_interruption_ends_running_jobs_at_once(tmp_path):
     # The work would sleep for a minute.
     assert perf_counter() - start < 30
     assert not multiprocessing.active_children()
+
+
+def test_what_killed_writers_left_is_swept_once_it_is_old(tmp_path):
+    old, young, other = (tmp_path / name for name in (".a.json.1f.tmp", ".b.json.2e.tmp", "c.tmp"))
+    for path in (old, young, other):
+        path.touch()
+    os.utime(old, (time.time() - 4000,) * 2)
+    run_jobs([], work, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([young.name, other.name])

@@ -19,6 +19,7 @@ from tests.benchmark.known_outputs import (
 
 from abstain.benchmark.methods import METHODS, NEEDS, Known, fit_all, score_all
 from abstain.benchmark.outputs import Outputs
+from abstain.errors import InputError
 from abstain.metrics import failure_auroc
 
 #: Methods that order failures among the toy's known classes no better than chance, and why.
@@ -162,6 +163,12 @@ def test_a_missing_need_is_said_by_name(name, need):
     assert NEEDS[need] in found.reasons[name]
     assert name in found.reasons[name]
     assert np.isfinite(found["msr"]).all()
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_an_ensemble_is_not_fitted_since_it_would_be_on_what_it_is_judged_by(part):
+    with pytest.raises(InputError, match="ensembles must not be fitted; 'ens-msr' is"):
+        replace(METHODS["ens-msr"], fitted_on=part)
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])

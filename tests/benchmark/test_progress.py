@@ -1,5 +1,7 @@
 """How far a benchmark is: read from receipts, held against the plan that made them."""
 
+import json
+
 import pytest
 
 pytest.importorskip("torch")
@@ -7,8 +9,8 @@ pytest.importorskip("torch")
 from tests.benchmark.followed import after, before, begin, plan_of, small, work
 
 from abstain.benchmark.progress import ArmProgress, progress_of
-from abstain.benchmark.store import JOBS
-from abstain.errors import InputError
+from abstain.benchmark.store import JOBS, MANIFEST
+from abstain.errors import FileFormatError, InputError
 
 
 def counts(found):
@@ -82,6 +84,8 @@ def test_from_the_first_job_to_the_last(tmp_path):
         ({"seeds": 3}, (4, 4)),
         ({"model": "tiny-conv"}, (0, 0)),
         ({"folder": "elsewhere"}, (4, 4)),
+        # Without dropout there are no passes.
+        ({"samples": 4}, (4, 2)),
         # The first network of each seed is the same in both.
         ({"arms": {"cross-entropy": {"dropout": [0.0, 0.5]}}}, (2, 2)),
     ],
@@ -128,13 +132,48 @@ def test_failures_are_named_until_they_are_done(tmp_path):
     assert progress_of(tmp_path).failed == ()
 
 
+#: What stands in place of a receipt.
+CHANGED = (
+    "{",
+    "[]",
+    "null",
+    '{"name": 3}',
+    '{"spec": {}, "facts": {}, "seconds": 1}',
+    '{"name": [1], "key": 3, "spec": {}, "facts": {}, "files": {}, "seconds": 1}',
+)
+
+
 def test_what_is_no_receipt_counts_for_nothing(tmp_path):
     config = small()
     begin(tmp_path, config)
-    before(tmp_path, config, jobs=slice(4))
+    before(tmp_path, config, jobs=slice(len(CHANGED)))
     for number, path in enumerate(sorted((tmp_path / JOBS).glob("*.json"))):
-        path.write_text(["{", "[]", "null", '{"name": 3}'][number])
+        path.write_text(CHANGED[number])
     assert progress_of(tmp_path).arms[0] == ArmProgress("cross-entropy", 4, 0, 0, 0, 0)
+
+
+def test_a_job_whose_file_was_deleted_is_not_done(tmp_path):
+    config = small()
+    begin(tmp_path, config)
+    before(tmp_path, config)
+    for path in (tmp_path / JOBS).glob("validate-cross-entropy-dropout0-seed0-*.npz"):
+        path.unlink()
+    found = progress_of(tmp_path)
+    assert counts(found)["cross-entropy"][:3] == (4, 4, 3)
+    # What all seeds make together needs it.
+    assert counts(found)["ensemble"][1] == 1
+    assert not found.validated
+
+
+@pytest.mark.parametrize("changes", [{"arms": []}, {"seeds": None}, {"recipe": 3}])
+def test_a_configuration_that_was_changed_by_hand_is_said_to_be_damaged(tmp_path, changes):
+    config = small()
+    begin(tmp_path, config)
+    path = tmp_path / MANIFEST
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps(found | {"config": found["config"] | changes}))
+    with pytest.raises(FileFormatError, match="is damaged"):
+        progress_of(tmp_path)
 
 
 def test_no_folder_of_runs(tmp_path):

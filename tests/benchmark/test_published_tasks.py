@@ -1,6 +1,7 @@
 """The tasks of published data sets, from files to what networks see, on tiny files."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from abstain._foundation.extras import has
 from abstain.benchmark.data import KINDS
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.data.published import CORRUPTIONS as OFFICIAL_NAMES
-from abstain.benchmark.data.published import ENTITY13, HELD_OUT_FINE
+from abstain.benchmark.data.published import ENTITY13, HELD_OUT_FINE, find_iwildcam
 from abstain.benchmark.tasks import TASKS
 from abstain.benchmark.tasks._folders import Sizes
+from abstain.benchmark.tasks.large import chosen_on
 from abstain.benchmark.tasks.open_set import ROTATIONS, rotated
 from abstain.errors import FileFormatError, InputError, MissingInputError
 
@@ -235,6 +237,13 @@ def test_held_out_classes_are_not_learned_and_all_tested(home, rotation):
     whole = TASKS["iwildcam"].load(home, sizes("iwildcam"))
     assert animals.train.n == int((~np.isin(whole.train.labels, list(gone))).sum())
     assert {int(row) % 5 for row in animals.exposures[1].load().rows} == gone
+
+
+def test_where_there_is_nothing_to_choose_on_the_test_is_no_stand_in(home):
+    files = find_iwildcam(home, records=65)
+    assert chosen_on(files) is files.validation
+    with pytest.raises(InputError, match="nothing is chosen on test pictures"):
+        chosen_on(replace(files, validation=None))
 
 
 # -------------------------------------------------------------------------------------- trouble

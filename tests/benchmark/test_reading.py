@@ -138,6 +138,19 @@ def test_methods_alone_say_what_is_trained():
     assert [arm.name for arm in config.arms] == ["deep-gamblers"]
 
 
+def test_what_is_not_trained_needs_no_epochs():
+    # One epoch is too few for ConfidNet, which no method here asks for.
+    given = {"task": "glyphs", "methods": ["msr"], "recipe": {"epochs": 1}}
+    for config in (
+        from_plain(given),
+        default_config("glyphs", methods=["msr"], epochs=1),
+        default_config("glyphs", arms=["cross-entropy"], epochs=1),
+    ):
+        assert [(arm.name, arm.recipe.epochs) for arm in config.arms] == [("cross-entropy", 1)]
+    with pytest.raises(InputError, match="`epochs` must be at least 2"):
+        default_config("glyphs", epochs=1)
+
+
 def test_numbers_of_seeds_take_those_of_the_file_first():
     config = from_plain({"task": "glyphs", "seeds": [7, 3]})
     assert changed(config, seeds=1).seeds == (7,)
@@ -236,6 +249,8 @@ def test_what_cannot_be_is_refused_by_field(replaced, said, tmp_path):
         ({"color": 1}, "no field 'color'"),
         ({"methods": []}, "`methods` must be a list that is not empty"),
         ({"methods": ["dg-res"], "arms": ["devries"]}, "no arm is"),
+        ({"methods": ["msr", "ens-msr"], "seeds": 1}, "'ens-msr' needs networks"),
+        ({"methods": ["mcd-pe"], "samples": 0}, "'mcd-pe' needs passes"),
     ],
 )
 def test_changes_that_cannot_be(asked, said):
@@ -265,3 +280,6 @@ def test_settings_have_labels_of_their_own():
     labels = [setting.label for setting in arm.settings]
     assert labels == [f"dropout{d}-reward{r}" for d in ("0", "0.3") for r in ("2.2", "10")]
     assert arm.settings[1].options == {"reward": 10.0}
+    # Their files would have one name.
+    with pytest.raises(InputError, match=r"two settings 'dropout0\.3'"):
+        Arm("x", "cross-entropy", Recipe(), (0.3, 0.3000001))

@@ -11,7 +11,8 @@ import abstain as ab
 
 torch = pytest.importorskip("torch")
 
-from abstain.benchmark.jobs import run_jobs  # noqa: E402  after the skip
+from abstain.benchmark import work  # noqa: E402  after the skip
+from abstain.benchmark.jobs import run_jobs  # noqa: E402
 from abstain.benchmark.plan import Plan  # noqa: E402
 from abstain.benchmark.reading import default_config, plain  # noqa: E402
 from abstain.benchmark.run import run_benchmark  # noqa: E402
@@ -67,8 +68,8 @@ def test_every_network_is_validated_and_what_was_chosen_is_tested(run):
     assert {outcome.status for outcome in outcomes} == {"done"}
     assert [outcome.status for outcome in told].count("done") == len(outcomes)
     names = {one.run.name for one in store.kept}
-    assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.3") for s in (0, 1)} <= names
-    assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.3") for s in (0, 1)} <= names
+    assert {f"cross-entropy-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
+    assert {f"ensemble-dropout{p}-seed{s}" for p in ("0", "0.1") for s in (0, 1)} <= names
     chosen = {(one.arm, one.setting) for one in choose(store.kept, ["augrc", "accuracy"])}
     members = {("cross-entropy", label) for arm, label in chosen if arm == "ensemble"}
     tested = {(one.run.arm, one.run.setting) for one in store.kept if one.tested}
@@ -162,11 +163,61 @@ def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     assert {outcome.job.name for outcome in failed} == {
         "train-confidnet-dropout0-seed0",
-        "train-confidnet-dropout0.3-seed0",
+        "train-confidnet-dropout0.1-seed0",
     }
     assert all(outcome.job.place(tmp_path / JOBS, ".log").is_file() for outcome in failed)
     assert {one.arm for one in store.tested} == {"cross-entropy"}
     assert set(store.facts["failed"]) >= {"train-confidnet-dropout0-seed0"}
+
+
+def failing(monkeypatch, lost):
+    """Let those trainings diverge of which `lost` says so, by objective and seed."""
+    whole = work.train
+
+    def train(network, images, objective, recipe, *, seed, **options):
+        if lost(type(objective).__name__, seed):
+            msg = "the loss became nan"
+            raise InputError(msg)
+        return whole(network, images, objective, recipe, seed=seed, **options)
+
+    monkeypatch.setattr(work, "train", train)
+
+
+def test_one_seed_that_fails_in_all_settings_stops_no_other_test(tmp_path, monkeypatch):
+    config = replace(miniature(samples=2), methods=("msr", "ens-msr", "confidnet"))
+    failing(monkeypatch, lambda name, seed: seed == 1 and name == "ConfidNet")
+    store, outcomes = run_benchmark(config, tmp_path)
+    tested = {(one.arm, one.seed) for one in store.tested}
+    assert tested == {
+        *((arm, seed) for arm in ("cross-entropy", "ensemble") for seed in (0, 1)),
+        ("confidnet", 0),
+    }
+    assert not [one for one in outcomes if one.job.name.startswith("test") and not one.there]
+    # Where it goes well the second time, all is there.
+    monkeypatch.undo()
+    store, outcomes = run_benchmark(config, tmp_path)
+    assert all(one.there for one in outcomes)
+    assert ("confidnet", 1) in {(one.arm, one.seed) for one in store.tested}
+
+
+def test_where_every_network_fails_the_outcomes_say_so(tmp_path, monkeypatch):
+    failing(monkeypatch, lambda *_: True)
+    store, outcomes = run_benchmark(smallest(), tmp_path)
+    assert store.tested == ()
+    assert {one.status for one in outcomes} == {"failed", "left out"}
+
+
+def test_what_a_run_writes_into_the_folder_of_the_data_is_no_part_of_the_data(tmp_path):
+    from abstain.benchmark.run import _listing
+
+    (tmp_path / "a.bin").write_bytes(b"1")
+    (tmp_path / "b\udcff.bin").write_bytes(b"2")
+    before = _listing(str(tmp_path), tmp_path / "runs")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "manifest.json").write_bytes(b"3")
+    assert _listing(str(tmp_path), tmp_path / "runs") == before
+    (tmp_path / "a.bin").write_bytes(b"12")
+    assert _listing(str(tmp_path), tmp_path / "runs") != before
 
 
 def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):

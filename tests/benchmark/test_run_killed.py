@@ -44,7 +44,7 @@ def assert_same(whole, folder):
     assert [one.run for one in found.kept] == [one.run for one in whole.kept]
     assert [one.validated for one in found.kept] == [one.validated for one in whole.kept]
     names = [path.name for path in folder.rglob("*") if path.is_file()]
-    assert not [name for name in names if name.endswith((".tmp", ".part", ".log"))]
+    assert not [name for name in names if name.endswith((".part", ".log"))]
     assert receipts(folder) == receipts(whole.folder)
 
 

@@ -19,6 +19,10 @@ from abstain.benchmark.results import results_of
 from abstain.benchmark.store import JOBS, MANIFEST, Store
 from abstain.cli.benchmark_changes import changes_in
 from abstain.cli.main import run
+from abstain.errors import InputError
+
+#: Before a test puts another in its place.
+runner_itself = runner.run_benchmark
 
 
 def words(text):
@@ -64,6 +68,28 @@ def test_a_task_by_name(folder, faked, capsys):
     assert (str(fake.out), fake.options["jobs"], fake.options["device"]) == ("runs", 4, "cpu")
     assert (fake.options["engine"], fake.options["address"]) == ("processes", "")
     assert "`abstain benchmark report runs` writes the report" in capsys.readouterr().out
+
+
+def test_no_jobs_at_a_time_are_refused_and_a_folder_is_quoted(folder, faked, capsys):
+    fake = faked()
+    assert run(["benchmark", "run", "glyphs", "--jobs", "0", "--out", "my runs"]) == 0
+    assert fake.options["jobs"] == 0
+    assert "`abstain benchmark report 'my runs'`" in capsys.readouterr().out
+    with pytest.raises(InputError, match="`jobs` must be"):
+        runner_itself(default_config("glyphs"), folder / "x", jobs=0)
+
+
+def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monkeypatch):
+    def stale(_):
+        msg = "the run 'x' has changed"
+        raise InputError(msg)
+
+    faked()
+    monkeypatch.setattr("abstain.cli.benchmark_run._show", stale)
+    assert run(["benchmark", "run", "glyphs"]) == 0
+    printed = capsys.readouterr()
+    assert "There is no summary: the run 'x' has changed" in printed.err
+    assert "Runs are in runs" in printed.out
 
 
 def test_everything_can_be_asked_for_otherwise(folder, faked):
@@ -273,6 +299,11 @@ def test_scores_of_others_are_exported_and_added(made, folder, capsys):
     assert run(["benchmark", "add-scores", "runs", "mine.csv"]) == 2
     assert "mine" in capsys.readouterr().err
     assert run(["benchmark", "add-scores", "runs", "mine.csv", "--replace"]) == 0
+    assert run(["benchmark", "remove-scores", "runs", "mine"]) == 0
+    assert "Removed mine" in capsys.readouterr().out
+    assert Store.read("runs").added == ()
+    assert run(["benchmark", "remove-scores", "runs", "mine"]) == 2
+    assert "no method 'mine' was added" in words(capsys.readouterr().err)
 
 
 def test_a_report_and_its_tables(made, folder, capsys):

@@ -43,6 +43,15 @@ def test_it_stops_where_a_command_fails(ran):
     assert len(ran.commands) == 1
 
 
+def test_a_demo_that_is_interrupted_shows_no_traceback(monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "run", stop)
+    with pytest.raises(SystemExit, match="130"):
+        demo.main([])
+
+
 def test_what_it_trains_and_shows():
     from abstain.benchmark.methods import METHODS
     from abstain.benchmark.reading import read_config

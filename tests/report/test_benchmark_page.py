@@ -19,7 +19,7 @@ from tests.report.pages import HOSTILE, Page
 
 from abstain.errors import InputError
 from abstain.plots import chosen
-from abstain.report.benchmark_figures import change_of, curves_of, drawn, severities_of
+from abstain.report.benchmark_figures import change_of, curves_of, drawn
 from abstain.report.benchmark_grid import baseline, grid_of, headline, leaders, mean_ranks
 from abstain.report.benchmark_html import benchmark_html, write_benchmark
 from abstain.report.benchmark_map import page_map
@@ -238,16 +238,6 @@ def test_few_lines_and_the_baseline_among_them():
         assert display.level == {"": full}
 
 
-def test_growing_corruption():
-    display = severities_of(plain(), drawn(plain()))
-    rows = {(r.study, r.method): r for r in plain().thresholds}
-    line = next(s for s in display.series if s.name == "msr" and s.panel != "Coverage")
-    assert line.x == (0.0, 1.0, 2.0)
-    assert line.y == tuple(rows[s, "msr"].excess for s in ("iid", "corruption-1", "corruption-2"))
-    none = replace(plain(), thresholds=())
-    assert severities_of(none, ()) is None
-
-
 def test_ranks_by_both_metrics():
     study = headline(plain())[0]
     display = change_of(plain(), study)
@@ -259,16 +249,28 @@ def test_ranks_by_both_metrics():
 
 # ----------------------------------------------------------------------------------- verdict
 def test_the_verdict_is_that_of_the_tables():
-    leads, base, overall = benchmark_verdict(plain())
+    overall, leads, base = benchmark_verdict(plain())
     grid = grid_of(plain(), "augrc")
     assert f"By AUGRC, on i.i.d. data “{grid.standing(0)[0]}” leads" in leads
     wins = sum("msr" in grid.standing(i) for i in range(4))
     ties = sum("msr" in grid.standing(i, "not told apart") for i in range(4))
-    said = re.findall(r"in (?:(none|all)|(\d) of) ?", base)
-    counts = [{"none": 0, "all": 4}.get(word, int(digit or 0)) for word, digit in said]
+    said = re.findall(r"in (?:(no|all)|(\d) of) ?", base)
+    counts = [{"no": 0, "all": 4}.get(word, int(digit or 0)) for word, digit in said]
     assert counts == [wins, ties]
     first, rank = next(iter(mean_ranks(plain(), "augrc").items()))
-    assert f"“{first}” by AUGRC ({rank:.2f})" in overall
+    (across,) = plain().comparisons["augrc"].across
+    assert overall.startswith(f"Over {across.blocks} studies “{first}” has the best mean rank")
+    assert f"by AUGRC ({rank:.2f})" in overall
+    near = {name for clique in across.cliques if first in clique for name in clique} - {first}
+    assert f"; {len(near)} of 3 others cannot be told from it by AUGRC (Nemenyi's test)." in overall
+
+
+def test_methods_that_share_the_best_mean_rank_are_both_named():
+    own = plain().comparisons["augrc"]
+    tied = replace(own.across[0], mean_ranks=(1.5, 1.5, 3.0, 4.0))
+    results = replace(plain(), comparisons={"augrc": replace(own, across=(tied,))})
+    first, second = tied.methods[:2]
+    assert f"“{first}” and “{second}” have the best mean rank" in benchmark_verdict(results)[0]
 
 
 def test_values_that_do_not_exist():

@@ -2,8 +2,10 @@
 
 import csv
 import re
+from dataclasses import replace
 from functools import cache
 
+import polars as pl
 import pytest
 from rich.console import Console
 from tests.report.made_benchmark import made_results
@@ -13,7 +15,7 @@ from abstain.errors import InputError, UnknownNameError
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
 from abstain.report.benchmark_figures import backbones_of
 from abstain.report.benchmark_files import write_tables
-from abstain.report.benchmark_grid import grid_of
+from abstain.report.benchmark_grid import footnote, grid_of
 from abstain.report.benchmark_latex import benchmark_latex
 from abstain.report.benchmark_markdown import benchmark_markdown
 from abstain.report.benchmark_terminal import benchmark_terminal
@@ -54,6 +56,30 @@ def test_latex_with_intervals_and_shades():
     assert r"\cellcolor{blue!45}" in table
     assert r"\usepackage[table]{xcolor}" in table
     assert "Values are fractions" in table
+
+
+def test_notes_say_what_was_tested_and_what_accuracy_means():
+    grid = replace(grid_of(plain(), "augrc"), metric="accuracy")
+    untested = replace(
+        grid,
+        groups=tuple(
+            (arm, tuple(replace(line, entries=(_untested(line),)) for line in lines))
+            for arm, lines in grid.groups
+        ),
+        studies=grid.studies[-1:],
+    )
+    notes = " ".join(footnote(untested, 0.95, intervals=False, ranked=True))
+    assert "Differences were not tested." in notes
+    assert "accuracy says mostly how many there are" in notes
+    assert "Mean rank: over the columns" in notes
+    known = footnote(
+        replace(untested, studies=grid.studies[:1]), 0.95, intervals=False, ranked=False
+    )
+    assert "accuracy" not in " ".join(known)
+
+
+def _untested(line):
+    return replace(line.entries[-1], stands="untested")
 
 
 def test_latex_escapes_every_name():
@@ -108,6 +134,9 @@ def test_every_table_is_a_file(tmp_path):
     for name in ("values", "ranks", "pairs", "chosen", "thresholds", "calibration"):
         assert {f"{name}.csv", f"{name}.parquet"} <= names
     assert {"table-augrc.tex", "table-augrc.md", "table-failure-auroc.tex"} <= names
+    # Points to draw are a hundred thousand rows: no text of them.
+    assert {name for name in names if name.startswith("curves")} == {"curves.parquet"}
+    assert pl.read_parquet(tmp_path / "tables" / "curves.parquet").equals(plain().frame("curves"))
     with (tmp_path / "tables" / "values.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     found = plain().rows("estimates")
@@ -131,11 +160,14 @@ def test_models_side_by_side():
     assert {v.model for v in display.values} == {"small-conv", "vgg13"}
     for model, results in (("small-conv", plain()), ("vgg13", other)):
         grid = grid_of(results, "aurc")
-        own = [v for v in display.values if (v.model, v.metric) == (model, "AURC")]
+        own = [v for v in display.values if (v.model, v.metric) == (model, "AURC\u00a0↓")]
         for i, value in enumerate(own):
             assert value.plain == grid.of(grid.studies[i])["msr"].value
             assert value.best_method == grid.standing(i)[0]
     assert backbones_of(plain(), []) is None
+    # Two recipes of one network are two models.
+    both = backbones_of(plain(), [made_results(seed=4)])
+    assert {v.model for v in both.values} == {"small-conv", "small-conv (2)"}
 
 
 def test_the_figure_of_models_draws_each_value():

@@ -3,9 +3,13 @@
 import contextlib
 import os
 import secrets
+import time
 from pathlib import Path
 
 from abstain.errors import InputError
+
+#: Seconds.
+_HOUR = 3600
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -24,6 +28,18 @@ def write_atomically(path: Path, content: bytes) -> None:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Take away what writers left that were killed an hour ago or longer.
+
+    A younger file may belong to somebody who is still writing it.
+    """
+    for path in folder.glob(".*.tmp"):
+        # It may be gone, or another's.
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _HOUR:
+                path.unlink()
 
 
 def make_folder(path: Path) -> None:

@@ -4,16 +4,18 @@ The jobs themselves need torch to be made (`abstain.benchmark.plan`); what is do
 without. A receipt counts if its specification is the one that is expected.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from abstain._foundation.saved import parsed
+from abstain.benchmark.jobs.receipts import intact
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.runs import Run
 from abstain.benchmark.settings import Setting, settings_of
+from abstain.errors import InputError
 
 #: The arm of the networks of all seeds; `abstain.benchmark.config` has the same.
 ENSEMBLE: Final = "ensemble"
@@ -142,8 +144,9 @@ class Followers:
         }
         own = [m.name for m in self.methods if m.objective == kind and "ensemble" not in m.needs]
         trained = self.receipts.find(f"train-{run.name}", training)
+        scores = {"methods": own, "samples": self.config["samples"] if setting.dropout else 0}
         validated, tested = (
-            self.receipts.find(f"{job}-{run.name}", {"methods": own, **spec}, [trained])
+            self.receipts.find(f"{job}-{run.name}", {**scores, **spec}, [trained])
             for job, spec in (("validate", self.validates), ("test", self.tests))
         )
         return Followed((run,), kind, trained, validated, tested)
@@ -170,10 +173,17 @@ class Followers:
 def _read(jobs: Path) -> Iterator[tuple[float, Receipt]]:
     for path in jobs.glob("*.json"):
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-            spec, facts, seconds = found["spec"], found["facts"], float(found["seconds"])
-            if isinstance(spec, dict) and isinstance(facts, dict) and seconds >= 0:
-                yield path.stat().st_mtime, {**found, "seconds": seconds}
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            found = parsed(path.read_text(encoding="utf-8"))
+            kinds = {"name": str, "key": str, "spec": dict, "facts": dict, "files": dict}
+            right = all(isinstance(found[name], kind) for name, kind in kinds.items())
+            # What was deleted or cut is done again, and is not there until then.
+            left = right and all(_there(path.with_suffix(ending)) for ending in found["files"])
+            if left and intact(found):
+                yield path.stat().st_mtime, {**found, "seconds": float(found["seconds"])}
+        except (InputError, OSError, ValueError, KeyError, TypeError):
             # It is being written, or somebody changed it: its job is not known to be done.
             continue
+
+
+def _there(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0

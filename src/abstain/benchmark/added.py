@@ -174,7 +174,7 @@ class Additions:
                 msg = (
                     f"the run {run!r} has changed since {one.name!r} was added: it predicts other "
                     f"classes of {said.exposure!r}. Compute the scores again and add them with "
-                    "`replace`, or remove them"
+                    "`replace`, or remove them (`abstain benchmark remove-scores`)"
                 )
                 raise FileFormatError(msg)
             out[one.name] = found.confidence[one.name]

@@ -84,14 +84,29 @@ def changed(config: Config, **changes: Unpack[Changes]) -> Config:
         asked["folder"] = folder_of(str(asked["folder"]))
     if "arms" in asked:
         asked["arms"] = _named_arms(config.arms, asked["arms"])
-    if "epochs" in asked:
-        asked["arms"] = _shortened(asked.get("arms", config.arms), asked.pop("epochs"))
     asked = {k: tuple_of(v, k) if isinstance(v, list) else v for k, v in asked.items()}
     if "methods" not in asked:
         asked["methods"] = _methods_left(config, asked)
-    elif changes.get("arms") is None:
-        asked["arms"] = trained_for(asked["methods"], asked.get("arms", config.arms))
-    return replace(config, **asked)
+    elif "arms" not in asked:
+        asked["arms"] = trained_for(asked["methods"], config.arms)
+    if "epochs" in asked:
+        # Last: arms that are not trained may need more.
+        asked["arms"] = _shortened(asked.get("arms", config.arms), asked.pop("epochs"))
+    out = replace(config, **asked)
+    _refuse_idle(out)
+    return out
+
+
+def _refuse_idle(config: Config) -> None:
+    """Refuse methods that could never give a number, before anything is trained for them."""
+    lacking = {} if config.samples else {"samples": "passes with dropout, and `samples` is 0"}
+    if len(config.seeds) < 2:
+        lacking["ensemble"] = "networks to put together, and there is one seed"
+    for name in config.methods:
+        for need in METHODS[name].needs:
+            if need in lacking:
+                msg = f"the method {name!r} needs {lacking[need]}"
+                raise InputError(msg)
 
 
 def trained_for(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:

@@ -85,6 +85,11 @@ class Arm:
                 f"the arm {self.name!r} has {count:,} settings; at most {_MOST_SETTINGS} are tried"
             )
             raise InputError(msg)
+        labels = [setting.label for setting in self.settings]
+        if len(set(labels)) < len(labels):
+            twice = next(label for label in labels if labels.count(label) > 1)
+            msg = f"the arm {self.name!r} has two settings {twice!r}; try values further apart"
+            raise InputError(msg)
         # An option that the objective does not take is said before anything is trained.
         for setting in self.settings:
             objective = OBJECTIVES[self.kind].make(rng=0, **setting.options)

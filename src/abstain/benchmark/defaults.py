@@ -22,12 +22,13 @@ _KINDS: Final = ("cross-entropy", "confidnet", "devries", "deep-gamblers")
 #: They were chosen on validation data.
 _OTHERWISE: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "glyphs": {
-        # As many epochs for the branch as for the classifier.
+        # The branch goes on learning for longer than the classifier.
         "confidnet": {
-            "recipe": {"epochs": 32},
-            "options": {"confidence_share": 0.5, "learning_rate": 1e-3},
+            "recipe": {"epochs": 40},
+            "options": {"confidence_share": 0.6, "learning_rate": 1e-3},
         },
-        "devries": {"options": {"budget": 0.1}},
+        # Hints cost the classifier time; it takes longer to learn as much.
+        "devries": {"recipe": {"epochs": 24}, "options": {"budget": 0.1}},
     },
     "digits": {
         "confidnet": {
@@ -38,9 +39,9 @@ _OTHERWISE: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
 }
 
 
-def default_arms(task: Task, recipe: Recipe) -> tuple[Arm, ...]:
+def default_arms(task: Task, recipe: Recipe, kinds: Sequence[str] = _KINDS) -> tuple[Arm, ...]:
     """Return what is trained for a task, with this recipe."""
-    return tuple(_default_arm(kind, task, recipe) for kind in _KINDS)
+    return tuple(_default_arm(kind, task, recipe) for kind in kinds)
 
 
 def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from abstain.benchmark._followed import ENSEMBLE, Followed, Followers, Receipts
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.selection import Chosen, choose
-from abstain.benchmark.store import JOBS, Kept, Store
+from abstain.benchmark.store import JOBS, MANIFEST, Kept, Store
+from abstain.errors import FileFormatError
 
 __all__ = ["ArmProgress", "Failure", "Progress", "progress_of"]
 
@@ -132,8 +133,12 @@ def progress_of(folder: str | Path) -> Progress:
     everything: list[Followed] = []
     if "arms" in store.config:
         keys = [exposure.key for exposure in store.exposures]
-        found = Followers(store.config, keys, receipts)
-        everything = [*found.networks, *found.ensembles]
+        try:
+            found = Followers(store.config, keys, receipts)
+            everything = [*found.networks, *found.ensembles]
+        except (AttributeError, KeyError, TypeError) as error:
+            msg = f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {error!r}"
+            raise FileFormatError(msg) from None
     # Runs that were imported are done.
     kept = [one for one in store.kept if "imported" in one.run.facts]
     imported = Counter(one.run.arm for one in kept)

@@ -155,8 +155,10 @@ def from_plain(found: Mapping[str, Any]) -> Config:
     samples = whole(own.pop("samples", Config.samples), "samples", 0, 1000)
     methods = own.pop("methods", None)
     if not arms:
-        arms = default_arms(task, recipe)
-        arms = arms if methods is None else trained_for(methods, arms)
+        # Only those: what is not trained may need more epochs than this recipe has.
+        whole_arms = default_arms(task, task.recipe)
+        wanted = whole_arms if methods is None else trained_for(methods, whole_arms)
+        arms = default_arms(task, recipe, [arm.kind for arm in wanted])
     if methods is None:
         methods = default_methods([arm.kind for arm in arms], samples, seeds)
     return Config(

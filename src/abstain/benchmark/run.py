@@ -1,6 +1,7 @@
 """`run_benchmark`: train, choose, test; every job is kept and found again."""
 
 import hashlib
+import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -101,7 +102,8 @@ def run_benchmark(
     make_folder(folder / JOBS)
     task = _looked_at(config)
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
-    run = _Run(_plan(config, task, exposures, kind_of(devices)), folder, task, exposures)
+    plan = _plan(config, task, exposures, kind_of(devices), folder)
+    run = _Run(plan, folder, task, exposures)
     do = partial(
         run_jobs,
         work=Worker(_absolute(config.folder), devices),
@@ -113,16 +115,17 @@ def run_benchmark(
     )
     run.over([])
     run.over(do(run.plan.before_choice()))
-    chosen = choose(run.kept(), config.metrics)
-    run.over(do(run.plan.after_choice((one.arm, one.setting) for one in chosen)))
+    run.over(do(run.tests()))
     return Store.read(folder), run.outcomes
 
 
-def _plan(config: Config, task: LoadedTask, exposures: Iterable[Exposure], device: str) -> Plan:
+def _plan(
+    config: Config, task: LoadedTask, exposures: Iterable[Exposure], device: str, out: Path
+) -> Plan:
     keys = tuple(exposure.key for exposure in exposures)
     if not TASKS[config.task].needs_folder:
         return Plan(config, keys, device)
-    return Plan(config, keys, device, task.digest(), _listing(config.folder))
+    return Plan(config, keys, device, task.digest(), _listing(config.folder, out))
 
 
 @dataclass
@@ -155,6 +158,17 @@ class _Run:
                     )
                 )
         return found
+
+    def tests(self) -> list[Job]:
+        """Return the jobs that test what was chosen, but for networks that were not validated."""
+        kept = self.kept()
+        if not any(one.validated for one in kept):
+            return []
+        chosen = choose(kept, self.plan.config.metrics)
+        lost = {outcome.job.key for outcome in self.outcomes if not outcome.there}
+        never = {one.test.key for one in self.plan.networks if one.validate.key in lost}
+        wanted = self.plan.after_choice((one.arm, one.setting) for one in chosen)
+        return [job for job in wanted if job.key not in never]
 
     def over(self, outcomes: Iterable[Outcome]) -> None:
         """Add jobs that are over, and write the manifest: what came from elsewhere stays in it."""
@@ -197,7 +211,8 @@ def facts_of(exposure: Exposure) -> ExposureFacts:
 
 def _looked_at(config: Config) -> LoadedTask:
     """Load the pictures and make a model, so that what is missing is told before training."""
-    task = loaded(config.task, config.folder)
+    # Under the same name as the jobs of this process do, so that it is not loaded twice.
+    task = loaded(config.task, _absolute(config.folder))
     MODELS[config.model].make(task.shape, seed=config.seeds[0])
     return task
 
@@ -207,12 +222,15 @@ def _absolute(folder: str) -> str:
     return str(Path(folder).expanduser().resolve()) if folder else ""
 
 
-def _listing(folder: str) -> str:
-    """Return a hash of the names and sizes of all files of a folder."""
-    place = Path(_absolute(folder))
+def _listing(folder: str, out: Path) -> str:
+    """Return a hash of the names and sizes of all files of a folder, but for those of the runs."""
+    place, own = Path(_absolute(folder)), out.resolve()
     told = hashlib.sha256()
     for path in sorted(path for path in place.rglob("*") if path.is_file()):
-        told.update(f"{path.relative_to(place)} {path.stat().st_size}\n".encode())
+        if not path.is_relative_to(own):
+            # A name may be no text in any encoding.
+            name = os.fsencode(path.relative_to(place))
+            told.update(name + f" {path.stat().st_size}\n".encode())
     return told.hexdigest()
 
 

@@ -127,6 +127,8 @@ class ScoreFile:
             except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
                 raise _damaged(self.path) from error
         names, table = found.pop("methods"), found.pop("confidence")
+        if len(names) != len(table):
+            raise _damaged(self.path)
         by_method = {str(name): row for name, row in zip(names, table, strict=True)}
         return RunScores(
             exposure=exposure,
@@ -138,13 +140,20 @@ class ScoreFile:
 
     def _open(self) -> Any:
         try:
-            return np.load(self.path, allow_pickle=False)
+            found = np.load(self.path, allow_pickle=False)
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
             raise _damaged(self.path) from error
+        if not isinstance(found, np.lib.npyio.NpzFile):
+            # One array and no archive.
+            raise _damaged(self.path)
+        return found
 
 
 def _damaged(path: Path) -> FileFormatError:
+    # Those of others are in folders of their own.
+    again = {"added": "add its scores again, with `replace`", "imported": "import it again"}
+    anew = "delete it, and `abstain benchmark run` makes it anew"
     return FileFormatError(
-        f"{str(path)!r} is absent, damaged, or no file of scores; delete it, and "
-        "`abstain benchmark run` makes it anew"
+        f"{str(path)!r} is absent, damaged, or no file of scores; "
+        f"{again.get(path.parent.name, anew)}"
     )

@@ -33,6 +33,8 @@ MANIFEST: Final = "manifest.json"
 JOBS: Final = "jobs"
 
 _KIND: Final = "abstain-benchmark"
+#: What the parts of a manifest are.
+_KINDS: Final = {"config": dict, "facts": dict, "classes": list, "exposures": list, "runs": list}
 _VERSION: Final = 1
 
 
@@ -153,7 +155,11 @@ class Store:
                 additions,
             )
         except (InputError, KeyError, TypeError, ValueError) as error:
-            msg = f"{str(path)!r} is no manifest of a benchmark, or a damaged one: {error}"
+            msg = (
+                f"{str(path)!r} is no manifest of a benchmark, or a damaged one: {error}. If "
+                "its folder was run, move it away and run the same command, which writes it anew; "
+                "what was imported must be imported again"
+            )
             raise FileFormatError(msg) from None
 
     @property
@@ -258,11 +264,20 @@ def _refuse_other(found: Mapping[str, Any]) -> None:
     if found.get("version") != _VERSION:
         msg = f"its version is {found.get('version')!r}, and this `abstain` reads {_VERSION}"
         raise InputError(msg)
+    for name, kind in _KINDS.items():
+        if not isinstance(found[name], kind):
+            msg = f"its {name!r} is {type(found[name]).__name__}, not {kind.__name__}"
+            raise InputError(msg)
 
 
 def _kept(one: Mapping[str, Any]) -> Kept:
     own = dict(one)
     files = {name: own.pop(name) for name in ("validation", "tested", "validated")}
+    by_method = files["validated"]
+    parts = by_method.values() if isinstance(by_method, dict) else [by_method]
+    if not all(isinstance(values, dict) for values in parts):
+        msg = f"the run {own['name']!r} has no values by method and metric"
+        raise InputError(msg)
     return Kept(Run(**own), **files)
 
 

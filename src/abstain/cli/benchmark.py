@@ -4,7 +4,7 @@ from cyclopts import App
 
 from abstain.cli.benchmark_report import report
 from abstain.cli.benchmark_run import run
-from abstain.cli.benchmark_scores import add_scores, export, import_runs
+from abstain.cli.benchmark_scores import add_scores, export, import_runs, remove_scores
 from abstain.cli.benchmark_status import status
 
 benchmark = App(
@@ -15,5 +15,6 @@ benchmark.command(run, name="run")
 benchmark.command(status, name="status")
 benchmark.command(report, name="report")
 benchmark.command(add_scores, name="add-scores")
+benchmark.command(remove_scores, name="remove-scores")
 benchmark.command(export, name="export")
 benchmark.command(import_runs, name="import")

@@ -120,7 +120,7 @@ def _refuse_untested(store: "Store") -> None:
     if not store.tested:
         msg = (
             f"no run of {str(store.folder)!r} is tested yet; `abstain benchmark status "
-            f"{store.folder}` says how far it is"
+            f"{shlex.quote(str(store.folder))}` says how far it is"
         )
         raise InputError(msg)
 

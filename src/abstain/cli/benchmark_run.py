@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -16,7 +17,7 @@ from abstain.cli._console import console, working
 from abstain.cli._progress import Told, interruptible, progress
 from abstain.cli.benchmark_changes import changes_in
 from abstain.cli.columns import in_a_row
-from abstain.errors import InputError, MissingInputError
+from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.visible import visible
 
 if TYPE_CHECKING:
@@ -123,14 +124,18 @@ def run(
             config,
             out,
             device=machine.device,
-            jobs=machine.jobs or min(_JOBS, _cores()),
+            jobs=min(_JOBS, _cores()) if machine.jobs is None else machine.jobs,
             engine=machine.engine,
             address=machine.address,
             on_outcome=Told(bar, found=numbers),
         )
     for note in store.facts.get("notes", ()):
         _say(f"Note: {note}")
-    _show(store)
+    try:
+        _show(store)
+    except AbstainError as error:
+        # What was run is there all the same: scores of others may be of networks that have changed.
+        _say(f"There is no summary: {error}")
     _end(outcomes, out)
 
 
@@ -234,7 +239,7 @@ def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
         words += f"Their logs: {', '.join(logs)}. " if logs else ""
         words += "The same command tries them again."
         _say(words)
-    said = f"Runs are in {out}; `abstain benchmark report {out}` writes the report."
+    said = f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
     console().print(Text(visible(said)), soft_wrap=True)
     if failed:
         sys.stdout.flush()

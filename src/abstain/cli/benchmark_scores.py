@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -56,7 +57,19 @@ def add_scores(
     for note in found.notes:
         _say(f"Note: {note}")
     names = ", ".join(method.name for method in found.methods)
-    _say(f"Added {names}; `abstain benchmark report {folder}` ranks it with the rest.")
+    _say(f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest.")
+
+
+def remove_scores(
+    folder: Annotated[Path, Parameter(help="folder of runs")],
+    name: Annotated[str, Parameter(help="of the method, as it was added")],
+    /,
+) -> None:
+    """Remove a method that was added to a folder of runs; the runs stay as they are."""
+    from abstain.benchmark.others import remove_scores as remove
+
+    found = remove(folder, name)
+    _say(f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out.")
 
 
 def export(
@@ -124,7 +137,7 @@ def import_runs(
         _say(f"Note: {method}: {reason}")
     _say(
         f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
-        f"exposures; `abstain benchmark report {folder}` reports on the folder."
+        f"exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."
     )
 
 

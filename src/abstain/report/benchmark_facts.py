@@ -7,14 +7,19 @@ from abstain.benchmark.results import BenchmarkResults
 from abstain.evaluation.records import Finding
 from abstain.report.benchmark_grid import headline
 from abstain.report.findings import grouped
-from abstain.report.study_words import head, seconds_said
+from abstain.report.study_words import seconds_said
 from abstain.report.words import count, short_title
 
 #: Packages whose versions stand among the facts.
 _PACKAGES: Final = ("abstain", "torch", "numpy")
 
 #: Facts of the folder that are shown as they are.
-_SHOWN: Final = ("python", "device", "precision", "dtype")
+_SHOWN: Final = {
+    "python": "Python",
+    "device": "Device",
+    "precision": "Precision of training",
+    "dtype": "Numbers kept as",
+}
 
 
 def benchmark_title(results: BenchmarkResults) -> str:
@@ -46,14 +51,14 @@ def facts_of(results: BenchmarkResults) -> list[dict[str, str]]:
     found = [
         ("Task", task_of(results)),
         ("Model", model_of(results)),
-        ("Seeds", _listed(own.get("seeds") or _from(own, "benchmark", "seeds"))),
+        ("Seeds", _seeds(own.get("seeds") or _from(own, "benchmark", "seeds"))),
         ("Trained by", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(headline(results)))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
         ("Training pictures", _counted(own.get("train"))),
         ("Validation pictures", _counted(own.get("validation"))),
-        *((head(name), str(own.get(name) or "")) for name in _SHOWN),
+        *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
         ("Versions", _versions(own.get("versions"))),
         ("Time of all jobs", _seconds(own.get("seconds"))),
     ]
@@ -73,9 +78,10 @@ def _from(own: Mapping[str, Any], part: str, name: str) -> Any:
     return found or config.get(name, "")
 
 
-def _listed(values: object) -> str:
+def _seeds(values: object) -> str:
+    """Say how many seeds there are, and which: a lone 0 would read as none."""
     if isinstance(values, Sequence) and not isinstance(values, str):
-        return ", ".join(map(str, values))
+        return f"{count(len(values))} ({', '.join(map(str, values))})" if values else ""
     return "" if values is None else str(values)
 
 

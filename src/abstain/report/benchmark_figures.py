@@ -1,17 +1,21 @@
 """The figures of a benchmark: few lines each, chosen by rank, with the baseline beside them."""
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, ThresholdRow
+from abstain.benchmark.results.records import MEAN
 from abstain.plots import RankingChangeDisplay, Series, SeriesDisplay, chosen
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
 from abstain.report.benchmark_facts import model_of
 from abstain.report.benchmark_grid import (
+    NEW,
     at,
     baseline,
+    by_rank,
     grid_of,
     headline,
     leaders,
@@ -21,6 +25,9 @@ from abstain.report.words import short_title
 
 #: Metrics of the comparison of backbones.
 _BACKBONES: Final = ("accuracy", "failure_auroc", "aurc")
+
+#: Lines of a figure, beside that of the baseline.
+_LINES: Final = 4
 
 #: The panels of the figure of growing corruption.
 _EXCESS, _COVERAGE = "Risk above the target", "Coverage"
@@ -32,6 +39,7 @@ def drawn(results: BenchmarkResults) -> tuple[str, ...]:
     if not metrics:
         return ()
     names = [name for study in headline(results) for name in leaders(results, metrics[0], study)]
+    names += [name for name in shown_by_severity(results) if name not in names]
     return tuple(dict.fromkeys([baseline(results), *names]))
 
 
@@ -81,23 +89,15 @@ def _ranks(results: BenchmarkResults, metric: str, study: Study | None) -> dict[
 
 def severities_of(results: BenchmarkResults, order: Sequence[str]) -> SeriesDisplay | None:
     """Return how far a threshold is from its promise as corruptions grow, one line a method."""
-    studies = {
-        study.name: float(study.severity)
-        for study in results.studies
-        if study.kind == "iid" or study.severity
-    }
+    studies = places_of(results)
     rows = [row for row in mean_rows(results.thresholds) if row.study in studies]
-    if len({row.study for row in rows}) < 3:
-        return None
-    pooled = next(s for s in results.studies if s.kind == "corruption" and not s.severity)
-    names = leaders(results, ranking_metrics(results)[0], pooled)
     series = tuple(
         line
         for panel, field in ((_EXCESS, "excess"), (_COVERAGE, "coverage"))
-        for name in names
+        for name in shown_by_severity(results)
         if (line := _line([row for row in rows if row.method == name], studies, panel, field))
     )
-    if not series:
+    if len({row.study for row in rows}) < 2 or not series:
         return None
     return SeriesDisplay(
         series,
@@ -111,11 +111,42 @@ def severities_of(results: BenchmarkResults, order: Sequence[str]) -> SeriesDisp
     )
 
 
+def places_of(results: BenchmarkResults) -> dict[str, float]:
+    """Return the studies of one severity, and clean data, with their place on the axis."""
+    return {
+        study.name: float(study.severity)
+        for study in results.studies
+        if study.kind == "iid" or study.severity
+    }
+
+
+def shown_by_severity(results: BenchmarkResults) -> list[str]:
+    """Return the best methods under corruption that have a threshold, and the baseline."""
+    order, base = corruption_order(results), baseline(results)
+    usable = with_threshold(results)
+    names = [name for name in order if name in usable]
+    return list(dict.fromkeys([*names[:_LINES], *([base] if base in names else [])]))
+
+
+def corruption_order(results: BenchmarkResults) -> list[str]:
+    """Return the methods by their rank under all corruptions, or under the strongest one."""
+    corrupted = [study for study in results.studies if study.kind == "corruption"]
+    metrics = ranking_metrics(results)
+    if not corrupted or not metrics:
+        return []
+    return by_rank(results, metrics[0], min(corrupted, key=lambda s: (s.severity > 0, -s.severity)))
+
+
+def with_threshold(results: BenchmarkResults) -> set[str]:
+    """Return the methods that found a threshold for the target risk with some seed."""
+    return {row.method for row in results.thresholds if row.verdict != "unattainable"}
+
+
 def mean_rows(rows: Iterable[ThresholdRow]) -> list[ThresholdRow]:
-    """Return the rows of the means over the seeds, or those of the only seed."""
+    """Return the rows of the means over the seeds, and those of methods with one seed."""
     known = list(rows)
-    means = [row for row in known if row.run == "mean"]
-    return means or known
+    means = {(row.study, row.method) for row in known if row.run == MEAN}
+    return [row for row in known if row.run == MEAN or (row.study, row.method) not in means]
 
 
 def _line(
@@ -133,7 +164,7 @@ def backbones_of(
     results: BenchmarkResults, beside: Sequence[BenchmarkResults]
 ) -> BackboneDisplay | None:
     """Return the models of several benchmarks side by side; None for one only."""
-    models = {f"{model_of(one) or 'model'}": one for one in (results, *beside)}
+    models = _named([results, *beside])
     if len(models) < 2:
         return None
     base = baseline(results)
@@ -141,6 +172,7 @@ def backbones_of(
         value
         for metric in _BACKBONES
         for study in headline(results)
+        if not (metric == "accuracy" and study.kind in NEW)
         for model, one in models.items()
         if metric in one.comparisons
         for value in _backbone(one, metric, study.name, model, base)
@@ -148,6 +180,16 @@ def backbones_of(
     if not values:
         return None
     return BackboneDisplay(values, f"{base} (baseline)", "Backbones")
+
+
+def _named(every: Sequence[BenchmarkResults]) -> dict[str, BenchmarkResults]:
+    """Return benchmarks by the name of their networks; equal names get a number."""
+    models: dict[str, BenchmarkResults] = {}
+    for one in every:
+        own = model_of(one) or "model"
+        names = (own if i == 1 else f"{own} ({i})" for i in itertools.count(1))
+        models[next(name for name in names if name not in models)] = one
+    return models
 
 
 def _backbone(
@@ -161,6 +203,6 @@ def _backbone(
     if base not in own or math.isnan(own[base].value):
         return []
     top = own[best[0]].value if best else math.nan
-    title = short_title(metric)
+    title = f"{short_title(metric)}\u00a0{grid.arrow}"
     first = best[0] if best else ""
     return [BackboneValue(model, studies[0].title, title, own[base].value, top, first)]

@@ -1,10 +1,11 @@
 """The tables of a benchmark as files: CSV, Parquet, LaTeX, Markdown."""
 
+import io
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain.benchmark.results import BenchmarkResults
@@ -12,6 +13,9 @@ from abstain.report.benchmark_grid import checked_results
 from abstain.report.benchmark_latex import benchmark_latex
 from abstain.report.benchmark_markdown import benchmark_markdown
 from abstain.tables import write_results
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: The files, and the table of the results that each holds.
 _TABLES: Final = {
@@ -28,6 +32,9 @@ _TABLES: Final = {
     "left_out": "left_out",
     "findings": "findings",
 }
+
+#: Tables of points to draw, a hundred thousand of them: as text ten times as large.
+_BINARY: Final = frozenset({"curves"})
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 
@@ -46,8 +53,9 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     -------
     list of pathlib.Path
         ``values``, ``ranks``, ``pairs``, ``chosen``, ``thresholds``, ``calibration`` and others
-        as ``.csv`` and ``.parquet``, one row a number, fractions in double precision; tables
-        without a row are left out. For each metric the main table as ``.tex`` and ``.md``.
+        as ``.csv`` and ``.parquet``, one row a number, fractions in double precision; the points
+        of the ``curves`` as Parquet only; tables without a row are left out. For each metric the
+        main table as ``.tex`` and ``.md``.
 
     Raises
     ------
@@ -67,12 +75,21 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     for name, table in _TABLES.items():
         frame = known.frame(table)
         # Tens of thousands of pairs: a frame is written in a second, rows one by one in a minute.
-        if frame.height:
+        if frame.height and name in _BINARY:
+            left.append(_binary(frame, place / f"{name}.parquet"))
+        elif frame.height:
             left += write_results(frame, place, name=name)
     for path, text in _main(known, place):
         write_atomically(path, text.encode())
         left.append(path)
     return left
+
+
+def _binary(frame: "pl.DataFrame", path: Path) -> Path:
+    table = io.BytesIO()
+    frame.write_parquet(table)
+    write_atomically(path, table.getvalue())
+    return path
 
 
 def _main(results: BenchmarkResults, place: Path) -> Iterator[tuple[Path, str]]:

@@ -17,6 +17,14 @@ from abstain.report.words import short_title
 #: What stands where a method has no value.
 NONE: Final = "–"
 
+#: Sources of failures that no answer is right for.
+NEW: Final = frozenset({"new-class", "far-new-class"})
+
+_MIX: Final = (
+    "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "
+    "there are."
+)
+
 #: The metrics by which methods are ranked first, where they were computed.
 _RANKING: Final = ("augrc", "aurc")
 
@@ -217,14 +225,24 @@ def baseline(results: BenchmarkResults) -> str:
     return "msr" if "msr" in names or not names else names[0]
 
 
-def footnote(grid: Grid, level: float, *, intervals: bool) -> list[str]:
+def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> list[str]:
     """Return the sentences under a table; `{tie}` stands for the mark of a tie."""
     stands = {entry.stands for line in grid.lines for entry in line.entries if entry}
     said = ["The arrow points to where better is; bold marks the best value of a column."]
     said.append("Values are times 1000." if grid.kilo else "Values are fractions.")
     if "not told apart" in stands:
         alpha = chosen.percent(round(1 - level, 10))
-        said.append(f"{{tie}}: not told from the best at {alpha}, the pairs of a column together.")
+        said.append(
+            f"{{tie}}: cannot be told from the best at {alpha}; the level holds for all pairs of a "
+            "column together."
+        )
+    if "untested" in stands:
+        rest = "Values without a mark" if "not told apart" in stands else "Differences"
+        said.append(f"{rest} were not tested.")
+    if ranked:
+        said.append("Mean rank: over the columns; 1 is best.")
+    if grid.metric == "accuracy" and any(study.kind in NEW for study in grid.studies):
+        said.append(_MIX)
     if intervals:
         said.append(f"In brackets: {chosen.percent(level)} intervals.")
     return said

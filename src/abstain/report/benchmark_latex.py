@@ -19,6 +19,8 @@ from abstain.report.benchmark_tables import arm_title, kind_title, mean_said, sh
 from abstain.report.latex import escape
 
 _TIE: Final = r"\textsuperscript{\dag}"
+#: Columns that a page upright has room for.
+_WIDE: Final = 8
 #: How strong the color of a cell is, in percent.
 _STRENGTH: Final = {"r0": 45, "r1": 34, "r2": 24, "r3": 15, "r4": 8}
 
@@ -76,10 +78,12 @@ def benchmark_latex(
             lines.append(" & ".join([escape(row.method.name), *cells]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}"]
     level = results.comparisons[name].level
-    notes = escape(" ".join(footnote(grid, level, intervals=intervals)))
+    notes = escape(" ".join(footnote(grid, level, intervals=intervals, ranked=bool(means))))
     notes = notes.replace(escape("{tie}"), _TIE)
     needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
     head = f"% {_title(grid)}. Needs {needs}"
+    if width > _WIDE:
+        head += "\n% Wide: \\resizebox{\\linewidth}{!}{...} around the tabular, or a sideways page."
     return "\n\n".join([head, "\n".join(lines), rf"{{\footnotesize {notes}}}"]) + "\n"
 
 

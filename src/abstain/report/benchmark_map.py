@@ -27,8 +27,9 @@ def page_map(results: BenchmarkResults, metric: str, study: Study) -> dict[str, 
         "caption": f"Pairs by {short_title(metric)}",
         "about": (
             "Blue: the method of the row is found better than that of the column at "
-            f"{alpha} ({chosen.judged_by(square.pairs[0])}). Gray: not told apart. Both in the "
-            "order of their ranks."
+            f"{alpha} ({chosen.judged_by(square.pairs[0])}). Gray: they cannot be told apart. "
+            "Empty: found worse, or not compared. The numbers of the columns are those of the "
+            "rows, in the order of the ranks."
         ),
         "rows": [
             {

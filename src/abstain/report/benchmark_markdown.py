@@ -55,7 +55,7 @@ def benchmark_markdown(
             cells += [mean_said(means.get(row.method.name, float("nan")))] * len(last)
             lines.append(_row([escape(row.method.name), *cells]))
     level = results.comparisons[name].level
-    notes = escape(" ".join(footnote(grid, level, intervals=intervals)))
+    notes = escape(" ".join(footnote(grid, level, intervals=intervals, ranked=bool(means))))
     return "\n".join(lines) + "\n\n" + notes.replace(escape("{tie}"), _TIE) + "\n"
 
 

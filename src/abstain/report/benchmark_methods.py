@@ -13,6 +13,7 @@ from abstain.report.benchmark_tables import (
     grid_head,
     kind_title,
     link,
+    mean_said,
     numeral,
     page_entry,
     page_studies,
@@ -46,7 +47,7 @@ def page_method(
 
 def _mean(results: BenchmarkResults, name: str, means: Mapping[str, Mapping[str, float]]) -> str:
     said = [
-        f"{short_title(metric)} {means[metric][name]:.1f}"
+        f"{short_title(metric)} {mean_said(means[metric][name])}"
         for metric in ranking_metrics(results)
         if name in means.get(metric, {})
     ]
@@ -94,7 +95,10 @@ def _chosen(results: BenchmarkResults, name: str) -> dict[str, Any] | None:
         ]
         for one in own
     ]
-    caption = f"{title}: means over the seeds, as fractions."
+    over = (
+        "means over the seeds, as fractions" if any(one.seeds > 1 for one in own) else "fractions"
+    )
+    caption = f"{title}: {over}."
     notes = dict.fromkeys(one.note for one in own if one.note)
     return plain_table(title, " ".join([caption, *notes]), heads, rows)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from abstain.benchmark.results import BenchmarkResults, CalibrationRow
+from abstain.benchmark.results.records import MEAN
 from abstain.plots.backbones import BackboneDisplay
 from abstain.report.benchmark_grid import NONE, Grid, headline, ranking_metrics
 from abstain.report.benchmark_tables import Keys, link, numeral, page_grid, plain_table, words
@@ -12,15 +13,16 @@ from abstain.report.benchmark_tables import Keys, link, numeral, page_grid, plai
 _INLIERS: Final = (
     "The same pictures, judged in three ways. Removed: wrong answers about known classes are left "
     "out, so that only accepting a new class is a failure. Kept: both are failures. By cost: both "
-    "are, and accepting a new class costs more. A method that leads in one need not in the others."
+    "are, and accepting a new class costs {cost}. A method that leads in one need not in the "
+    "others."
 )
 _HEADS: Final = {"removed": "errors removed", "kept": "errors kept", "scod": "by cost"}
 
 _CALIBRATION: Final = (
-    "Expected calibration error: how far confidences are from the share that is right. As it is, "
-    "for confidences that claim to be probabilities; behind the arrow after Platt scaling on "
-    "validation data. Shifts break what was calibrated without them. Fractions, means over the "
-    "seeds."
+    "The expected calibration error (ECE) says how far confidences are from the share of right "
+    "answers: 0 is best. Before the arrow it is that of the confidences as they are, behind it "
+    "after Platt scaling on validation data; confidences that are no probabilities have the second "
+    "only. What was calibrated without a shift need not be under it. Fractions{means}."
 )
 
 
@@ -51,12 +53,15 @@ def inlier_tables(
             for s in shown
         ]
         tables.append(table)
-    return {"lead": _INLIERS, "tables": tables}
+    cost = results.facts.get("outlier_cost")
+    said = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
+    return {"lead": _INLIERS.format(cost=said), "tables": tables}
 
 
 def calibration_tables(results: BenchmarkResults, keys: Keys) -> dict[str, Any] | None:
     """Return ECE before and after calibration, methods x studies."""
-    rows = [row for row in results.calibration if row.run == "mean"] or list(results.calibration)
+    # The mean over the seeds, or where a method has one seed, that.
+    rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
     known = {(row.method, row.study): row for row in rows}
     studies = [s for s in headline(results) if any(row.study == s.name for row in rows)]
     methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
@@ -71,7 +76,9 @@ def calibration_tables(results: BenchmarkResults, keys: Keys) -> dict[str, Any] 
         for method in methods
     ]
     title = "ECE as it is → after Platt scaling"
-    return {"lead": _CALIBRATION, "tables": [plain_table(title, title, heads, body)]}
+    means = ", means over the seeds" if rows[-1].run == MEAN else ""
+    lead = _CALIBRATION.format(means=means)
+    return {"lead": lead, "tables": [plain_table(title, title, heads, body)]}
 
 
 def _calibrated(row: CalibrationRow | None) -> dict[str, Any]:

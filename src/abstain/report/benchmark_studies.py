@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from abstain.benchmark.protocol import ERRORS, Study
 from abstain.benchmark.results import BenchmarkResults, Extreme, ThresholdRow
+from abstain.benchmark.results.records import MEAN
 from abstain.plots import chosen
 from abstain.report.benchmark_figures import mean_rows
 from abstain.report.benchmark_grid import NONE, Entry, Grid
@@ -46,7 +47,7 @@ def _sizes(results: BenchmarkResults, study: Study, grids: Mapping[str, Grid]) -
     if not found:
         return ""
     samples, failures = ([getattr(e, name) for e in found] for name in ("n", "failures"))
-    return f"{_between(samples)} samples, {_between(failures)} failures a method and seed"
+    return f"{_between(samples)} samples, of which {_between(failures)} are failures of a network"
 
 
 def _between(values: Sequence[int]) -> str:
@@ -72,7 +73,8 @@ def study_table(study: Study, grids: Mapping[str, Grid], keys: Keys, level: floa
     ]
     title = f"Values and ranks, {study.title}"
     caption = (
-        f"{title}; below each value its {chosen.percent(level)} interval. † not told from the best."
+        f"{title}; below each value its {chosen.percent(level)} interval. Arrows point to where "
+        "better is; what is not times 1000 is a fraction. †: cannot be told from the best."
     )
     return plain_table(title, caption, heads, rows)
 
@@ -92,19 +94,27 @@ def threshold_table(results: BenchmarkResults, study: Study, keys: Keys) -> Any:
         return None
     first = rows[0]
     risk, delta = chosen.percent(first.risk), chosen.percent(first.delta)
-    asked = f"asked for: a selective risk of at most {risk}, except with a chance of {delta}"
+    asked = f"asked for: at most {risk} failures among the accepted, but for a chance of {delta}"
     if study.errors == "removed":
         asked += "; a threshold meets all pictures, so here wrong answers about known classes count"
     title = f"What a threshold set on validation data achieves, {study.title}"
     heads = [
         ("Method", False),
-        ("Selective risk", True),
+        ("Failures among the accepted", True),
         ("Above the target", True),
         ("Coverage", True),
         ("Verdict", False),
     ]
     body = [_threshold(row, keys) for row in rows if row.method in keys.methods]
-    return plain_table(title, f"{title}; {asked}. Means over the seeds.", heads, body)
+    caption = f"{title}; {asked}. Fractions{over_seeds(rows)}."
+    if any(row.verdict == "unattainable" for row in rows):
+        caption += " “No threshold”: none could promise that on validation data."
+    return plain_table(title, caption, heads, body)
+
+
+def over_seeds(rows: Sequence[ThresholdRow]) -> str:
+    """Say that values are means, where they are."""
+    return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 
 def _threshold(row: ThresholdRow, keys: Keys) -> list[dict[str, Any]]:
@@ -123,7 +133,8 @@ def _threshold(row: ThresholdRow, keys: Keys) -> list[dict[str, Any]]:
 def _verdict(row: ThresholdRow) -> str:
     if row.verdict != "differs":
         return verdict_said(row.verdict)
-    return f"holds with {row.holds} and is broken with {row.broken} of {row.runs} seeds"
+    rest = "" if row.holds + row.broken == row.runs else "; the others cannot tell"
+    return f"of {row.runs} seeds, holds with {row.holds}, is broken with {row.broken}{rest}"
 
 
 def shots_of(
@@ -134,10 +145,13 @@ def shots_of(
     if not own:
         return None
     made = pictures or Pictures(reason="they were not asked for")
-    about = "In percent: samples of the study that are less confident."
+    about = (
+        "The share is of the samples of the study that the method is less sure of: high for a "
+        "failure and low for a success misleads."
+    )
     if not any((one.exposure, one.row) in made.sources for one in own):
         why = made.reason or "none could be made"
-        about += f" The pictures themselves are not shown: {why}."
+        about += f" The pictures themselves are not shown: {why.rstrip('.')}."
     names = results.facts.get("classes")
     classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
     groups = []
@@ -157,10 +171,10 @@ def _shot(one: Extreme, pictures: Pictures, classes: Sequence[str]) -> dict[str,
     said = f"taken for {taken}" if one.label != one.prediction else "recognized"
     return {
         "source": pictures.sources.get((one.exposure, one.row), ""),
-        "alt": f"A picture of {label}, {said}; {share} of the samples are less confident",
+        "alt": f"A picture of {label}, {said}; the method is less sure of {share} of the samples",
         "label": label,
         "taken": said,
-        "confidence": f"{share}; {one.exposure}, picture {one.row}",
+        "confidence": f"{share} less sure; {one.exposure}, picture {one.row}",
     }
 
 

@@ -1,10 +1,9 @@
 """From the results of a benchmark to one plain dict: everything the templates print."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from abstain.benchmark.protocol import ERRORS, Study
+from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.plots import chosen
 from abstain.plots._drawable import Drawable
@@ -14,7 +13,6 @@ from abstain.report.benchmark_figures import (
     change_of,
     curves_of,
     drawn,
-    mean_rows,
     severities_of,
 )
 from abstain.report.benchmark_grid import (
@@ -29,7 +27,9 @@ from abstain.report.benchmark_map import page_map
 from abstain.report.benchmark_methods import page_method
 from abstain.report.benchmark_parts import backbone_table, calibration_tables, inlier_tables
 from abstain.report.benchmark_pictures import Pictures, shown_extremes
+from abstain.report.benchmark_severities import severities_said, severity_tables
 from abstain.report.benchmark_studies import (
+    over_seeds,
     shots_of,
     study_about,
     study_table,
@@ -37,33 +37,17 @@ from abstain.report.benchmark_studies import (
 )
 from abstain.report.benchmark_tables import Keys, kind_title, page_grid
 from abstain.report.benchmark_verdict import benchmark_verdict
+from abstain.report.benchmark_words import reading_of, words_of
 from abstain.report.comparison_svg import inline_svg
 from abstain.report.glossary import metric_entries
 
-_MEANS: Final = "Means over the seeds."
 _CHANGE: Final = "From AURC to AUGRC: how the ranking changes"
-_CHANGE_SAID: Final = (
-    "Ranks over all studies. Drawn lines in orange fall from AURC to AUGRC, dashed ones in blue "
-    "rise, thin ones stay."
+_CHANGE_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones stay."
+_CHANGE_ALL: Final = f"By the mean rank over all studies. {_CHANGE_SAID}"
+_CURVES: Final = (
+    "The share of failures among the accepted, as more and more is accepted; lower is better. The "
+    "best four methods and the baseline"
 )
-
-_WORDS: Final = {
-    "AURC, AUGRC": "times 1000 in all tables, as the literature prints them.",
-    "ECE": (
-        "of confidences that were calibrated by Platt scaling on validation data, since most "
-        "confidences are no probabilities."
-    ),
-    "Rank": "1 is best; methods with equal values share the mean of their ranks.",
-    "†": (
-        "not told from the best of its column: the paired test of both on the same samples, "
-        "adjusted for the number of pairs. It does not mean equal."
-    ),
-    "Inlier errors": "; ".join(f"“{name}”: {said}" for name, said in ERRORS.items()) + ".",
-    "Threshold": (
-        "set on validation data by selection with guaranteed risk (SGR), once for each network; "
-        "what it promises holds for data like those only."
-    ),
-}
 
 
 def summarize_benchmark(
@@ -84,9 +68,13 @@ def summarize_benchmark(
         "findings": findings_said(results),
         "level": chosen.percent(results.level),
         "tables": [
-            page_grid(grid, keys, results.level, means[metric]) for metric, grid in grids.items()
+            {
+                **page_grid(grid, keys, results.level, means[metric]),
+                "reading": reading_of(metric, kilo=grid.kilo),
+            }
+            for metric, grid in grids.items()
         ],
-        "change": _drawn(change_of(results, None), "change", _CHANGE, _CHANGE_SAID),
+        "change": _drawn(change_of(results, None), "change", _CHANGE, _CHANGE_ALL),
         "severities": _severities(results, whole, keys, order),
         "inliers": inlier_tables(results, whole, keys),
         "studies": [_study(results, study, grids, shared) for study in headline(results)],
@@ -95,7 +83,7 @@ def summarize_benchmark(
         "backbones": _backbones(results, beside),
         "left_out": [{"name": name, "reason": why} for name, why in results.left_out.items()],
         "metrics": metric_entries(list(results.comparisons)),
-        "words": [{"title": title, "meaning": said} for title, said in _WORDS.items()],
+        "words": words_of(results),
     }
 
 
@@ -121,10 +109,10 @@ def _study(
     keys, order, shown, pictures = shared
     key = keys.studies[study.name]
     base = baseline(results)
-    lines = f"The best four methods and the baseline “{base}”, of the first seed."
+    lines = f"{_CURVES} “{base}”, of the first seed."
     figures = [
         _drawn(curves_of(results, study, order), f"{key}-curves", "Risk and coverage", lines),
-        _drawn(change_of(results, study), f"{key}-change", _CHANGE),
+        _drawn(change_of(results, study), f"{key}-change", _CHANGE, _CHANGE_SAID),
     ]
     maps = [page_map(results, metric, study) for metric in ranking_metrics(results)]
     return {
@@ -144,36 +132,33 @@ def _severities(
     results: BenchmarkResults, grids: Mapping[str, Grid], keys: Keys, order: Sequence[str]
 ) -> dict[str, Any] | None:
     """Return what happens as corruptions grow; None where there are no severities."""
-    studies = [study for study in results.studies if study.severity]
-    if not studies:
+    if not any(study.severity for study in results.studies):
         return None
     display = severities_of(results, order)
-    figure = _drawn(display, "severities", "A threshold under growing corruption", _MEANS)
-    first = next(iter(mean_rows(results.thresholds)), None)
-    target = "" if first is None or math.isnan(first.risk) else f" of {chosen.percent(first.risk)}"
-    said = (
-        f"A threshold set on clean validation data for a selective risk{target} does not know of "
-        "corruptions. Above the dotted line it answers wrongly more often than promised. Drawn "
-        f"are the best four methods under corruption and the baseline “{baseline(results)}”."
-    )
-    shown = [page_grid(grids[m].only(studies), keys, results.level) for m in grids]
+    tables = severity_tables(results, grids, keys)
+    said = f"Risk and coverage are fractions{over_seeds(results.thresholds)}."
+    figure = _drawn(display, "severities", "A threshold under growing corruption", said)
     return {
-        "lead": said if figure else "All types of corruption together, severity by severity.",
+        "lead": severities_said(results, drawn=bool(figure), tables=bool(tables)),
         "figures": [figure] if figure else [],
-        "tables": [table for table in shown if table["studies"]],
+        "tables": tables,
     }
 
 
 def _backbones(
     results: BenchmarkResults, beside: Sequence[BenchmarkResults]
 ) -> dict[str, Any] | None:
+    if not beside:
+        return None
     display = backbones_of(results, beside)
     if display is None:
-        return None
+        said = "These benchmarks have no study and metric in common that could be compared."
+        return {"lead": said, "figure": None, "table": None}
     said = (
         f"Filled marks are the baseline “{baseline(results)}”, hollow ones the best method of "
         "each model by that metric. Compare accuracy first: a network that errs less leaves less "
-        "to a confidence score."
+        "to a confidence score. Accuracy is shown where all classes are known."
     )
-    figure = _drawn(display, "backbones", "Models side by side", "Values are fractions.")
+    more = "Values are fractions; the arrow points to where better is."
+    figure = _drawn(display, "backbones", "Models side by side", more)
     return {"lead": said, "figure": figure, "table": backbone_table(display)}

@@ -60,20 +60,22 @@ def arm_title(arm: str) -> str:
 
 def kind_title(kind: str) -> str:
     """Return the name of a source of failures that people read."""
-    return chosen.sentence(KINDS.get(kind, kind))
+    return "No shift" if kind == "iid" else chosen.sentence(KINDS.get(kind, kind))
 
 
 def grid_head(grid: Grid) -> str:
     """Return the metric with its unit and where better is."""
     unit = " × 1000" if grid.kilo else ""
-    return f"{grid.title}{unit} {grid.arrow}"
+    # A line break would part the arrow from what it is about.
+    return f"{grid.title}{unit}\u00a0{grid.arrow}"
 
 
 def page_grid(
     grid: Grid, keys: Keys, level: float, means: Mapping[str, float] | None = None
 ) -> dict[str, Any]:
     """Return methods x studies; mean ranks stand in the last column where they are given."""
-    said = " ".join(footnote(grid, level, intervals=False)).replace("{tie}", "†")
+    notes = footnote(grid, level, intervals=False, ranked=bool(means))
+    said = " ".join(notes).replace("{tie}", "†")
     return {
         "label": grid.title,
         "head": grid_head(grid),

@@ -17,7 +17,7 @@ from abstain.report.benchmark_grid import (
     ranking_metrics,
 )
 from abstain.report.benchmark_tables import grid_head, mean_said
-from abstain.report.benchmark_verdict import benchmark_verdict
+from abstain.report.benchmark_verdict import benchmark_verdict, is_tested
 from abstain.report.terminal import findings_said
 from abstain.report.words import short_title
 
@@ -88,8 +88,8 @@ def _notes(grid: Grid, level: float) -> str:
     unit = "times 1000" if grid.kilo else "fractions"
     alpha = chosen.percent(round(1 - level, 10))
     return (
-        f"Values are {unit}; ≈ and Alike: not told from the best at {alpha}, the pairs of a study "
-        "together."
+        f"Values are {unit}; ≈ and Alike: cannot be told from the best at {alpha}; the level "
+        "holds for all pairs of a study together."
     )
 
 
@@ -104,12 +104,11 @@ def _leaders(grid: Grid, base: str) -> "Table":
     for i, study in enumerate(grid.studies):
         best, entries = grid.standing(i), grid.of(study)
         top = entries[best[0]].text if best else NONE
-        alike = len(grid.standing(i, "not told apart"))
         table.add_row(
             text(study.title),
             text(", ".join(best) or NONE, "bold"),
             text(top),
-            text(str(alike)),
+            text(str(len(grid.standing(i, "not told apart"))) if is_tested(grid, i) else NONE),
             _marked(entries.get(base)),
         )
     return table

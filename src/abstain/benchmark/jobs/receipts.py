@@ -3,8 +3,10 @@
 import hashlib
 import json
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from abstain._foundation.files import write_atomically
 from abstain._foundation.saved import parsed
@@ -26,9 +28,9 @@ def done(job: Job, work: Work, folder: Path) -> Outcome:
         facts = dict(work(job, folder))
         seconds = perf_counter() - start
         said = {"name": job.name, "key": job.key, "seconds": seconds, "facts": facts}
-        said |= {"files": _files(job, folder), "spec": job.spec}
+        said |= {"mark": mark_of(facts), "files": _files(job, folder), "spec": job.spec}
         said["needs"] = [other.key for other in job.needs]
-        write_atomically(job.place(folder, ".json"), json.dumps(said).encode())
+        write_atomically(job.place(folder, ".json"), json.dumps(said, allow_nan=False).encode())
     except Exception as error:  # noqa: BLE001  whatever it is, the other jobs go on
         write_atomically(log, traceback.format_exc().encode())
         text = str(error) if isinstance(error, AbstainError) else f"{type(error).__name__}: {error}"
@@ -45,12 +47,23 @@ def receipt(job: Job, folder: Path) -> Outcome | None:
         return None
     try:
         found = parsed(path.read_text(encoding="utf-8"))
-        if found["key"] != job.key or found["files"] != _files(job, folder):
+        if found["key"] != job.key or found["files"] != _files(job, folder) or not intact(found):
             return None
         return Outcome(job, "kept", float(found["seconds"]), facts=dict(found["facts"]))
     except (InputError, KeyError, TypeError, ValueError, OSError):
         # Changed by somebody; doing the job again is cheap and sure.
         return None
+
+
+def mark_of(facts: Mapping[str, Any]) -> str:
+    """Return a hash of what a job found."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def intact(found: Mapping[str, Any]) -> bool:
+    """Tell whether nobody has changed what a receipt says that a job found."""
+    # Not every version wrote the mark.
+    return "mark" not in found or found["mark"] == mark_of(found["facts"])
 
 
 def _files(job: Job, folder: Path) -> dict[str, str]:
@@ -60,5 +73,5 @@ def _files(job: Job, folder: Path) -> dict[str, str]:
     return {
         suffix: hashlib.sha256(path.read_bytes()).hexdigest()
         for suffix, path in sorted(found.items())
-        if suffix not in _NOT_KEPT
+        if suffix not in _NOT_KEPT and path.is_file()
     }

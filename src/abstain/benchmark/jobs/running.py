@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from abstain._foundation import checks
-from abstain._foundation.files import make_folder
+from abstain._foundation.files import make_folder, sweep
 from abstain.benchmark.jobs.cluster import in_cluster
 from abstain.benchmark.jobs.pool import in_processes
 from abstain.benchmark.jobs.receipts import done, receipt
@@ -94,6 +94,7 @@ def run_jobs(
         msg = f"`address` is that of a dask scheduler: give `engine` 'dask', got {engine!r}"
         raise InputError(msg)
     make_folder(folder)
+    sweep(folder)
     table = _Table(jobs, folder, on_outcome)
     do = partial(done, work=work, folder=folder)
     if engine == "dask" and table.waiting:

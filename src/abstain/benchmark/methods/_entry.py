@@ -75,7 +75,8 @@ class Method:
     Raises
     ------
     InputError
-        A need or a part to be fitted on that does not exist.
+        A need or a part to be fitted on that does not exist, or a method of ensembles that is
+        fitted.
     """
 
     name: str
@@ -95,6 +96,14 @@ class Method:
                 listed = ", ".join(map(repr, NEEDS))
                 msg = f"`needs` of the method {self.name!r} must be of {listed}; got {need!r}"
                 raise InputError(msg)
+
+        if self.fitted_on and "ensemble" in self.needs:
+            # All that an ensemble is asked about is what it will be judged by.
+            msg = (
+                f"a method of ensembles must not be fitted; {self.name!r} is, on "
+                f"{self.fitted_on!r}. Leave `fitted_on` empty"
+            )
+            raise InputError(msg)
 
     @property
     def averages(self) -> bool:

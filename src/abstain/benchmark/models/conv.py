@@ -59,7 +59,11 @@ class SmallConv(Backbone):
         super().__init__(widths[-1])
         stages = [
             nn.Sequential(
-                convolution(a, b), nn.BatchNorm2d(b), nn.ReLU(inplace=True), nn.MaxPool2d(2)
+                # The maximum first: the same numbers, and a quarter of the maps to rectify.
+                convolution(a, b),
+                nn.BatchNorm2d(b),
+                nn.MaxPool2d(2),
+                nn.ReLU(inplace=True),
             )
             for a, b in pairwise((channels, *widths))
         ]

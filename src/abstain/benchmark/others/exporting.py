@@ -3,6 +3,7 @@
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +66,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     UnknownNameError
         There is no such run.
     InputError
-        The suffix is another, or the place cannot be written.
+        The suffix is another, the place cannot be written, or no run was tested.
 
     See Also
     --------
@@ -84,6 +85,12 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     import polars as pl
 
     runs = _runs(store, run)
+    if not runs:
+        msg = (
+            f"no run of {str(store.folder)!r} is tested yet, so that there is nothing to export; "
+            f"`abstain benchmark status {quote(str(store.folder))}` says how far it is"
+        )
+        raise InputError(msg)
     parts = [rows_of_run(store, one) for one in runs]
     # Runs that were imported from probabilities have no logits.
     whole = pl.concat(parts, how="diagonal", rechunk=False)

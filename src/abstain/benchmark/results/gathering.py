@@ -28,6 +28,9 @@ from abstain.metrics import Metric
 
 __all__ = ["Gathering", "Options"]
 
+#: Metrics of the predictions alone, whatever the confidence.
+_OF_THE_CLASSIFIER = ("accuracy", "balanced_accuracy")
+
 
 @dataclass(frozen=True)
 class Options:
@@ -101,9 +104,8 @@ class Gathering:
 
     def _compare(self, metric: Metric, samples: Samples) -> None:
         study, place = samples.study, (metric.name, samples.study.name)
-        # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
-        if study.errors == "scod" and metric.needs:
-            self.undefined[place] = "it counts right and wrong, and here failures have costs"
+        if why := _meaningless(metric, study):
+            self.undefined[place] = why
             return
         calibrated = on_probabilities(metric)
         runs = dict(self._here(metric.name, samples, calibrated=calibrated))
@@ -177,3 +179,13 @@ class Gathering:
                 known = [value for value in raw if value is not None]
                 mean = sum(known) / len(known) if len(known) == len(raw) else None
                 yield CalibrationRow(name, method, MEAN, mean, sum(platt) / len(platt))
+
+
+def _meaningless(metric: Metric, study: Study) -> str:
+    """Return why a metric says nothing in a study, or an empty string."""
+    # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
+    if study.errors == "scod" and metric.needs:
+        return "it counts right and wrong, and here failures have costs"
+    if study.errors == "removed" and metric.name in _OF_THE_CLASSIFIER:
+        return "wrong answers are left out, so that it is the share of known classes and no more"
+    return ""

@@ -21,7 +21,12 @@ from abstain.benchmark.results.joining import joined
 from abstain.benchmark.results.reading import Reading
 from abstain.benchmark.results.records import MethodFacts
 from abstain.benchmark.results.settings import averages_of, choices
-from abstain.benchmark.results.telling import ordered, told_of_choices, told_of_runs
+from abstain.benchmark.results.telling import (
+    ordered,
+    told_of_choices,
+    told_of_runs,
+    told_of_studies,
+)
 from abstain.benchmark.results.whole import BenchmarkResults
 from abstain.benchmark.selection import Chosen
 from abstain.benchmark.store import Store
@@ -148,7 +153,12 @@ def _together(
         )
         for metric in found.metrics
     }
-    said = [*told_of_choices(chosen), *told_of_runs(who, store.facts), *found.findings]
+    said = [
+        *told_of_choices(chosen),
+        *told_of_runs(who, store.facts),
+        *told_of_studies(studies),
+        *found.findings,
+    ]
     titles = {one.name: one.title for one in store.additions.facts}
     return BenchmarkResults(
         facts=_facts(found),

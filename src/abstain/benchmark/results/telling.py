@@ -4,12 +4,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.available import Compared
 from abstain.benchmark.selection import Chosen
 from abstain.evaluation import Finding
 from abstain.evaluation.units import Unit
 
-__all__ = ["ENSEMBLE", "FEW", "ordered", "told_of_choices", "told_of_failures", "told_of_runs"]
+__all__ = [
+    "ENSEMBLE",
+    "FEW",
+    "ordered",
+    "told_of_choices",
+    "told_of_failures",
+    "told_of_runs",
+    "told_of_studies",
+]
 
 #: Below so many failures a study says little.
 FEW: Final = 10
@@ -61,14 +70,25 @@ def told_of_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Itera
         yield _note("one_seed", "There is one seed: how much training again changes is not known.")
 
 
+def told_of_studies(studies: Sequence[Study]) -> Iterator[Finding]:
+    """Say what the tests over all studies take for granted."""
+    if len([study for study in studies if study.headline]) > 1:
+        yield _note(
+            "dependent_studies",
+            "The studies share networks and pictures. Mean ranks describe them; tests over all "
+            "studies take studies for independent, and promise too much.",
+        )
+
+
 def told_of_failures(units: Sequence[Unit]) -> Iterator[Finding]:
     """Say where a study has so few failures that its numbers say little."""
     fewest = min(unit.counted(method)[1] for unit in units for method in unit.scored)
     if fewest < FEW:
         data = units[0].data
+        failures = "1 failure" if fewest == 1 else f"{fewest} failures"
         message = (
-            f"The study {data[0][1]} has {fewest} failures for some method, fewer than {FEW}: its "
-            "numbers say little."
+            f"The study {data[0][1]} has {failures} for some method, fewer than {FEW}: its numbers "
+            "say little."
         )
         yield Finding("few_failures", "warning", data, "", message)
 

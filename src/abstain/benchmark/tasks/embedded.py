@@ -156,7 +156,7 @@ ENTRIES: Final = (
             "background": 0.3,
         },
         dropout=_DROPOUT,
-        rewards=(2.2, 3.0, 6.0),
+        rewards=(2.2, 6.0),
     ),
     Task(
         "digits",

@@ -14,6 +14,7 @@ import numpy as np
 
 from abstain.benchmark.data import Exposure, Images
 from abstain.benchmark.data.published import (
+    FileParts,
     PictureFiles,
     find_camelyon17,
     find_entity13,
@@ -34,6 +35,14 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 def read(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
     """Return what reads these pictures, at most so many, when it is called."""
     return partial(files.some(limit).read, side=sizes.side)
+
+
+def chosen_on(files: FileParts) -> PictureFiles:
+    """Return the pictures to choose on; where there are none, those of the test are no stand-in."""
+    if files.validation is None:
+        msg = "a task must have validation pictures of its own: nothing is chosen on test pictures"
+        raise InputError(msg)
+    return files.validation
 
 
 def _entity13(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
@@ -59,7 +68,7 @@ def _wilds(name: str, shift: str, folder: Path | None, sizes: Sizes = OFFICIAL) 
         Exposure("iid", "iid", read(files.test, sizes.tested, sizes)),
         Exposure(f"other-{shift}", "sub-class", read(files.shifts[shift], sizes.tested, sizes)),
     )
-    validation = read(files.validation or files.test, sizes.validation, sizes)
+    validation = read(chosen_on(files), sizes.validation, sizes)
     return Parts(read(files.train, sizes.learned, sizes), validation, exposures)
 
 

@@ -21,7 +21,13 @@ from abstain.benchmark.data.published import (
 )
 from abstain.benchmark.tasks._entry import Parts, Task, given
 from abstain.benchmark.tasks._folders import OFFICIAL, Sizes, divided, required
-from abstain.benchmark.tasks.large import IWILDCAM, RESNET_DROPOUT, RESNET_REWARDS, read
+from abstain.benchmark.tasks.large import (
+    IWILDCAM,
+    RESNET_DROPOUT,
+    RESNET_REWARDS,
+    chosen_on,
+    read,
+)
 from abstain.benchmark.tasks.published import SVHN, whole
 
 #: Five tasks, and the share of the classes that each holds out.
@@ -57,7 +63,7 @@ def _iwildcam(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
     files = required("iwildcam", folder, lambda place: find_iwildcam(place, records=records))
     out = rotated(len(files.train.classes), rotation)
     train, _ = _without(files.train, out)
-    chosen, _ = _without(files.validation or files.test, out)
+    chosen, _ = _without(chosen_on(files), out)
     tested, new = _without(files.test, out)
     exposures = (
         Exposure("iid", "iid", read(tested, sizes.tested, sizes)),

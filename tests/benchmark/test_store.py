@@ -1,0 +1,75 @@
+"""A folder of runs whose files were damaged: one line that says which, and what to do."""
+
+import json
+
+import numpy as np
+import pytest
+from tests.benchmark.stored_runs import make_runs
+
+from abstain.benchmark.others import export
+from abstain.benchmark.score_files import ScoreFile
+from abstain.benchmark.store import MANIFEST, Store
+from abstain.errors import FileFormatError, InputError
+
+
+def test_one_array_is_no_file_of_scores(tmp_path):
+    with (tmp_path / "a.npz").open("wb") as file:
+        np.save(file, np.arange(3))
+    file = ScoreFile(tmp_path / "a.npz")
+    with pytest.raises(FileFormatError, match="no file of scores"):
+        file.read("iid")
+    with pytest.raises(FileFormatError, match="no file of scores"):
+        _ = file.exposures
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"), [("jobs", "delete it"), ("added", "`replace`"), ("imported", "import it")]
+)
+def test_what_to_do_is_said_by_whose_file_it_is(tmp_path, folder, said):
+    with pytest.raises(FileFormatError, match=said):
+        ScoreFile(tmp_path / folder / "a.npz").read("iid")
+
+
+def test_methods_without_their_confidences_are_no_file_of_scores(tmp_path):
+    store = make_runs(tmp_path / "runs", seeds=(0,))
+    path = tmp_path / "runs" / store.kept[0].tested
+    with np.load(path) as found:
+        arrays = dict(found)
+    arrays["iid/methods"] = arrays["iid/methods"][:1]
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+    with pytest.raises(FileFormatError, match="delete it"):
+        Store.read(tmp_path / "runs").scores(store.runs[0], "iid")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"config": []},
+        {"facts": 3},
+        {"classes": "abc"},
+        {"exposures": {}},
+        {"exposures": [{}]},
+        {"runs": [3]},
+        {"validated": [1]},
+        {"validated": {"msr": 3}},
+    ],
+)
+def test_a_manifest_of_other_parts_is_damaged(tmp_path, changes):
+    make_runs(tmp_path / "runs", seeds=(0,))
+    path = tmp_path / "runs" / MANIFEST
+    found = json.loads(path.read_text())
+    if "validated" in changes:
+        found["runs"][0] |= changes
+    else:
+        found |= changes
+    path.write_text(json.dumps(found))
+    with pytest.raises(FileFormatError, match="run the same command"):
+        Store.read(tmp_path / "runs")
+
+
+def test_nothing_tested_is_nothing_to_export(tmp_path):
+    store = make_runs(tmp_path / "runs", settings=("a",), tested=(), seeds=(0,))
+    with pytest.raises(InputError, match="nothing to export"):
+        export(store, None, tmp_path / "all.parquet")
+    assert not (tmp_path / "all.parquet").exists()

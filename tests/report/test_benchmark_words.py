@@ -1,0 +1,138 @@
+"""What the page of a benchmark says of thresholds, seeds and words, and what it leaves undrawn."""
+
+import html
+import math
+import re
+from dataclasses import replace
+from functools import cache
+
+from tests.report import page_rules as rules
+from tests.report.made_benchmark import METRICS, NAMES, made_results
+from tests.report.pages import Page
+
+from abstain.report.benchmark_facts import facts_of
+from abstain.report.benchmark_figures import corruption_order, drawn, mean_rows, severities_of
+from abstain.report.benchmark_grid import headline
+from abstain.report.benchmark_html import benchmark_html
+from abstain.report.benchmark_tables import kind_title
+from abstain.report.benchmark_words import reading_of
+
+
+@cache
+def plain():
+    return made_results()
+
+
+@cache
+def plain_text():
+    other = made_results(seed=5, model="vgg13", metrics=("aurc",))
+    return benchmark_html(plain(), beside=[other])
+
+
+def test_growing_corruption():
+    display = severities_of(plain(), drawn(plain()))
+    rows = {(r.study, r.method): r for r in plain().thresholds}
+    line = next(s for s in display.series if s.name == "msr" and s.panel != "Coverage")
+    assert line.x == (0.0, 1.0, 2.0)
+    assert line.y == tuple(rows[s, "msr"].excess for s in ("iid", "corruption-1", "corruption-2"))
+    none = replace(plain(), thresholds=())
+    assert severities_of(none, ()) is None
+
+
+def _severities(results):
+    """Return what the page says of growing corruption, and whether it draws that."""
+    text = benchmark_html(replace(results, curves={}, extremes=()))
+    own = text[text.index('id="severities"') : text.index('id="new-classes"')]
+    lead = re.search(r'<p class="lead">(.*?)</p>', own).group(1)
+    return html.unescape(lead), "<svg" in own
+
+
+def _unattainable(results, names):
+    gone = {"verdict": "unattainable", "excess": math.nan, "coverage": 0.0}
+    return replace(
+        results,
+        thresholds=tuple(
+            replace(row, **gone) if row.method in names else row for row in results.thresholds
+        ),
+    )
+
+
+def test_a_page_says_why_a_line_or_the_figure_is_missing():
+    first, *others = corruption_order(plain())
+    lead, figure = _severities(_unattainable(plain(), [first]))
+    assert figure
+    assert f"“{first}” has no such threshold." in lead
+    assert all(f"“{name}”" in lead for name in others)
+    assert first not in severities_of(_unattainable(plain(), [first]), ()).names
+
+    lead, figure = _severities(_unattainable(plain(), NAMES))
+    assert not figure
+    assert (
+        "No method has a threshold that could promise on validation data to keep failures at 5 %"
+        in lead
+    )
+
+    lead, figure = _severities(replace(plain(), thresholds=()))
+    assert not figure
+    assert "No threshold was set" in lead
+
+
+def test_one_severity_beside_clean_data_is_drawn_and_said():
+    one = replace(plain(), studies=tuple(s for s in plain().studies if s.severity != 2))
+    lead, figure = _severities(one)
+    assert figure
+    assert "Only severity 1 was tested." in lead
+    alone = replace(one, studies=tuple(s for s in one.studies if s.kind != "iid"))
+    lead, figure = _severities(alone)
+    assert not figure
+    assert "One severity is all that was looked at" in lead
+
+
+def test_severities_without_their_mean_are_drawn():
+    own = [s for s in plain().studies if s.kind != "corruption" or s.severity]
+    display = severities_of(replace(plain(), studies=tuple(own)), ())
+    assert display.series[0].x == (0.0, 1.0, 2.0)
+
+
+def test_a_method_with_one_seed_keeps_its_rows():
+    rows = [row for row in plain().thresholds if row.study == "iid"]
+    seeds = [replace(row, run=run) for row in rows for run in ("1", "2")]
+    single = [replace(row, run="1") for row in rows[:1]]
+    found = mean_rows([*single, *rows[1:], *(r for r in seeds if r.method != rows[0].method)])
+    assert found == [*single, *rows[1:]]
+
+
+def test_every_kind_of_study_and_metric_is_explained():
+    text = html.unescape(plain_text())
+    glossary = text[text.index('id="glossary"') :]
+    for study in headline(plain()):
+        assert f"<dt>{kind_title(study.kind)}</dt>" in glossary
+    assert kind_title("far-new-class") not in glossary
+    for metric in METRICS:
+        assert reading_of(metric, kilo=metric != "failure_auroc") in text
+    assert reading_of("aurc", kilo=True).endswith("; lower is better.")
+    assert reading_of("mine", kilo=False) == ""
+
+
+def test_a_lone_seed_is_counted():
+    one = replace(plain(), facts={**plain().facts, "seeds": [0]})
+    assert {"label": "Seeds", "value": "1 (0)"} in facts_of(one)
+
+
+def test_means_are_called_so_only_where_they_are():
+    assert "Fractions, means over the seeds." in plain_text()
+    single = tuple(replace(row, run="1") for row in plain().thresholds)
+    fits = tuple(replace(row, run="1") for row in plain().calibration)
+    tried = tuple(replace(one, seeds=1) for one in plain().chosen)
+    text = benchmark_html(
+        replace(plain(), thresholds=single, calibration=fits, chosen=tried, curves={})
+    )
+    assert "over the seeds" not in text
+
+
+def test_benchmarks_with_nothing_in_common_are_said_to_have_nothing():
+    other = made_results(("pe", "mine"), own="other", metrics=("augrc",))
+    own = made_results(NAMES[:2], metrics=("augrc",))
+    text = benchmark_html(replace(own, curves={}, thresholds=()), beside=[other])
+    assert "These benchmarks have no study and metric in common" in text
+    rules.references_have_targets(Page(text))
