@@ -22,7 +22,10 @@ from pathlib import Path
 CONFIG = Path(__file__).with_name("glyphs.toml")
 
 #: Instead, where nobody reads the numbers.
-SMALL = "--epochs 2 --samples 2 --corruptions fog --severities 3"
+SMALL = (
+    "--epochs 2 --samples 2 --corruptions fog --severities 3 "
+    "--methods msr mcd-pe confidnet devries dg-res knn ens-msr"
+)
 
 
 def commands(out: Path, *, small: bool = False) -> list[list[str]]:

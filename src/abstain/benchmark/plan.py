@@ -18,8 +18,9 @@ from abstain.training import OBJECTIVES
 
 __all__ = ["Plan", "Planned"]
 
-#: Raised where the outcome of a job changes for the same specification.
-_VERSION: Final = 1
+#: Raised where the outcome of training, or of scoring, changes for the same specification.
+_TRAINED: Final = 1
+_SCORED: Final = 2
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,12 @@ class Plan:
         name = f"{arm.name}-{setting.label}-seed{seed}"
         # Two arms whose networks are trained alike share them.
         first = Job(f"train-{name}", self._training(arm, setting, seed))
-        methods = [method.name for method in self.config.methods_of(arm)]
-        # Without dropout all passes would be alike.
-        samples = self.config.samples if setting.dropout else 0
-        spec = {"version": _VERSION, "methods": methods, "samples": samples}
+        known = self.config.methods_of(arm)
+        methods = [method.name for method in known]
+        # Without dropout all passes would be alike, and many methods look at none.
+        asked = any("samples" in method.needs for method in known)
+        samples = self.config.samples if setting.dropout and asked else 0
+        spec = {"version": _SCORED, "methods": methods, "samples": samples}
         validate = Job(f"validate-{name}", {**spec, "metrics": list(self.config.metrics)}, (first,))
         test = Job(f"test-{name}", {**spec, **self._tested}, (first,))
         run = Run(name, arm.name, setting.label, seed, self.config.model)
@@ -137,7 +140,7 @@ class Plan:
     def _training(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
         task = TASKS[self.config.task]
         spec: dict[str, object] = {
-            "version": _VERSION,
+            "version": _TRAINED,
             "task": self.config.task,
             "variation": dict(task.variation),
             "model": self.config.model,
@@ -155,7 +158,7 @@ class Plan:
         label = setting.label
         own = [one for one in self.networks if (one.run.arm, one.run.setting) == (arm.name, label)]
         methods = [method.name for method in self.config.ensemble_methods]
-        spec = {"version": _VERSION, "methods": methods}
+        spec = {"version": _SCORED, "methods": methods}
         validate = Job(
             f"ensemble-validate-{label}",
             {**spec, "metrics": list(self.config.metrics)},

@@ -24,12 +24,14 @@ from abstain.benchmark.tasks._entry import Parts, Task, corrupted, given
 _DIGITS: Final = "".join(c for c in "0123456789" if c not in LOOK_ALIKES)
 _SYMBOLS: Final = "&@#%?!+*=/<"
 
-#: How often a master is taken: one epoch of training, validation, and each exposure. There are 75
-#: exposures to corruptions, so one copy is enough for each of them.
-_LEARNED, _CHOSEN, _TESTED, _CORRUPTED = 10, 4, 4, 1
+#: How often a master is taken: one epoch of training, validation, and each exposure.
+_LEARNED, _CHOSEN, _TESTED = 10, 4, 4
 
 #: Digits of each exposure to a corruption, and textures.
 _FEW: Final = 1000
+
+#: Letters of each exposure to a corruption: half of the masters. There are 75 such exposures.
+_CORRUPTED: Final = 260
 
 
 def _glyphs(_folder: Path | None) -> Parts:
@@ -40,7 +42,7 @@ def _glyphs(_folder: Path | None) -> Parts:
         partial(glyphs, "train", copies=_CHOSEN),
         (
             Exposure("iid", "iid", tested),
-            *corrupted(partial(glyphs, "train", copies=_CORRUPTED)),
+            *corrupted(_half),
             Exposure("unseen-typefaces", "sub-class", partial(glyphs, "unseen", copies=_TESTED)),
             *(
                 Exposure(
@@ -62,6 +64,12 @@ def _glyphs(_folder: Path | None) -> Parts:
             Exposure("textures", "far-new-class", partial(_textures, 48, tuple(glyphs().classes))),
         ),
     )
+
+
+def _half() -> Images:
+    """Return as many letters of each class, each of another master."""
+    (some,) = split(glyphs("train"), _CORRUPTED)
+    return some
 
 
 def _textures(side: int, classes: tuple[str, ...]) -> Images:
