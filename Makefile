@@ -31,8 +31,8 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 
 # Long simulations run apart: tracing each of their lines for coverage would double their time.
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS) -m "not slow" --cov --cov-fail-under=97
-	$(TOOLS)/python -m pytest -n $(WORKERS) -m slow
+	$(TOOLS)/python -m pytest -n $(WORKERS) -m "not slow" --durations=20 --cov --cov-fail-under=97
+	$(TOOLS)/python -m pytest -n $(WORKERS) -m slow --durations=20
 	$(MAKE) --no-print-directory lint
 
 lint: $(TEST)/.installed
