@@ -31,8 +31,8 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 
 # Long simulations run apart: tracing each of their lines for coverage would double their time.
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS) -m "not slow" --durations=20 --cov --cov-fail-under=97
-	$(TOOLS)/python -m pytest -n $(WORKERS) -m slow --durations=20
+	$(TOOLS)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" --durations=20 --cov --cov-fail-under=97
+	$(TOOLS)/python -m pytest -n $(WORKERS) -m slow --durations=20 tests
 	$(MAKE) --no-print-directory lint
 
 lint: $(TEST)/.installed
@@ -45,9 +45,12 @@ lint: $(TEST)/.installed
 # A module of an absent extra cannot be imported, so neither can its doctests.
 # The long simulations and most examples of Hypothesis would find nothing here that `test` has not:
 # compiled and NumPy paths are held to the same numbers there.
-test-minimal:
+$(VENV)/minimal/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)/minimal
 	$(VENV)/minimal/bin/python $(PIP) -e '.[test-minimal]'
+	touch $@
+
+test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \
 	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) -m "not slow" --doctest-ignore-import-errors
 
