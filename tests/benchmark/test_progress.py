@@ -91,10 +91,10 @@ def test_from_the_first_job_to_the_last(tmp_path):
     ],
 )
 def test_what_another_configuration_left_is_not_done(tmp_path, changes, left):
-    config = small(methods=["msr", "mls", "dg-res"])
+    config = small(methods=["msr", "mcd-msr", "dg-res"])
     before(tmp_path, config)
     changed = small(
-        **{"methods": ["msr", "mls"] if "arms" in changes else config.methods} | changes
+        **{"methods": ["msr", "mcd-msr"] if "arms" in changes else config.methods} | changes
     )
     begin(tmp_path, changed)
     first = progress_of(tmp_path).arms[0]

@@ -14,7 +14,7 @@ from abstain._foundation.saved import parsed
 from abstain.benchmark.jobs.receipts import intact
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.runs import Run
-from abstain.benchmark.settings import Setting, settings_of
+from abstain.benchmark.settings import Setting, passes_of, settings_of
 from abstain.errors import InputError
 
 #: The arm of the networks of all seeds; `abstain.benchmark.config` has the same.
@@ -142,9 +142,12 @@ class Followers:
             "recipe": {**self.config["recipe"], **self.config["arms"][arm].get("recipe", {})},
             "seed": seed,
         }
-        own = [m.name for m in self.methods if m.objective == kind and "ensemble" not in m.needs]
+        known = [m for m in self.methods if m.objective == kind and "ensemble" not in m.needs]
         trained = self.receipts.find(f"train-{run.name}", training)
-        scores = {"methods": own, "samples": self.config["samples"] if setting.dropout else 0}
+        scores = {
+            "methods": [method.name for method in known],
+            "samples": passes_of(self.config["samples"], setting, known),
+        }
         validated, tested = (
             self.receipts.find(f"{job}-{run.name}", {**scores, **spec}, [trained])
             for job, spec in (("validate", self.validates), ("test", self.tests))

@@ -13,6 +13,7 @@ from typing import Final
 from abstain.benchmark.config import ENSEMBLE, Arm, Config, Setting
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.runs import Run
+from abstain.benchmark.settings import passes_of
 from abstain.benchmark.tasks import TASKS
 from abstain.training import OBJECTIVES
 
@@ -123,9 +124,7 @@ class Plan:
         first = Job(f"train-{name}", self._training(arm, setting, seed))
         known = self.config.methods_of(arm)
         methods = [method.name for method in known]
-        # Without dropout all passes would be alike, and many methods look at none.
-        asked = any("samples" in method.needs for method in known)
-        samples = self.config.samples if setting.dropout and asked else 0
+        samples = passes_of(self.config.samples, setting, known)
         spec = {"version": _SCORED, "methods": methods, "samples": samples}
         validate = Job(f"validate-{name}", {**spec, "metrics": list(self.config.metrics)}, (first,))
         test = Job(f"test-{name}", {**spec, **self._tested}, (first,))

@@ -1,11 +1,13 @@
 """`Setting`: one of the ways that networks of an arm are trained. Needs no torch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-__all__ = ["Setting", "settings_of"]
+from abstain.benchmark.methods import Method
+
+__all__ = ["Setting", "passes_of", "settings_of"]
 
 
 @dataclass(frozen=True)
@@ -66,3 +68,12 @@ def settings_of(
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def passes_of(samples: int, setting: Setting, methods: Iterable[Method]) -> int:
+    """Return how many passes with dropout are made of the samples asked for.
+
+    Without dropout all would be alike, and many methods look at none.
+    """
+    looked_at = any("samples" in method.needs for method in methods)
+    return samples if setting.dropout and looked_at else 0
