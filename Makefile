@@ -29,10 +29,8 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
 	touch $@
 
-# Long simulations run apart: tracing each of their lines for coverage would double their time.
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" --durations=20 --cov --cov-fail-under=97
-	$(TOOLS)/python -m pytest -n $(WORKERS) -m slow --durations=20 tests
+	$(TOOLS)/python -m pytest -n $(WORKERS) --dist loadgroup --durations=20 --cov --cov-fail-under=97
 	$(MAKE) --no-print-directory lint
 
 lint: $(TEST)/.installed

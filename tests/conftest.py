@@ -28,6 +28,19 @@ settings.register_profile("quick", settings.get_profile("default"), max_examples
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long tests, and trace none of them for coverage, nor the laws.
+
+    Tracing doubles the time of a simulation, or of a law over a whole catalogue, and counts no line
+    that the other tests would not reach.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    laws = ROOT / "tests" / "laws"
+    for item in items:
+        if item.get_closest_marker("slow") or laws in item.path.parents:
+            item.add_marker("no_cover")
+
+
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository."""

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.laws.cases import rows, scored_cases
-from tests.laws.test_catalogue import ALL, every_metric
+from tests.laws.test_catalogue import ALL
 
 from abstain._foundation.scored import Scored
 from abstain.inference.draws import Draws
@@ -30,46 +29,43 @@ def plans(n: int, seed: int, data: st.DataObject) -> Draws:
     }[kind]()
 
 
-def naive(metric: Metric, s: Scored, draws: Draws) -> np.ndarray:
+def naive(metric: Metric, samples: list[Scored]) -> np.ndarray:
+    return np.array(
+        [
+            np.nan if s.weight is not None and not s.weight.any() else metric.compute(s).value
+            for s in samples
+        ]
+    )
+
+
+def agree(metrics: list[Metric], s: Scored, draws: Draws) -> None:
+    got = replicates([s], metrics, draws)[:, 0]
     counts = np.concatenate(list(draws), axis=1)
-    values = []
-    for count in counts.T:
-        again = rows(s, np.repeat(np.arange(s.n), count))
-        empty = again.weight is not None and not again.weight.any()
-        values.append(np.nan if empty else metric.compute(again).value)
-    return np.array(values)
+    samples = [rows(s, np.repeat(np.arange(s.n), count)) for count in counts.T]
+    for metric, values in zip(metrics, got, strict=True):
+        expected = naive(metric, samples)
+        scale = np.maximum(1.0, np.abs(np.where(np.isfinite(expected), expected, 1.0)))
+        np.testing.assert_allclose(
+            values / scale, expected / scale, rtol=0, atol=1e-12, err_msg=metric.name
+        )
 
 
-def agree(metric: Metric, s: Scored, draws: Draws) -> None:
-    got = replicates([s], [metric], draws)[0, 0]
-    expected = naive(metric, s, draws)
-    scale = np.maximum(1.0, np.abs(np.where(np.isfinite(expected), expected, 1.0)))
-    np.testing.assert_allclose(got / scale, expected / scale, rtol=0, atol=1e-12)
+@given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
+@settings(max_examples=40)
+def test_counts_are_rows(s: Scored, seed: int, data: st.DataObject) -> None:
+    agree(ALL, s, plans(s.n, seed, data))
 
 
-@every_metric
 @given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
 @settings(max_examples=25)
-def test_counts_are_rows(metric: Metric, s: Scored, seed: int, data: st.DataObject) -> None:
-    agree(metric, s, plans(s.n, seed, data))
-
-
-@every_metric
-@given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
-@settings(max_examples=15)
-def test_counts_are_rows_with_weights(
-    metric: Metric, s: Scored, seed: int, data: st.DataObject
-) -> None:
+def test_counts_are_rows_with_weights(s: Scored, seed: int, data: st.DataObject) -> None:
     numbers = st.sampled_from([0, 1, 2, 3]) if data.draw(st.booleans()) else st.floats(0.1, 2)
     weight = np.array(data.draw(st.lists(numbers, min_size=s.n, max_size=s.n)), dtype=float)
-    agree(metric, replace(s, weight=weight), plans(s.n, seed, data))
+    agree(ALL, replace(s, weight=weight), plans(s.n, seed, data))
 
 
-@pytest.mark.parametrize("metric", GRADED, ids=lambda m: m.name)
 @given(s=scored_cases(least=2, most=20), seed=st.integers(0, 99), data=st.data())
-@settings(max_examples=15)
-def test_counts_are_rows_for_other_losses(
-    metric: Metric, s: Scored, seed: int, data: st.DataObject
-) -> None:
+@settings(max_examples=25)
+def test_counts_are_rows_for_other_losses(s: Scored, seed: int, data: st.DataObject) -> None:
     loss = np.array(data.draw(st.lists(st.floats(0, 1), min_size=s.n, max_size=s.n)))
-    agree(metric, replace(s, loss=loss), plans(s.n, seed, data))
+    agree(GRADED, replace(s, loss=loss), plans(s.n, seed, data))
