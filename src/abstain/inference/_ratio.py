@@ -9,7 +9,7 @@ ratios of 1 are excluded one time in ten.)
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, repeat, takewhile
-from math import comb, exp, inf, log
+from math import exp, inf, log
 from typing import Any
 
 import numpy as np
@@ -51,8 +51,8 @@ class _Lead:
     values : tuple of float
         The two numbers.
     powers : tuple
-        For the second, third and fourth power of first - r second: the terms of its sum, as
-        (factor, power of 1 - r, sum over the units).
+        The sums over the units of the second, third and fourth power of first - r second, as
+        polynomials in 1 - r: coefficients, the constant first.
     units : int
         Independent units.
     most_degrees : float
@@ -62,7 +62,7 @@ class _Lead:
     """
 
     values: tuple[float, float]
-    powers: tuple[tuple[tuple[int, int, float], ...], ...]
+    powers: tuple[tuple[float, ...], ...]
     units: int
     most_degrees: float
     level: float
@@ -72,21 +72,22 @@ class _Lead:
         cls, values: tuple[float, float], parts: FloatArray, most_degrees: float, level: float
     ) -> "_Lead":
         """Sum the powers once."""
-        apart, second = parts[:, 0] - parts[:, 1], parts[:, 1]
-        # first - r second = (first - second) - (r - 1) second: nothing cancels where both are
+        # first - r second = (first - second) + (1 - r) second: nothing cancels where both are
         # alike.
+        a, b = parts[:, 0] - parts[:, 1], parts[:, 1]
+        aa, ab, bb = a * a, a * b, b * b
         powers = (
-            tuple(
-                (comb(k, j), j, float(np.sum(apart ** (k - j) * second**j))) for j in range(k + 1)
-            )
-            for k in (2, 3, 4)
+            (aa.sum(), 2 * ab.sum(), bb.sum()),
+            (aa @ a, 3 * (aa @ b), 3 * (a @ bb), b @ bb),
+            (aa @ aa, 4 * (aa @ ab), 6 * (aa @ bb), 4 * (ab @ bb), bb @ bb),
         )
-        return cls(values, tuple(powers), apart.size, most_degrees, level)
+        plain = tuple(tuple(float(c) for c in each) for each in powers)
+        return cls(values, plain, a.size, most_degrees, level)
 
     def at(self, ratio: float) -> tuple[float, float]:
         """Return both leads for one ratio."""
         s = 1.0 - ratio
-        two, three, four = (sum(c * s**j * x for c, j, x in terms) for terms in self.powers)
+        two, three, four = (_polynomial(each, s) for each in self.powers)
         two = max(two, self._least(s), 1e-300)
         t = (self.values[0] - ratio * self.values[1]) / (two * self.units / (self.units - 1)) ** 0.5
         degrees = min(degrees_from(two, four, self.units), self.most_degrees)
@@ -97,7 +98,7 @@ class _Lead:
     def at_all(self, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for many ratios at once, up to rounding."""
         s = 1.0 - ratios
-        two, three, four = (sum(c * s**j * x for c, j, x in terms) for terms in self.powers)
+        two, three, four = (_polynomial(each, s) for each in self.powers)
         two = np.maximum(np.maximum(two, self._least(s)), 1e-300)
         t = (self.values[0] - ratios * self.values[1]) / np.sqrt(
             two * self.units / (self.units - 1)
@@ -111,7 +112,15 @@ class _Lead:
 
     def _least(self, s: Any) -> Any:
         """Where the second follows the first exactly, one ratio has no spread but its rounding."""
-        return 1e-28 * (self.powers[0][0][2] + s * s * self.powers[0][2][2])
+        return 1e-28 * (self.powers[0][0] + s * s * self.powers[0][2])
+
+
+def _polynomial(coefficients: tuple[float, ...], s: Any) -> Any:
+    """Return the value at s, by Horner's rule."""
+    value: Any = 0.0
+    for c in reversed(coefficients):
+        value = value * s + c
+    return value
 
 
 def _end(lead: Callable[[float], float], guess: int) -> float:
