@@ -10,6 +10,8 @@ TEST   := $(VENV)/test
 TOOLS  := $(TEST)/bin
 # Two processes of one thread each beat one of two (DESIGN section 2).
 WORKERS ?= 2
+# A file goes to one process, which makes its fixtures once; long ones first (tests/conftest.py).
+FILES   := --dist loadfile --no-loadscope-reorder
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: demo test test-minimal lint bench docs clean
@@ -30,7 +32,7 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	touch $@
 
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS) --dist loadgroup --durations=20 --cov --cov-fail-under=97
+	$(TOOLS)/python -m pytest -n $(WORKERS) $(FILES) --durations=20 --cov --cov-fail-under=97
 	$(MAKE) --no-print-directory lint
 
 lint: $(TEST)/.installed
@@ -50,7 +52,7 @@ $(VENV)/minimal/.installed: pyproject.toml constraints.txt
 
 test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \
-	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) -m "not slow" --doctest-ignore-import-errors
+	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) $(FILES) -m "not slow" --doctest-ignore-import-errors
 
 bench:
 	$(PYTHON) -m venv --clear $(VENV)/bench

@@ -29,15 +29,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the long tests, and trace none of them for coverage, nor the laws.
-
-    Tracing doubles the time of a simulation, or of a law over a whole catalogue, and counts no line
-    that the other tests would not reach.
-    """
+    """Begin with the long tests, and trace none of them for coverage: it would double their time."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-    laws = ROOT / "tests" / "laws"
     for item in items:
-        if item.get_closest_marker("slow") or laws in item.path.parents:
+        if item.get_closest_marker("slow"):
             item.add_marker("no_cover")
 
 

@@ -21,9 +21,6 @@ from abstain.benchmark.store import JOBS, Store  # noqa: E402
 from abstain.benchmark.work import Worker  # noqa: E402
 from abstain.errors import InputError  # noqa: E402
 
-#: In one process, where the run that all look at is made once.
-pytestmark = pytest.mark.xdist_group("run")
-
 KEYS = ("iid", "corruption-fog-1", "corruption-fog-4", "letters", "textures")
 
 

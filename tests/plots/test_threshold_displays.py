@@ -61,6 +61,7 @@ def test_no_words_lie_over_others(found, kind):
     display = kind.from_checks(found)
     display._draw_alone({})
     axes, figure = display.ax_, display.figure_
+    figure.draw_without_rendering()
     legend = axes.get_legend()
     names = [] if legend is None else list(legend.get_texts())
     ticks = [axis.get_ticklabels() for axis in (axes.xaxis, axes.yaxis)]

@@ -89,9 +89,11 @@ class Drawable(ABC):
             raise InputError(msg)
         if self.figure_ is None:
             self._draw_alone(drawing)
-        # What was left empty around a figure of its own is cut off.
-        box = "tight" if self._alone else None
         whole: Any = self.figure_
+        # What was left empty around a figure of its own is cut off. Asked for by name, "tight"
+        # would draw the figure once more to find out.
+        margin = mpl.rcParams["savefig.pad_inches"]
+        box = whole.get_tightbbox().padded(margin) if self._alone else None
         content = io.BytesIO()
         settings = {**_SETTINGS, "svg.fonttype": "none"} if letters else _SETTINGS
         with mpl.rc_context(settings):
@@ -106,7 +108,8 @@ class Drawable(ABC):
         self.plot(ax=lone_axes(*self._size()), **drawing)
         self._alone = True
         figure: Any = self.figure_
-        figure.draw_without_rendering()
+        # What `draw_without_rendering` is for, without the drawing.
+        figure.get_layout_engine().execute(figure)
         figure.set_layout_engine("none")
 
     def _size(self) -> tuple[float, float]:
