@@ -13,6 +13,8 @@ WORKERS ?= 2
 # A file goes to one process, which makes its fixtures once; long ones first (tests/conftest.py).
 FILES   := --dist loadfile --no-loadscope-reorder
 export OMP_NUM_THREADS ?= 1
+# Without its bytecode kept, every process that a test begins compiles all it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-minimal lint bench docs clean
 .DEFAULT_GOAL := test
