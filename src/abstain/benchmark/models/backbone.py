@@ -82,7 +82,7 @@ def dropped(rate: float) -> Any:
 
 
 class Dropout(nn.Dropout):
-    """Dropout as torch has it, 20 times as fast on a CPU, where its own costs more than the rest.
+    """Dropout as torch has it, in half its time on a CPU, where it is a large part of all work.
 
     The chance is rounded to 1/65536 there, and kept units are scaled by what it really is.
     """
@@ -95,12 +95,15 @@ class Dropout(nn.Dropout):
         # 64 random bits are as fast to draw as one draw of torch's Bernoulli, and serve four units.
         bits = torch.empty((maps.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
         draws = bits.view(torch.int16)[: maps.numel()]
-        mask = (draws < kept - _CHANCES // 2).to(maps.dtype).mul_(_CHANCES / kept)
+        mask = draws < kept - _CHANCES // 2
         if maps.ndim == 4 and maps.is_contiguous(memory_format=torch.channels_last):
-            # In the order of memory, so that the product is of neighbors.
+            # In the order of memory, so that neighbors are chosen from.
             n, channels, height, width = maps.shape
-            return maps * mask.view(n, height, width, channels).permute(0, 3, 1, 2)
-        return maps * mask.view(maps.shape)
+            mask = mask.view(n, height, width, channels).permute(0, 3, 1, 2)
+        else:
+            mask = mask.view(maps.shape)
+        # Half the time of a product with a mask of numbers.
+        return torch.where(mask, maps * (_CHANCES / kept), 0)
 
 
 def start(model: Any) -> None:
