@@ -4,6 +4,7 @@ from itertools import pairwise
 
 from abstain.benchmark.models.backbone import (
     Backbone,
+    Halving,
     Tensor,
     averaged,
     convolution,
@@ -62,7 +63,7 @@ class SmallConv(Backbone):
                 # The maximum first: the same numbers, and a quarter of the maps to rectify.
                 convolution(a, b),
                 nn.BatchNorm2d(b),
-                nn.MaxPool2d(2),
+                Halving(),
                 nn.ReLU(inplace=True),
             )
             for a, b in pairwise((channels, *widths))

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
-from abstain.benchmark.models.backbone import Backbone, Tensor, dropped, nn, start
+from abstain.benchmark.models.backbone import Backbone, Halving, Tensor, dropped, nn, start
 
 #: Feature maps of the 13 convolutions of VGG16 and the 10 of VGG13; 0 halves the picture.
 SIXTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
@@ -71,7 +71,7 @@ class VGG(Backbone):
         inputs = channels
         for place, (outputs, following) in enumerate(pairwise((*maps, 0))):
             if outputs == 0:
-                layers.append(nn.MaxPool2d(2))
+                layers.append(Halving())
                 continue
             layers.append(nn.Conv2d(inputs, outputs, 3, padding=1))
             rate = dropout * (_LATER if place else _FIRST) if following else 0.0

@@ -1,11 +1,11 @@
-"""Dropout drawn from raw bits: torch's own in everything but time."""
+"""Layers that are torch's own in everything but time."""
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from abstain.benchmark.models.backbone import Dropout  # noqa: E402  after the skip
+from abstain.benchmark.models.backbone import Dropout, Halving  # noqa: E402  after the skip
 
 SHAPES = [(40, 16, 9, 7), (1001, 33), (5, 3), (200, 4, 6)]
 
@@ -64,3 +64,25 @@ def test_nothing_is_drawn_where_nothing_is_to_be_left_out():
     assert torch.equal(before, torch.get_rng_state())
     assert torch.equal(Dropout(0.0)(maps), maps)
     assert isinstance(Dropout(0.3), torch.nn.Dropout)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 8, 8), (2, 3, 9, 7), (1, 2, 2, 3), (0, 4, 6, 6)])
+@pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
+def test_halving_is_the_maximum_of_two_by_two(shape, layout):
+    maps = torch.randn(shape, generator=torch.Generator().manual_seed(2)).contiguous(
+        memory_format=layout
+    )
+    if maps.numel() > 40:
+        maps[0, 1, 1, 0] = torch.nan
+    expected = torch.nn.functional.max_pool2d(maps, 2)
+    torch.testing.assert_close(Halving()(maps), expected, rtol=0, atol=0, equal_nan=True)
+
+
+def test_halving_has_the_gradient_of_torch():
+    maps = torch.randint(0, 3, (2, 3, 6, 6), generator=torch.Generator().manual_seed(3)).float()
+    slopes = []
+    for layer in (Halving(), torch.nn.MaxPool2d(2)):
+        leaf = maps.clone().requires_grad_()
+        (layer(leaf) ** 2).sum().backward()
+        slopes.append(leaf.grad)
+    assert torch.equal(*slopes)
