@@ -4,11 +4,10 @@ import ast
 
 from tests.house.source import FILES, SourceFile
 
-MAX_FILE_LINES = 300
+MAX_FILE_LINES = 400
 MAX_CODE_LINES = 40
 MAX_NESTING = 3
-MAX_PARAMETERS = 7
-MAX_WITH_OPTIONS = 9  # a public function may add keyword-only options
+MAX_PARAMETERS = 7  # a public function may have as many keyword-only options as it needs
 
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -37,15 +36,14 @@ def nesting(node: ast.AST, depth: int = 0) -> int:
     return deepest
 
 
-def parameters(function: Function) -> tuple[int, int]:
-    """Number of parameters without self and cls, and the number allowed."""
+def parameters(function: Function) -> int:
+    """Number of parameters without self and cls, and without the options of a public function."""
     arguments = function.args
     positional = [a.arg for a in arguments.posonlyargs + arguments.args]
     if positional and positional[0] in {"self", "cls"}:
         positional = positional[1:]
     public = not function.name.startswith("_") or function.name == "__init__"
-    allowed = MAX_WITH_OPTIONS if public and arguments.kwonlyargs else MAX_PARAMETERS
-    return len(positional) + len(arguments.kwonlyargs), allowed
+    return len(positional) + (0 if public else len(arguments.kwonlyargs))
 
 
 def long_functions(file: SourceFile) -> list[str]:
@@ -71,8 +69,8 @@ def test_nesting_is_shallow():
 def test_parameter_lists_are_short():
     # A parameter of a command is a flag of the command line: as many as there are flags.
     files = [file for file in FILES if file.top != "cli"]
-    found = [(file, f, *parameters(f)) for file in files for f in file.functions()]
-    assert not [f"{file.at(f.lineno)} {f.name}: {n} > {m}" for file, f, n, m in found if n > m]
+    found = [(file, f, parameters(f)) for file in files for f in file.functions()]
+    assert not [f"{file.at(f.lineno)} {f.name}: {n}" for file, f, n in found if n > MAX_PARAMETERS]
 
 
 def test_the_measures_themselves():
@@ -96,4 +94,4 @@ def f(a, *, b):
     function = ast.parse(text).body[0]
     assert code_lines(function, text.splitlines()) == 9
     assert nesting(function) == 3
-    assert parameters(function) == (2, MAX_WITH_OPTIONS)
+    assert parameters(function) == 1

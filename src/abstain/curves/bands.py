@@ -71,7 +71,7 @@ class RiskCoverageBand:
         return pl.DataFrame({name: getattr(self, name) for name in names})
 
 
-def risk_coverage_band(  # noqa: PLR0913
+def risk_coverage_band(
     confidence: AnyArray,
     loss: AnyArray,
     *,

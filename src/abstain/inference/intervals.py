@@ -60,7 +60,7 @@ def no_interval(level: float, note: str, standard_error: float = NAN) -> Interva
     return Interval(NAN, NAN, level, "none", standard_error, note)
 
 
-def interval_from(  # noqa: PLR0913
+def interval_from(
     value: float,
     influence: FloatArray,
     *,
@@ -165,7 +165,7 @@ def _on_scale(value: float, half: float, bounds: tuple[float, float]) -> tuple[s
     return "plain scale", value - half, value + half
 
 
-def difference_from(  # noqa: PLR0913
+def difference_from(
     values: FloatArray | tuple[float, float],
     influences: FloatArray,
     *,

@@ -122,7 +122,7 @@ def non_inferiority(
     )
 
 
-def non_inferiority_from(  # noqa: PLR0913
+def non_inferiority_from(
     values: FloatArray | tuple[float, float],
     influences: FloatArray,
     *,

@@ -104,7 +104,7 @@ def metric_interval(
     )
 
 
-def metric_difference(  # noqa: PLR0913
+def metric_difference(
     confidence: AnyArray,
     other: AnyArray,
     loss: AnyArray,

@@ -65,7 +65,7 @@ class BootstrapResult:
     seed: int
 
 
-def metric_bootstrap(  # noqa: PLR0913
+def metric_bootstrap(
     confidence: AnyArray,
     loss: AnyArray,
     *,

@@ -41,7 +41,7 @@ USUAL: Final = (
 )
 
 
-def study_estimators(  # noqa: PLR0913
+def study_estimators(
     data: Data = None,
     *,
     populations: Populations = (),

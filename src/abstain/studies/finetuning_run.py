@@ -28,7 +28,7 @@ from abstain.studies.finetuning_words import told
 JOBS = "jobs"
 
 
-def finetune(  # noqa: PLR0913  the options of the command
+def finetune(
     config: str | Path | None = None,
     *,
     data: str | None = None,

@@ -16,7 +16,7 @@ from abstain.tables.fd_shifts import read_folder
 from abstain.typing import Split
 
 
-def read_predictions(  # noqa: PLR0913  one keyword-only option for each purpose of a column
+def read_predictions(
     source: Any,
     *,
     label: str | None = None,

@@ -19,7 +19,7 @@ from abstain.typing import AnyArray
 STARTS = (0.5, 0.25, 0.125)
 
 
-def learn_then_test(  # noqa: PLR0913
+def learn_then_test(
     confidence: AnyArray,
     loss: AnyArray,
     *,

@@ -60,7 +60,7 @@ class RankWeighted(Objective):
     0.0556
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         *,
         weights: str | OwnWeights = "aurc",

@@ -18,7 +18,7 @@ from abstain.training._weights import OwnWeights, weighting
 _LARGEST_QUEUE = 10_000_000
 
 
-def rank_weighted_loss(  # noqa: PLR0913
+def rank_weighted_loss(
     confidence: "torch.Tensor",
     loss: "torch.Tensor",
     *,

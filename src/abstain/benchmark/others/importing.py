@@ -59,7 +59,7 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def import_fd_shifts(  # noqa: PLR0913  a folder of arrays says nothing of where they are from
+def import_fd_shifts(
     results: str | Path,
     out: str | Path,
     *,

@@ -50,7 +50,7 @@ class Saving:
     seconds: float = 30.0
 
 
-def train(  # noqa: PLR0913  what a training consists of
+def train(
     network: Network,
     images: Images,
     objective: Objective,

@@ -98,7 +98,7 @@ class SelectiveClassifier(DelegatingClassifier):
     [-1, 0, 1]
     """
 
-    def __init__(  # noqa: PLR0913  every parameter is an option of the user's
+    def __init__(
         self,
         estimator: Any,
         *,
