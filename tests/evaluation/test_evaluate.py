@@ -109,7 +109,7 @@ def test_an_uncertainty_taken_for_a_confidence_is_noticed() -> None:
     evaluation = ab.evaluate(
         ab.Predictions(confidence={"entropy": wrong + rng.random(500)}, loss=wrong)
     )
-    assert any(f.kind == "direction" and "negate" in f.message for f in evaluation.findings)
+    assert any(f.kind == "direction" and "lower_is_safer" in f.message for f in evaluation.findings)
 
 
 def test_abstentions_and_unknown_classes_are_said() -> None:

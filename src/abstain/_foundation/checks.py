@@ -93,6 +93,23 @@ def loss(x: AnyArray, *, length: int | None = None) -> Array:
     return summable(out, "loss")
 
 
+def refuse_swapped(confidence: Array, loss: Array) -> None:
+    """Refuse a 0/1 "confidence" beside a graded "loss": the two were passed in the other order."""
+    # Almost every confidence has a first entry that is neither, so this costs nothing.
+    if confidence[0] not in {0, 1} or loss.dtype.kind != "f":
+        return
+    if not ((confidence == 0) | (confidence == 1)).all() or confidence.min() == confidence.max():
+        return
+    if loss.max() > 1 or 2 * np.unique(loss).size <= max(4, loss.size):
+        return
+    msg = (
+        "`confidence` must come first and `loss` second; got a confidence of only 0 and 1, and a "
+        "loss with many values in [0, 1], which look swapped. If they are meant so, give the "
+        "confidence two other values, such as 1 and 2: only its order counts."
+    )
+    raise InputError(msg)
+
+
 def summable(x: Array, name: str) -> Array:
     """Refuse numbers so large that their sum overflows; nothing but NaN could come of them."""
     with np.errstate(over="ignore"):
@@ -149,9 +166,15 @@ def fraction(x: float, name: str, *, low: float = 0.0, high: float = 1.0) -> flo
     value = number(x, name)
     if not low <= value <= high:
         rule = f"lie in [{low:g}, {high:g}]" if high < np.inf else f"be at least {low:g}"
-        msg = f"`{name}` must {rule}; got {value!r}"
+        hint = percent_hint(value) if high <= 1 else ""
+        msg = f"`{name}` must {rule}; got {value!r}{hint}"
         raise DomainError(msg)
     return value
+
+
+def percent_hint(value: float) -> str:
+    """Ask whether a number above 1 was meant as a percentage; empty where it cannot be one."""
+    return f". Did you mean {value / 100:g}? Values are fractions" if 1 < value <= 100 else ""
 
 
 def number(x: Any, name: str) -> float:

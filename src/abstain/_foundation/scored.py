@@ -228,6 +228,7 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
     c = checks.confidence(confidence)
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
+    checks.refuse_swapped(c, x)
     if w is not None:
         with np.errstate(over="ignore"):
             checks.summable(w * x, "weight * loss")

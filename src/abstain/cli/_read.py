@@ -5,6 +5,7 @@ from pathlib import Path
 
 from abstain.cli.columns import Columns
 from abstain.errors import AbstainError
+from abstain.evaluation.records import Finding
 from abstain.tables import Reading, read_predictions
 
 #: The word for the files themselves where a column is asked for, and the column it means.
@@ -21,6 +22,12 @@ def read(files: tuple[Path, ...], columns: Columns) -> Reading:
     for name in ("logits", "probabilities", "unknown_label"):
         options[name] = options[name] or None
     return read_predictions(files[0] if len(files) == 1 else list(files), **options)
+
+
+def told(reading: Reading) -> list[str | Finding]:
+    """Return what the reader met, its warnings as such."""
+    warnings = [Finding("source", "warning", (), "", said) for said in reading.warnings]
+    return [*warnings, *(note for note in reading.notes if note not in reading.warnings)]
 
 
 def split_by(

@@ -8,7 +8,7 @@ ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
 def as_flag(name: str, value: object) -> str:
-    """Write an option of `read_predictions` as a flag, its value as a shell takes it.
+    """Write an option as a flag, its value as a shell takes it.
 
     Examples
     --------
@@ -17,7 +17,7 @@ def as_flag(name: str, value: object) -> str:
     """
     # On the command line --loss names a kind of loss, so the column has another option.
     flag = "--own-loss" if name == "loss" else f"--{name.replace('_', '-')}"
-    if value is None:
+    if value is None or value is True:
         return flag
     given = shlex.quote(str(value))
     return f"{flag}={given}" if given.startswith("-") else f"{flag} {given}"

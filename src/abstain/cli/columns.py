@@ -42,3 +42,15 @@ class Columns:
         Literal["error", "drop", "reject"],
         Parameter(help="what to do with missing confidences: stop, leave out, or rank last"),
     ] = "error"
+    lower_is_safer: Annotated[
+        bool, Parameter(help="the confidences are uncertainties: turn them around", negative=())
+    ] = False
+    renormalize: Annotated[
+        bool,
+        Parameter(
+            help="take probabilities that miss a sum of 1 by more than rounding", negative=()
+        ),
+    ] = False
+    masked: Annotated[
+        bool, Parameter(help="take logits of -inf: classes a sample cannot have", negative=())
+    ] = False

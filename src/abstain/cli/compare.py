@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from abstain.cli._console import console, leave_word, working
-from abstain.cli._read import read, split_by
+from abstain.cli._read import read, split_by, told
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Tests
 from abstain.cli.columns import Columns, several
@@ -73,7 +73,7 @@ def compare(
             scores=score or _named(reading, columns),
             metrics=metric,
             rng=options.pop("seed"),
-            notes=reading.notes,
+            notes=told(reading),
             **options,
         )
     # Files first: whoever reads the table through `head` closes the pipe early.

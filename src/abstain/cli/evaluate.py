@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from abstain.cli._console import console, leave_word, working
-from abstain.cli._read import read
+from abstain.cli._read import read, told
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Intervals
 from abstain.cli.columns import Columns, several
@@ -53,7 +53,7 @@ def evaluate(
             metrics=metric or None,
             loss=loss,
             rng=options.pop("seed"),
-            notes=reading.notes,
+            notes=told(reading),
             **options,
         )
     # Files first: whoever reads the table through `head` closes the pipe early.

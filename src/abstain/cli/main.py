@@ -14,8 +14,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command; 0 when it worked, 2 when what was asked cannot be done."""
+    from abstain._foundation.option_words import options_written
     from abstain.cli._words import ARGUMENTS, as_flag
-    from abstain.tables._options import options_written
 
     with warnings.catch_warnings(), options_written(as_flag):
         # Undefined metrics are named in the results with their reason.

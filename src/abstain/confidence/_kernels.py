@@ -141,7 +141,12 @@ def normalized_largest(xp: Any, z: AnyArray, *, p: float) -> AnyArray:
     """Largest centered logit over the p-norm of the centered logits; 0 for equal logits."""
     # Shifted first, so that equal logits are exactly zero and not the rounding of their mean.
     z = _less(xp, z, xp.max(z, axis=1, keepdims=True))
-    z = _less(xp, z, xp.mean(z, axis=1, keepdims=True))
+    # A masked class is none: it has no part in the mean nor in the norm.
+    masked = z == -np.inf
+    classes = xp.sum(xp.astype(~masked, z.dtype), axis=1, keepdims=True)
+    z = filled(xp, masked, 0.0, z)
+    z = _less(xp, z, xp.sum(z, axis=1, keepdims=True) / classes)
+    z = filled(xp, masked, 0.0, z)
     size = xp.max(xp.abs(z), axis=1, keepdims=True)
     equal = size == 0
     # Dividing by the largest entry first keeps high powers from overflowing.

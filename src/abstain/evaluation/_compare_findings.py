@@ -10,6 +10,7 @@ from abstain.evaluation._compare_data import DataPart
 from abstain.evaluation._pairs import deciding, enough
 from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
 from abstain.evaluation._sampled import same_samples
+from abstain.evaluation.direction import wrong_way
 from abstain.evaluation.records import Finding
 from abstain.evaluation.units import Unit, independent
 from abstain.inference.paired import WARNING
@@ -24,6 +25,7 @@ def findings_of_comparison(
 ) -> list[Finding]:
     """Return warnings first, then notes."""
     said = [
+        *_directions(units),
         *_few_failures(parts),
         *_undefined(parts),
         *_few_draws(parts, plan),
@@ -40,6 +42,15 @@ def findings_of_comparison(
 def _named(metric: Metric) -> str:
     """Write a metric at the start of a sentence."""
     return metric.title[:1].upper() + metric.title[1:]
+
+
+def _directions(units: Sequence[Unit]) -> Iterator[Finding]:
+    told = set()
+    for unit in units:
+        for name, s in unit.scored.items():
+            if (unit.data, name) not in told and (said := wrong_way(s, own=name in unit.given)):
+                told.add((unit.data, name))
+                yield Finding("direction", "warning", unit.data, name, said)
 
 
 def _few_failures(parts: Sequence[DataPart]) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from abstain.evaluation._compare_data import DataPart, compare_data
 from abstain.evaluation._compare_findings import findings_of_comparison
 from abstain.evaluation._plan import TEST_NAMES, TESTS, Plan
 from abstain.evaluation.comparison import Comparison
-from abstain.evaluation.evaluate import metrics_of, refuse_unknown
+from abstain.evaluation.evaluate import metrics_of, refuse_unknown, splits_of
+from abstain.evaluation.findings import sources
 from abstain.evaluation.records import Finding
 from abstain.evaluation.units import Roles, Unit, units_of
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
@@ -34,7 +35,7 @@ class CompareOptions(TypedDict, total=False):
     adjustment: str
     margin: float | None
     reference: str | None
-    notes: Sequence[str]
+    notes: Sequence[str | Finding]
     bands: bool
 
 
@@ -144,10 +145,9 @@ def compare(
     data = dict.fromkeys(unit.data for unit in units)
     parts = [compare_data([u for u in units if u.data == d], chosen, plan) for d in data]
     found = _joined(units, chosen, parts, plan)
-    told = more.get("notes", ())
-    notes = [told] if isinstance(told, str) else list(told)
-    said = (Finding("source", "note", (), "", note) for note in notes)
-    return replace(found, findings=(*found.findings, *said))
+    said = sources(more.get("notes", ()), splits_of(predictions).values())
+    findings = sorted((*found.findings, *said), key=lambda finding: finding.level != "warning")
+    return replace(found, findings=tuple(findings))
 
 
 def _joined(

@@ -15,7 +15,7 @@ from abstain.evaluation.compared_across import (
     Profile,
     Stability,
 )
-from abstain.evaluation.records import Finding
+from abstain.evaluation.records import Finding, counted
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -116,6 +116,17 @@ class Comparison:
         "aggregates",
         "improvements",
     )
+
+    def __repr__(self) -> str:
+        """Say what is there, not the numbers."""
+        counts = {
+            "method": len(self.methods),
+            "data set": len(self.data),
+            "run": len(self.runs),
+            "metric": len(self.metrics),
+            "warning": sum(finding.level == "warning" for finding in self.findings),
+        }
+        return f"Comparison({counted(counts)}; .frame() has the numbers)"
 
     def rows(self, table: str = "pairs") -> list[dict[str, Any]]:
         """Return one table as flat rows: "estimates", "pairs", "standings" and so on."""

@@ -8,7 +8,7 @@ from abstain.confidence import ConfidenceScore, Scorer
 from abstain.errors import InputError, suggest
 from abstain.evaluation._asked import listed, scores_of
 from abstain.evaluation.cases import case_of
-from abstain.evaluation.findings import findings_of
+from abstain.evaluation.findings import findings_of, sources
 from abstain.evaluation.records import RESULT_COLUMNS, Case, Evaluation, Finding, Result
 from abstain.evaluation.uncertainty import uncertainty, with_intervals
 from abstain.metrics import METRICS, Metric, metric_named
@@ -36,7 +36,7 @@ def evaluate(
     metrics: Sequence[str] | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     interval: str = "analytic",
-    notes: Sequence[str] = (),
+    notes: Sequence[str | Finding] = (),
     **more: Unpack[IntervalOptions],
 ) -> Evaluation:
     """Evaluate confidence scores on predictions.
@@ -60,7 +60,7 @@ def evaluate(
     interval : {"analytic", "bootstrap", "none"}, default="analytic"
         How to say where each number may lie on new data: by influence functions, which some
         metrics have not, by resampling, which every metric has, or not at all.
-    notes : sequence of str, optional
+    notes : sequence of str or Finding, optional
         Sentences to carry into the findings, such as those of the reader of a file.
     **more : optional
         `level`: of the intervals, 0.95 by default. `clustered`: whether samples of one group
@@ -104,8 +104,7 @@ def evaluate(
     how = uncertainty(interval, **more)
     results: list[Result] = []
     cases: list[Case] = []
-    told = [notes] if isinstance(notes, str) else notes
-    findings = [Finding("source", "note", (), "", note) for note in told]
+    findings = sources(notes, splits.values())
     skipped: dict[str, str] = {}
     binary = True
     for split, part in splits.items():
@@ -120,7 +119,9 @@ def evaluate(
     _refuse_inapplicable(chosen, results, skipped)
     _keep_skipped(skipped, results)
     label = loss if isinstance(loss, str) else _loss_name(loss, splits)
-    return Evaluation(tuple(results), tuple(cases), _unique(findings), label, skipped, binary)
+    asked = tuple(metric.name for metric in chosen or ())
+    said = _unique(findings)
+    return Evaluation(tuple(results), tuple(cases), said, label, skipped, binary, asked)
 
 
 def refuse_unknown(given: Mapping[str, object], known: type, function: str) -> None:

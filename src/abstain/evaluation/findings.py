@@ -1,12 +1,12 @@
 """What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation.scored import Scored
+from abstain.evaluation.direction import wrong_way
 from abstain.evaluation.records import Finding, Result
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.predictions import Predictions
@@ -18,6 +18,17 @@ TIED_NOTE, TIE_WARNING = 0.01, 0.05
 #: Share of samples at one extreme confidence from which it is called a mass point, and from
 #: which it is a warning.
 MASS_POINT, SATURATED = 0.01, 0.20
+
+
+def sources(
+    notes: str | Sequence[str | Finding], parts: Iterable[Predictions] = ()
+) -> list[Finding]:
+    """Return what was met before the numbers: the notes given, and those of the predictions."""
+    given = [notes] if isinstance(notes, str) else list(notes)
+    told = [n if isinstance(n, Finding) else Finding("source", "note", (), "", n) for n in given]
+    said = "\n".join(finding.message for finding in told)
+    own = dict.fromkeys(note for part in parts for note in part.notes if note not in said)
+    return [*told, *(Finding("source", "note", (), "", note) for note in own)]
 
 
 def findings_of(
@@ -33,7 +44,7 @@ def findings_of(
         _counts(s, predictions),
         _saturation(s),
         _ties(s, values.get("augrc")),
-        _direction(s, values.get("failure_auroc"), own=score in (predictions.confidence or {})),
+        _direction(s, own=score in (predictions.confidence or {})),
         _labels(predictions),
         _scale(s),
     )
@@ -143,24 +154,9 @@ def _ties(s: Scored, augrc: Result | None) -> _Said:
     )
 
 
-def _direction(s: Scored, auroc: Result | None, *, own: bool) -> _Said:
-    if auroc is None or auroc.reason or auroc.value >= 0.5 - 2 * _auroc_noise(s):
-        return
-    advice = " If this column is an uncertainty, negate it." if own else ""
-    yield (
-        "direction",
-        "warning",
-        (
-            "Failures have higher confidence than successes more often than not (failure AUROC "
-            f"{auroc.value:.3f}).{advice}"
-        ),
-    )
-
-
-def _auroc_noise(s: Scored) -> float:
-    """Return the standard deviation of the AUROC of a score that knows nothing (Mann-Whitney)."""
-    wrong, right = s.failures, s.n - s.failures
-    return math.sqrt((s.n + 1) / (12 * wrong * right))
+def _direction(s: Scored, *, own: bool) -> _Said:
+    if said := wrong_way(s, own=own):
+        yield "direction", "warning", said
 
 
 def _unknown(predictions: Predictions) -> int:

@@ -178,6 +178,8 @@ class Evaluation:
         Metric name to the reason why it does not apply to these data.
     binary : bool
         Whether every loss is 0 or 1, so that a mean loss is a share of wrong samples.
+    asked : tuple of str
+        The metrics that were asked for by name, in that order; empty for all that apply.
     """
 
     results: tuple[Result, ...]
@@ -186,6 +188,17 @@ class Evaluation:
     loss: str
     skipped: Mapping[str, str] = field(default_factory=dict)
     binary: bool = True
+    asked: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Say what is there, not the numbers."""
+        counts = {
+            "split": len({r.split for r in self.results}),
+            "score": len({r.score for r in self.results}),
+            "metric": len({r.metric for r in self.results}),
+            "warning": sum(finding.level == "warning" for finding in self.findings),
+        }
+        return f"Evaluation({counted(counts)}; .frame() has the numbers)"
 
     def __iter__(self) -> Iterator[Result]:
         """Iterate over the results."""
@@ -215,6 +228,11 @@ class Evaluation:
         import polars as pl
 
         return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Write what there is of each kind: "1 score, 46 metrics"."""
+    return ", ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for what, n in counts.items())
 
 
 def _single(

@@ -46,6 +46,8 @@ class Unit:
         one classifier.
     own_weights : bool
         Whether the methods may weigh the samples differently.
+    given : frozenset of str
+        The methods whose scores are columns of the data.
     """
 
     data: Split
@@ -57,6 +59,7 @@ class Unit:
     group: Array | None
     matched: str = ""
     own_weights: bool = False
+    given: frozenset[str] = frozenset()
 
     @property
     def n(self) -> int:
@@ -215,18 +218,23 @@ def _unit(data: Split, run: str, models: Mapping[str, Predictions], choice: _Cho
         for model, part in models.items()
     }
     scored: dict[str, Scored] = {}
+    given = []
     for model, part in parts.items():
         losses = per_sample_loss(part, choice.loss)
         joined = [(s.name, join(part, s, losses)) for s in scores_of(part, choice.scores)]
         alone = len(joined) == 1
         for name, s in joined:
-            scored[(model if alone else f"{model} / {name}") if model else name] = s
+            method = (model if alone else f"{model} / {name}") if model else name
+            scored[method] = s
+            given += [method] if name in (part.confidence or {}) else []
     labels = None if first.labels is None else np.asarray(first.labels)
     cluster = _cluster(first, parts) if clustered else None
     group = np.asarray(first.group).astype(str) if clustered else None
     by_name = all(paired_by_name(first, part) for part in parts.values())
     matched = "" if len(parts) == 1 else "name" if by_name else "order"
-    return Unit(data, run, scored, names_of(first), labels, cluster, group, matched, own)
+    names = names_of(first)
+    given_names = frozenset(given)
+    return Unit(data, run, scored, names, labels, cluster, group, matched, own, given_names)
 
 
 def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:

@@ -3,12 +3,16 @@
 from collections.abc import Hashable
 from typing import Any
 
+import numpy as np
+
 from abstain._foundation.arrays import sealed, to_numpy
+from abstain._foundation.checks import refuse_swapped
 from abstain._foundation.names import distinct, in_order
-from abstain.errors import InputError, MissingInputError, ShapeError
+from abstain._foundation.option_words import option
+from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions import _columns
 from abstain.predictions._classes import class_names, names
-from abstain.predictions.outputs import class_scores
+from abstain.predictions.outputs import Accepted, ClassScores, class_scores
 from abstain.typing import AnyArray, Array
 
 #: Fields that hold one array with n rows, in the order in which they set n.
@@ -39,12 +43,14 @@ _COLUMNS = {
 }
 
 
-def complete(given: dict[str, Any]) -> dict[str, Any]:
+def complete(given: dict[str, Any], accept: Accepted, *, lower_is_safer: bool) -> dict[str, Any]:
     """Return all fields validated, arrays read-only, classes filled in."""
     _refuse_incomplete(given)
     out = dict(given)
-    for name, values in _model_output(given).items():
-        out[name] = sealed(values)
+    outputs = _model_output(given, accept)
+    out["notes"] = tuple(scores.note for scores in outputs.values() if scores.note)
+    for name, scores in outputs.items():
+        out[name] = sealed(scores.values)
     n, like = _samples(out)
     for name, check in _COLUMNS.items():
         if given[name] is not None:
@@ -52,10 +58,25 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
     for name in ARRAYS:
         if out[name] is not None:
             out[name] = sealed(out[name])
-    if out["confidence"] is not None:
-        out["confidence"] = {k: sealed(v) for k, v in out["confidence"].items()}
+    own = _own_confidence(out["confidence"], out["loss"], lower_is_safer=lower_is_safer)
+    out["confidence"] = own and {k: sealed(v) for k, v in own.items()}
     out["classes"] = _classes(out)
     return out
+
+
+def _own_confidence(
+    confidence: dict[str, Array] | None, loss: Array | None, *, lower_is_safer: bool
+) -> dict[str, Array] | None:
+    """Return the user's own confidences; uncertainties are turned around and named so."""
+    if confidence is None and lower_is_safer:
+        msg = "`lower_is_safer` speaks of your own `confidence`; give it, or leave the option out"
+        raise InputError(msg)
+    if confidence is None:
+        return None
+    if loss is not None:
+        for values in confidence.values():
+            refuse_swapped(values, loss)
+    return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
 
 
 def _refuse_incomplete(given: dict[str, Any]) -> None:
@@ -72,15 +93,15 @@ def _refuse_incomplete(given: dict[str, Any]) -> None:
         raise MissingInputError(msg)
 
 
-def _model_output(given: dict[str, Any]) -> dict[str, Array]:
-    out: dict[str, Array] = {}
+def _model_output(given: dict[str, Any], accept: Accepted) -> dict[str, ClassScores]:
+    out: dict[str, ClassScores] = {}
     for pair, samples in ((_SCORES[:2], False), (_SCORES[2:], True)):
         logits, probabilities = (given[name] for name in pair)
         if logits is None and probabilities is None:
             continue
-        scores = class_scores(logits, probabilities, samples=samples)
-        out[pair[0 if scores.are_logits else 1]] = scores.values
-    _refuse_unequal(out)
+        scores = class_scores(logits, probabilities, samples=samples, accept=accept)
+        out[pair[0 if scores.are_logits else 1]] = scores
+    _refuse_unequal({name: scores.values for name, scores in out.items()})
     return out
 
 
@@ -121,6 +142,7 @@ def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
     elif width is not None:
         out = tuple(range(width))
     else:
+        _refuse_decimals(fields)
         out = _union(fields["labels"], fields["prediction"], unknown)
     if unknown is not None and unknown in out:
         msg = (
@@ -129,6 +151,23 @@ def _classes(fields: dict[str, Any]) -> tuple[Hashable, ...]:
         )
         raise InputError(msg)
     return out
+
+
+def _refuse_decimals(fields: dict[str, Any]) -> None:
+    """Refuse decimals as classes: as a rule they are numbers that a regression predicts."""
+    for name in ("labels", "prediction"):
+        values = fields[name]
+        if values is None or values.dtype.kind != "f":
+            continue
+        whole = bool((np.floor(values) == values).all())
+        codes = f"If they are codes of classes, pass `{name}.astype(int)`. " if whole else ""
+        msg = (
+            f"`{name}` must hold classes (whole numbers or text); got {values.dtype} values such "
+            f"as {values[0]!s}. {codes}If they are amounts, give how wrong each prediction is as "
+            f"{option('loss')}, such as abs(prediction - label), and your own "
+            f"{option('confidence')}."
+        )
+        raise DomainError(msg)
 
 
 def _union(

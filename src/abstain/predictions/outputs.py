@@ -13,16 +13,11 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import is_torch, namespace, to_numpy
 from abstain._foundation.foreign import is_foreign
+from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
+from abstain.predictions._rounding import rounding_of, storage_slack
 from abstain.predictions.softmax import log_scores, log_softmax, row_blocks, widest
-from abstain.typing import AnyArray, Array, IntArray
-
-# A row of probabilities may miss 1 by its storage's rounding (twice the spacing near 1), by
-# clipping each entry to 1e-5 as published files do, and by the rounding of text files.
-_STORAGE_SLACK = {"float16": 2e-3, "bfloat16": 1.6e-2}
-_SLACK = 1e-4
-_SLACK_PER_CLASS = 1e-5
-_LARGEST_SLACK = 2e-2
+from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 _DETERMINISTIC = ("logits", "probabilities")
 _SAMPLED = ("logit_samples", "probability_samples")
@@ -41,11 +36,14 @@ class ClassScores:
         Logits when true, probabilities when false.
     origin : array or None
         The array whose library and device results take; NumPy's without.
+    note : str
+        What was accepted that is worth a sentence, such as rows that were rounded; or empty.
     """
 
     values: AnyArray
     are_logits: bool
     origin: AnyArray | None = None
+    note: str = ""
 
     @property
     def namespace(self) -> Any:
@@ -73,18 +71,36 @@ class ClassScores:
         return log_softmax(self.log_scores(rows), xp=self.namespace)
 
 
+@dataclass(frozen=True)
+class Accepted:
+    """What is taken only where it is asked for.
+
+    Attributes
+    ----------
+    renormalize : bool
+        Rows of probabilities that miss 1 by more than rounding explains.
+    masked : bool
+        Logits of -inf, for classes that a sample cannot have.
+    """
+
+    renormalize: bool = False
+    masked: bool = False
+
+
 def class_scores(
     logits: AnyArray | None,
     probabilities: AnyArray | None,
     *,
     samples: bool = False,
     keep_library: bool = False,
+    accept: Accepted | None = None,
 ) -> ClassScores:
     """Validate logits or probabilities, one of the two, with or without a sample axis.
 
     They become NumPy. With `keep_library`, those on a device and those that are differentiated
     or traced stay what they are, and results of the others go back to the caller's library.
     """
+    accept = accept or Accepted()
     first, second = _SAMPLED if samples else _DETERMINISTIC
     if logits is not None and probabilities is not None:
         msg = f"give either `{first}` or `{second}`, not both; drop one of them"
@@ -96,14 +112,13 @@ def class_scores(
     given: AnyArray = logits if are_logits else probabilities
     name, check = (first, _logits) if are_logits else (second, _probabilities)
     axes = 3 if samples else 2
-    if not keep_library:
-        return ClassScores(check(given, name, axes), are_logits)
-    if not (is_foreign(given) or _is_wrapped(given)):
-        return ClassScores(check(given, name, axes), are_logits, given)
+    if not keep_library or not (is_foreign(given) or _is_wrapped(given)):
+        values, note = check(given, name, axes, accept)
+        return ClassScores(values, are_logits, given if keep_library else None, note)
     _shape(given.shape, name, axes)
     if _sound_where_it_lies(given, are_logits=are_logits) is False:
         # The host's checks find the first offending entry and say what is wrong with it.
-        check(given, name, axes)
+        check(given, name, axes, accept)
     return ClassScores(given, are_logits, given)
 
 
@@ -128,7 +143,7 @@ def _sound_where_it_lies(x: AnyArray, *, are_logits: bool) -> bool | None:
     sound = xp.all(xp.isfinite(floats))
     if not are_logits:
         off = xp.abs(xp.sum(floats, axis=-1, dtype=wide) - 1.0)
-        slack = _slack(x.dtype, x.shape[-1])
+        slack = storage_slack(x.dtype, x.shape[-1])
         sound = sound & (xp.min(floats) >= 0.0) & (xp.max(off) <= slack)
     try:
         return bool(sound)
@@ -137,38 +152,63 @@ def _sound_where_it_lies(x: AnyArray, *, are_logits: bool) -> bool | None:
         return None
 
 
-def _logits(x: AnyArray, name: str, axes: int) -> Array:
-    return _finite(
-        _floats(x, name, axes),
-        name,
-        hint="Give a masked class a large negative logit (-1e4) instead of -inf.",
-    )
+def _logits(x: AnyArray, name: str, axes: int, accept: Accepted) -> tuple[Array, str]:
+    out = _floats(x, name, axes)
+    if not accept.masked:
+        hint = (
+            f"If -inf masks a class, say so with {option('masked', value=True)}, or give it a "
+            "large negative logit (-1e4)."
+        )
+        return _finite(out, name, hint=hint), ""
+    hidden = out == -np.inf
+    bad = ~(np.isfinite(out) | hidden)
+    checks.refuse(name, "must be finite, or -inf for a masked class", out, bad)
+    nothing = hidden.all(axis=-1)
+    if nothing.any():
+        row = tuple(int(i) for i in np.argwhere(nothing)[0])
+        msg = (
+            f"`{name}` must leave each sample a class that is not masked; got only -inf at index "
+            f"{row[0] if len(row) == 1 else row}. Drop such samples."
+        )
+        raise DomainError(msg)
+    return out, ""
 
 
-def _probabilities(x: AnyArray, name: str, axes: int) -> Array:
+def _probabilities(x: AnyArray, name: str, axes: int, accept: Accepted) -> tuple[Array, str]:
     out = _finite(_floats(x, name, axes), name)
     if out.min() < 0:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."
         checks.refuse(name, "must not be negative", out, out < 0, hint=hint)
-    sums = out.sum(axis=-1, dtype=np.float64)
     # The host copy of a bfloat16 array is float32, so the caller's dtype is asked.
-    slack = _slack(getattr(x, "dtype", out.dtype), out.shape[-1])
-    off = np.abs(sums - 1) > slack
-    if off.any():
-        where = tuple(int(i) for i in np.argwhere(off)[0])
-        msg = (
-            f"`{name}` must sum to 1 over the classes (within {slack:.1e}); "
-            f"got {sums[where]:.6g} at index {where[0] if len(where) == 1 else where} "
-            f"({int(off.sum())} such rows). If these are logits, pass them as `logits` "
-            "(or `logit_samples`); if rounding is the cause, divide each row by its sum."
-        )
-        raise DomainError(msg)
-    return out
+    slack = storage_slack(getattr(x, "dtype", out.dtype), out.shape[-1])
+    missed = np.abs(out.sum(axis=-1, dtype=np.float64) - 1)
+    off = missed > slack
+    if not off.any():
+        return out, ""
+    rows = out[off]
+    said = f"{int(off.sum()):,} rows of `{name}` miss 1 by up to {missed.max():.2g}"
+    if accept.renormalize and bool(rows.any(axis=-1).all()):
+        return out, f"{said}: each row is divided by its sum, as asked"
+    rounding = rounding_of(rows)
+    if rounding is not None and missed.max() <= rounding.slack * (1 + 1e-9):
+        words = rounding.words
+        return out, f"{said}, as rounding to {words} explains: each row is divided by its sum"
+    limit = slack if rounding is None else max(slack, rounding.slack)
+    raise DomainError(_no_distribution(out, name, missed > limit, limit))
 
 
-def _slack(dtype: object, classes: int) -> float:
-    base = _STORAGE_SLACK.get(str(dtype).rpartition(".")[2], _SLACK)
-    return float(min(base + _SLACK_PER_CLASS * classes, _LARGEST_SLACK))
+def _no_distribution(x: Array, name: str, off: BoolArray, limit: float) -> str:
+    """Say which row sums to something else than 1, and what can be done about it."""
+    where = tuple(int(i) for i in np.argwhere(off)[0])
+    total = float(x[where].sum(dtype=np.float64))
+    advice = f"if each row is to be divided by its sum, pass {option('renormalize', value=True)}."
+    if total == 0:
+        advice = "a row of zeros is no answer: drop it, or give every class the same."
+    return (
+        f"`{name}` must sum to 1 over the classes (within {limit:.1e}); got {total:.6g} at index "
+        f"{where[0] if len(where) == 1 else where} ({int(off.sum())} such rows). If these are "
+        f"logits, pass them as `logits` (or `logit_samples`); {advice}"
+    )
 
 
 def _shape(shape: tuple[int, ...], name: str, axes: int) -> None:

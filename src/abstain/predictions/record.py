@@ -1,7 +1,7 @@
 """`Predictions`: what a model said about n samples, validated once."""
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from abstain.errors import MissingInputError
 from abstain.predictions import _columns, _complete
 from abstain.predictions._classes import UNKNOWN, encode
 from abstain.predictions._view import LazyClassView
-from abstain.predictions.outputs import ClassScores
+from abstain.predictions.outputs import Accepted, ClassScores
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
@@ -32,13 +32,16 @@ class Predictions:
         Unnormalized log-scores, K >= 2. Exclusive with `probabilities`.
     probabilities : array of shape (n, K), optional
         Class probabilities. A row may miss 1 by the rounding of its storage (2e-3 for
-        float16, 1e-4 for wider types, plus 1e-5 a class); each row is divided by its sum on use.
+        float16, 1e-4 for wider types, plus 1e-5 a class), and by what rounding the values to two
+        decimals or more explains, of which `notes` then tells; each row is divided by its sum on
+        use.
     prediction : array of shape (n,), optional
         Predicted classes, by name. Beside class scores it replaces their argmax: use it for
         predictions that were post-processed.
     labels : array of shape (n,), optional
-        True classes, by name: integers, strings, anything hashable. May be left out only
-        when `loss` is given.
+        True classes, by name: integers, strings, anything hashable, but no decimals unless
+        `classes` or class scores say what the classes are. May be left out only when `loss` is
+        given.
     confidence : mapping from str to array of shape (n,), or array, optional
         Your own confidences, higher is more trusted. A bare array is named "confidence".
     loss : array of shape (n,), optional
@@ -60,6 +63,19 @@ class Predictions:
     unknown_label : hashable, optional
         The label that marks samples of no known class: their code is -1, and whatever is
         predicted for them is wrong.
+    renormalize : bool, default=False
+        Take rows of probabilities that miss 1 by more than rounding explains.
+    masked : bool, default=False
+        Take logits of -inf, for classes that a sample cannot have: their probability is 0.
+    lower_is_safer : bool, default=False
+        The own `confidence` is an uncertainty. It is turned around, and named so: "entropy"
+        becomes "-entropy".
+
+    Attributes
+    ----------
+    notes : tuple of str
+        What was accepted that a reader of the numbers should know, such as rows that do not sum
+        to 1 but for rounding.
 
     Raises
     ------
@@ -102,11 +118,16 @@ class Predictions:
     ids: AnyArray = None
     classes: Iterable[Hashable] | None = None
     unknown_label: Hashable = None
+    renormalize: InitVar[bool] = False
+    masked: InitVar[bool] = False
+    lower_is_safer: InitVar[bool] = False
+    notes: tuple[str, ...] = field(default=(), init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, renormalize: bool, masked: bool, lower_is_safer: bool) -> None:
         """Validate every field and store it as NumPy."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in _complete.complete(given).items():
+        given = {own.name: getattr(self, own.name) for own in fields(self)}
+        accept = Accepted(renormalize=renormalize, masked=masked)
+        for name, value in _complete.complete(given, accept, lower_is_safer=lower_is_safer).items():
             object.__setattr__(self, name, value)
         # Computed now so that a label outside the classes is refused here, not at first use.
         if self.labels is not None:
@@ -262,13 +283,13 @@ class Predictions:
         rows = _columns.rows_of(selection, self.n)
         out = object.__new__(type(self))
         # Rows of valid predictions are valid: nothing is checked a second time.
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in _complete.ARRAYS and value is not None:
+        for own in fields(self):
+            value = getattr(self, own.name)
+            if own.name in _complete.ARRAYS and value is not None:
                 value = sealed(value[rows])
-            elif field.name == "confidence" and value is not None:
+            elif own.name == "confidence" and value is not None:
                 value = {name: sealed(column[rows]) for name, column in value.items()}
-            object.__setattr__(out, field.name, value)
+            object.__setattr__(out, own.name, value)
         return out
 
 

@@ -14,6 +14,7 @@ from abstain.report.words import (
     interval_range,
     meaning,
     number,
+    percent,
     place,
     short_title,
     title_of,
@@ -89,9 +90,9 @@ def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "Renderable
     from rich.console import Group
 
     found = pivot(evaluation)
-    short = not full and bool(found.headline)
-    body: list[RenderableType] = [_Headline(found), *intervals_table(found)]
-    if not short:
+    asked = bool(evaluation.asked)
+    body: list[RenderableType] = [_Headline(found, whole=asked), *intervals_table(found)]
+    if full or not found.headline or (asked and len(found.headline) < len(found.metrics)):
         body = [_every(found, split) for split in found.splits]
     return Group(*body, *findings_said(evaluation.findings, everything=full), _footer(full=full))
 
@@ -100,24 +101,27 @@ class _Headline:
     """The headline table with as many metrics as the terminal has room for.
 
     A number is never cut and a name never emptied: metrics that do not fit are left out from
-    the right, and named.
+    the right, and named. Those that were asked for are all shown, a line each if need be.
     """
 
-    def __init__(self, found: Pivot) -> None:
-        self._found = found
+    def __init__(self, found: Pivot, *, whole: bool) -> None:
+        self._found, self._whole = found, whole
 
     def __rich_console__(
         self, console: "Console", options: "ConsoleOptions"
     ) -> Iterator["RenderableType"]:
         from rich.measure import Measurement
 
+        def wide(table: "Table") -> bool:
+            room = options.update(width=_ANY)
+            return Measurement.get(console, room, table).minimum > options.max_width
+
         names = list(self._found.headline)
         table = _headline(self._found, names)
-        while (
-            len(names) > 1
-            and Measurement.get(console, options.update(width=_ANY), table).minimum
-            > options.max_width
-        ):
+        if self._whole and wide(table):
+            yield from (_every(self._found, split) for split in self._found.splits)
+            return
+        while len(names) > 1 and wide(table):
             names.pop()
             table = _headline(self._found, names)
         yield table
@@ -162,7 +166,9 @@ def _every(found: Pivot, split: Split) -> "Table":
     table = empty_table(title)
     table.add_column("Metric", overflow="fold", ratio=4)
     table.add_column("Score", overflow="fold", ratio=3)
-    table.add_column("Value", justify="right", no_wrap=True)
+    level = next((r.level for r in found.results.values() if r.interval), None)
+    value = "Value" if level is None else f"Value, {percent(level)} interval"
+    table.add_column(value, justify="right", no_wrap=True)
     table.add_column("What it means", overflow="fold", ratio=8, style="dim")
     for metric in found.metrics:
         present = [s for s in found.scores if (split, s, metric) in found.results]

@@ -37,18 +37,24 @@ _SHORT = {
 }
 
 
+#: Below, a number that is a sum of fractions is 0 but for rounding.
+_NOTHING = 1e-15
+
+
 def number(value: float) -> str:
     """Write a number with four significant digits, or the word for NaN.
 
     Examples
     --------
-    >>> number(0.5), number(0.0123456), number(0.0000123), number(float("nan"))
-    ('0.5000', '0.01235', '1.23e-05', 'undefined')
+    >>> number(0.5), number(0.0123456), number(0.0000123), number(float("nan")), number(-3e-17)
+    ('0.5000', '0.01235', '1.23e-05', 'undefined', '0')
     """
     if math.isnan(value):
         return UNDEFINED
+    if abs(value) < _NOTHING:
+        return "0"
     size = abs(float(f"{value:.4g}"))  # rounded first: 0.99999 has the decimals of 1
-    if size == 0 or not math.isfinite(value):
+    if not math.isfinite(value):
         return f"{value:g}"
     if size < 1e-4:
         return f"{value:.2e}"

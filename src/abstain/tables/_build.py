@@ -1,29 +1,33 @@
 """Chosen columns to one validated `Predictions`, and its splits."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.tables._builder import Builder
 from abstain.tables._choose import Chosen
 from abstain.tables._classes import answers
 from abstain.tables._missing import Missing, count
-from abstain.tables._observe import observed
-from abstain.tables._options import Options, option
+from abstain.tables._observe import doubtful, observed
+from abstain.tables._options import Options
+from abstain.tables._reading import Reading
 from abstain.tables._roles import correctness
 from abstain.tables._table import Table
 from abstain.typing import Array, Split
+
+#: Columns that, by their name, set apart what belongs to different numbers.
+_APART = ("split", "study", "fold", "model")
 
 #: More splits than this are a mistake in `by` (a column of ids), not a question.
 _MOST_SPLITS = 10_000
 
 
-def build(
-    table: Table, chosen: Chosen, asked: Options
-) -> tuple[dict[Split, Predictions], list[str]]:
+def build(table: Table, chosen: Chosen, asked: Options) -> Reading:
     """Read the chosen columns and return the predictions of each split, with notes."""
     columns = table.load(chosen.names())
     for name, column in columns.items():
@@ -35,14 +39,18 @@ def build(
         answers(b)
         _others(b)
         kept = b.missing.kept
-        whole = Predictions(**(b.fields if kept is None else _rows(b.fields, kept)))
+        fields = b.fields if kept is None else _rows(b.fields, kept)
+        whole = Predictions(**fields, renormalize=asked.renormalize, masked=asked.masked)
     except InputError as error:
         if str(error).startswith(table.source):
             raise
         msg = f"{table.source}: {error}"
         raise type(error)(msg) from None
-    notes = [*table.notes, *chosen.notes, *b.missing.notes, *b.notes]
-    return _split(b, whole, kept), [*notes, *observed(whole), *_compared(b, whole, kept)]
+    notes = [*table.notes, *chosen.notes, *b.missing.notes, *b.notes, *whole.notes]
+    notes += [*observed(whole), *_compared(b, whole, kept)]
+    splits = _split(b, whole, kept)
+    warnings = [*_mixed(b, kept), *doubtful(splits, chosen.id)]
+    return Reading(splits, (*notes, *warnings), table.source, tuple(warnings))
 
 
 def _other_rows(table: Table, name: str, shape: tuple[int, ...], columns: Mapping[str, Any]) -> str:
@@ -74,7 +82,11 @@ def _numbers(b: Builder) -> None:
     """Fill in confidences, the loss and the weights."""
     confidence = {}
     for name in b.chosen.confidence:
-        confidence[name] = b.missing.confidence(b.number(name, "confidence")).values
+        column, title = b.number(name, "confidence"), name
+        if name in b.chosen.turned:
+            # Before missing entries are filled in: an abstention has the lowest confidence.
+            column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
+        confidence[title] = b.missing.confidence(column).values
     if confidence:
         b.fields["confidence"] = confidence
     if b.chosen.correct is not None:
@@ -122,6 +134,25 @@ def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
         "go by the column"
     )
     return [note]
+
+
+def _mixed(b: Builder, kept: Array | None) -> list[str]:
+    """Warn of columns that by their name set rows apart, where they are mixed."""
+    said = []
+    for usual in _APART:
+        name = b.table.find(usual)
+        if name is None or name in b.chosen.names() or b.table.kinds[name] == "block":
+            continue
+        column = b.table.load((name,))[name]
+        column = column if kept is None else column.rows(kept)
+        values = column.distinct()[1]
+        if len(values) > 1:
+            shown = ", ".join(map(str, values[:4])) + (", ..." if len(values) > 4 else "")
+            said.append(
+                f"column {name!r} has {len(values):,} values ({shown}) and every number here mixes "
+                f"them; pass {option('by', name)} to take them apart"
+            )
+    return said
 
 
 # ------------------------------------------------------------------------------------ splits

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from abstain.errors import MissingInputError, UnknownNameError, suggest
-from abstain.tables._options import Options, option
+from abstain._foundation.option_words import option
+from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
+from abstain.tables._options import ALL, Options
 from abstain.tables._table import Table
 
 #: The names looked for when an option is not given, in this order. Documented in
@@ -53,6 +54,7 @@ class Chosen:
     id: str | None = None
     by: tuple[str, ...] = ()
     checked: str | None = None
+    turned: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
 
     def names(self) -> tuple[str, ...]:
@@ -71,6 +73,7 @@ def choose(table: Table, asked: Options) -> Chosen:
     _choose_scores(table, asked, out)
     _choose_truth(table, asked, out)
     _choose_confidence(table, asked, out)
+    _turn(table, asked, out)
     out.notes.append(_taken(table, out))
     _note_unused(table, asked, out)
     return out
@@ -78,10 +81,13 @@ def choose(table: Table, asked: Options) -> Chosen:
 
 # ------------------------------------------------------------------------------------ look-up
 def _exact(table: Table, names: Iterable[str], role: str) -> tuple[str, ...]:
+    out = []
     for name in names:
-        if name not in table.kinds:
+        found = table.find(name)
+        if found is None:
             raise UnknownNameError(_unknown(table, name, role))
-    return tuple(names)
+        out.append(found)
+    return tuple(out)
 
 
 def _unknown(table: Table, name: str, role: str) -> str:
@@ -97,8 +103,9 @@ def _expand(table: Table, names: tuple[str, ...], role: str) -> tuple[str, ...]:
     """Resolve names and patterns such as "p_*", in the order of the file."""
     out: list[str] = []
     for name in names:
-        if name in table.kinds:
-            out.append(name)
+        one = table.find(name)
+        if one is not None:
+            out.append(one)
             continue
         found = [n for n in table.names if fnmatchcase(n, name)] if is_pattern(name) else []
         if not found:
@@ -113,7 +120,8 @@ def is_pattern(name: str) -> bool:
 
 
 def _usual(table: Table, role: str) -> str | None:
-    return next((n for n in USUAL[role] if n in table.kinds), None)
+    found = (table.find(name) for name in USUAL[role])
+    return next((name for name in found if name is not None), None)
 
 
 # ------------------------------------------------------------------------------------ purposes
@@ -197,7 +205,10 @@ def _no_truth(table: Table, out: Chosen, *, scored: bool) -> str:
 
 def _choose_confidence(table: Table, asked: Options, out: Chosen) -> None:
     if asked.confidence:
-        out.confidence = _expand(table, asked.confidence, "confidence")
+        turned = [name for name in asked.confidence if _is_turned(table, name)]
+        plain = tuple(name[1:] if name in turned else name for name in asked.confidence)
+        out.confidence = _expand(table, plain, "confidence")
+        out.turned = frozenset(name[1:] for name in turned)
         return
     taken = {out.label, out.prediction, out.correct, out.loss, out.checked, *out.scores, *out.by}
     first = _usual(table, "confidence")
@@ -212,6 +223,33 @@ def _choose_confidence(table: Table, asked: Options, out: Chosen) -> None:
         raise MissingInputError(msg)
 
 
+def _is_turned(table: Table, name: str) -> bool:
+    """Tell whether a name is that of an uncertainty turned around, as results write it."""
+    return name.startswith("-") and table.find(name) is None and table.find(name[1:]) is not None
+
+
+def _turn(table: Table, asked: Options, out: Chosen) -> None:
+    """Note which of the confidences are uncertainties."""
+    wanted = asked.lower_is_safer
+    if not wanted:
+        return
+    if not out.confidence:
+        msg = (
+            f"{table.source}: {option('lower_is_safer')} speaks of columns of confidence, and none "
+            f"is read; name them with {option('confidence')}"
+        )
+        raise InputError(msg)
+    names = out.confidence if wanted == ALL else _exact(table, wanted, "lower_is_safer")
+    for name in names:
+        if name not in out.confidence:
+            msg = (
+                f"{table.source}: {name!r} is not read as a confidence (asked for by "
+                f"{option('lower_is_safer')}); name it with {option('confidence')} too"
+            )
+            raise InputError(msg)
+    out.turned |= frozenset(names)
+
+
 # ------------------------------------------------------------------------------------ notes
 def _taken(table: Table, out: Chosen) -> str:
     parts = [
@@ -219,7 +257,10 @@ def _taken(table: Table, out: Chosen) -> str:
         for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
         if getattr(out, role) is not None
     ]
-    parts += [f"confidence from {name!r}" for name in out.confidence]
+    parts += [
+        f"confidence from {name!r}{' turned around (lower is safer)' if name in out.turned else ''}"
+        for name in out.confidence
+    ]
     if len(out.scores) == 1:
         parts.append(f"{out.scores_kind} from {out.scores[0]!r}")
     elif out.scores:

@@ -4,12 +4,12 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.tables import _roles
 from abstain.tables._builder import Builder
 from abstain.tables._column import Column
 from abstain.tables._missing import count
-from abstain.tables._options import option
 from abstain.typing import Array, BoolArray
 
 #: As `unknown_label`: every label that no column of the class scores stands for.
@@ -126,10 +126,6 @@ def _scores(b: Builder, label: Column | None) -> None:
         block = block.copy()
         # Equal scores are the lowest confidence that class scores can express.
         block[nothing] = 1 / block.shape[1] if kind == "probabilities" else 0
-    rounded = _roles.rounded_rows(block) if kind == "probabilities" else None
-    if rounded is not None:
-        b.notes.append("rows of probabilities sum to 1 but for rounding: divided by their sum")
-        block = rounded
     b.fields[kind] = block
     classes: tuple[Hashable, ...] = tuple(range(block.shape[-1]))
     if len(columns) > 1:

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import DomainError
 from abstain.tables._column import Column
-from abstain.tables._options import option
 from abstain.typing import Array, BoolArray
 
 

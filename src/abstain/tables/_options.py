@@ -1,12 +1,11 @@
-"""What the caller asked for, normalized once, and how messages write an option."""
+"""What the caller asked for, normalized once."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
 from abstain._foundation.checks import one_of
+from abstain._foundation.option_words import option
 from abstain.errors import InputError, suggest
 
 ColumnNames = str | Iterable[str]
@@ -20,43 +19,15 @@ class MoreColumns(TypedDict, total=False):
     group: str | None
     weight: str | None
     id: str | None
+    lower_is_safer: bool | ColumnNames
+    renormalize: bool
+    masked: bool
 
 
 _MORE = ("correct", "loss", "group", "weight", "id")
 
-#: Writes an option for messages, with a value to give it or without.
-Writer = Callable[[str, object], str]
-
-
-def _as_keyword(name: str, value: object) -> str:
-    return f"`{name}`" if value is None else f"{name}={value!r}"
-
-
-_WRITER: ContextVar[Writer] = ContextVar("writer", default=_as_keyword)
-
-
-def option(name: str, value: object = None) -> str:
-    """Write an option of `read_predictions` the way the caller gives it.
-
-    Examples
-    --------
-    >>> option("label", "y"), option("label")
-    ("label='y'", '`label`')
-    """
-    return _WRITER.get()(name, value)
-
-
-@contextmanager
-def options_written(writer: Writer) -> Iterator[None]:
-    """Let `option` write otherwise inside the block: a command line has flags, not keywords.
-
-    The writer decides while a message is made, so no text of the data is ever taken for one.
-    """
-    token = _WRITER.set(writer)
-    try:
-        yield
-    finally:
-        _WRITER.reset(token)
+#: As `lower_is_safer`: every column of confidence.
+ALL = ("*",)
 
 
 @dataclass(frozen=True)
@@ -76,6 +47,9 @@ class Options:
     id: str | None = None
     unknown_label: tuple[Hashable, ...] = ()
     missing: str = "error"
+    lower_is_safer: tuple[str, ...] = ()
+    renormalize: bool = False
+    masked: bool = False
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -92,8 +66,8 @@ def options(**given: Any) -> Options:
             raise TypeError(msg)
     given = dict.fromkeys(_MORE) | given
     one_of(given["missing"], "missing", ("error", "drop", "reject"))
-    for name in ("confidence", "logits", "probabilities", "by"):
-        given[name] = _several(given[name], name)
+    for name in ("confidence", "logits", "probabilities", "by", "lower_is_safer"):
+        given[name] = _several(given.get(name), name)
     for name in ("label", "prediction", "correct", "loss", "group", "weight", "id"):
         if given[name] is not None and not isinstance(given[name], str):
             msg = f"{option(name)} must be the name of a column; got {given[name]!r}"
@@ -112,10 +86,12 @@ def options(**given: Any) -> Options:
     return Options(**given)
 
 
-def _several(x: ColumnNames | None, name: str) -> tuple[str, ...]:
+def _several(x: ColumnNames | bool | None, name: str) -> tuple[str, ...]:
     if x is None:
         return ()
-    entries: tuple[Any, ...] = (x,) if isinstance(x, str) else tuple(x)
+    if isinstance(x, bool) and name == "lower_is_safer":
+        return ALL if x else ()
+    entries: tuple[Any, ...] = (x,) if isinstance(x, str | bool) else tuple(x)
     for entry in entries:
         if not isinstance(entry, str):
             msg = f"{option(name)} must hold names of columns; got {entry!r}"

@@ -42,6 +42,9 @@ class Reading(Mapping[Split, Predictions]):
         are never predicted, the precision of the storage.
     source : str
         The name of the file, the files or the object that was read.
+    warnings : tuple of str
+        Those of the notes that nobody should miss: a column that sets rows apart and was not
+        asked for, names that repeat, labels of one class only.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Reading(Mapping[Split, Predictions]):
     splits: Mapping[Split, Predictions]
     notes: tuple[str, ...] = ()
     source: str = field(default="")
+    warnings: tuple[str, ...] = ()
 
     def __getitem__(self, split: Split) -> Predictions:
         """Return the predictions of a split."""

@@ -5,13 +5,10 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables._column import Column, to_number
 from abstain.typing import Array, BoolArray
-
-#: How far rows of probabilities that were written with two or three decimals may miss 1, and
-#: from where on that is worth a note.
-_WRITTEN, _ROUNDED = 1e-4, 0.02
 
 #: From here on, neighboring whole numbers are one float64.
 _EXACT = 2.0**53
@@ -94,7 +91,8 @@ def plain(column: Column) -> Column:
         row = int(np.flatnonzero(broken)[0])
         msg = (
             f"column {column.name!r} must hold classes (text or whole numbers); "
-            f"got {column.shown(row)} in row {row}, counted from 0"
+            f"got {column.shown(row)} in row {row}, counted from 0. If they are amounts, give a "
+            f"column that says how wrong each prediction is: {option('loss')}"
         )
         raise DomainError(msg)
     values = np.where(np.isnan(column.values), 0, column.values)
@@ -145,17 +143,6 @@ def _both_classes(values: Array, kind: str) -> Array:
     """Return the scores of two classes from those of the second, as a binary model gives them."""
     other = 1 - values if kind == "probabilities" else np.zeros_like(values)
     return np.column_stack([other, values])
-
-
-def rounded_rows(block: Array) -> Array | None:
-    """Return rows divided by their sum where they miss 1 as rounded decimals do; else None."""
-    if block.dtype != np.float64:
-        # Binary storage: `Predictions` knows how far its types may miss 1.
-        return None
-    sums = block.sum(axis=1)
-    off = float(np.nanmax(np.abs(sums - 1.0)))
-    rounded = _WRITTEN < off <= _ROUNDED and bool(block.min() >= 0)
-    return block / sums[:, None] if rounded else None
 
 
 def class_names(columns: Sequence[str], pattern: str, label: Column | None) -> list[str]:

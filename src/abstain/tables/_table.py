@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -59,9 +60,31 @@ class Table:
         """The names of the columns, in order."""
         return tuple(self.kinds)
 
+    def find(self, name: str) -> str | None:
+        """Return the column of that name, else the only one that is it but for case and blanks."""
+        if name in self.kinds:
+            return name
+        near = self._folded.get(_fold(name), [])
+        if len(near) > 1:
+            shown = " and ".join(map(repr, near[:3]))
+            msg = f"{self.source} has {shown}, both {name!r} but for case and blanks; name one"
+            raise InputError(msg)
+        return near[0] if near else None
+
+    @cached_property
+    def _folded(self) -> dict[str, list[str]]:
+        out: dict[str, list[str]] = {}
+        for name in self.kinds:
+            out.setdefault(_fold(name), []).append(name)
+        return out
+
     def load(self, names: Iterable[str]) -> dict[str, Column]:
         """Load columns by name; unknown names were refused before."""
         return self.loader(tuple(dict.fromkeys(names)))
+
+
+def _fold(name: str) -> str:
+    return "".join(name.split()).casefold()
 
 
 def refuse_repeated(names: list[str], source: str) -> None:

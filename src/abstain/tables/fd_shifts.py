@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
 from abstain.tables._column import from_array
 from abstain.tables._files import load_archive
 from abstain.tables._missing import Missing, count
 from abstain.tables._observe import observed
-from abstain.tables._options import Options, option
+from abstain.tables._options import Options
 from abstain.tables._reading import Reading
 from abstain.typing import Array, IntArray, Split
 

@@ -32,7 +32,8 @@ def read_predictions(
     """Read predictions from files, dataframes or arrays.
 
     Columns that are not named are looked for under a few usual names; the notes of the result
-    say which were taken. Whether class scores are logits or probabilities is never guessed.
+    say which were taken. A name is also found where only case and blanks differ.
+    Whether class scores are logits or probabilities is never guessed.
 
     Parameters
     ----------
@@ -66,7 +67,10 @@ def read_predictions(
         1 minus it; by default correct or is_correct, where label and prediction are not both
         there. `loss`: a loss of your own, not negative; by default loss, where nothing else
         says what is right. `group`, `weight`, `id`: subgroup, frequency weight and name of
-        each sample.
+        each sample. `lower_is_safer`: the confidences are uncertainties (True: all of them; or
+        the names of some); they are turned around, and named so: "entropy" becomes "-entropy".
+        `renormalize`: take rows of probabilities that miss 1 by more than rounding explains.
+        `masked`: take logits of -inf, for classes that a sample cannot have.
 
     Returns
     -------
@@ -128,8 +132,7 @@ def read_predictions(
 
 
 def _read_table(table: Table, asked: Options) -> Reading:
-    splits, notes = build(table, choose(table, asked), asked)
-    return Reading(splits, tuple(notes), table.source)
+    return build(table, choose(table, asked), asked)
 
 
 def _table_of(source: Any) -> Table:
@@ -166,9 +169,11 @@ def _read_several(sources: Sequence[Any], asked: Options) -> Reading:
         raise InputError(msg)
     splits: dict[Split, Predictions] = {}
     notes: list[str] = []
+    warnings: list[str] = []
     for name, path in zip(names, paths, strict=True):
         reading = _read_path(path, asked)
         splits |= {(("file", name), *split): p for split, p in reading.items()}
         # Most notes do not name their file, so where there are several it is put before them.
         notes += [n if n.startswith(name) else f"{name}: {n}" for n in reading.notes]
-    return Reading(splits, tuple(notes), ", ".join(names))
+        warnings += [f"{name}: {warning}" for warning in reading.warnings]
+    return Reading(splits, tuple(notes), ", ".join(names), tuple(warnings))

@@ -115,7 +115,8 @@ def inside(x: float, name: str, *, high: float = 1.0, hint: str = "") -> float:
     value = checks.number(x, name)
     if not 0 < value < high:
         rule = f"lie strictly between 0 and {high:g}" if high < np.inf else "be above 0"
-        msg = f"`{name}` must {rule}; got {value!r}.{' ' + hint if hint else ''}"
+        meant = checks.percent_hint(value) if high <= 1 else ""
+        msg = f"`{name}` must {rule}; got {value!r}{meant}.{' ' + hint if hint else ''}"
         raise DomainError(msg)
     return value
 
@@ -124,6 +125,16 @@ def max_risk_of(x: float, *, high: float = 1.0) -> float:
     """Validate a risk that is to be guaranteed."""
     hint = "No number of samples certifies a risk of 0; pass what you can live with."
     return inside(x, "max_risk", high=high, hint=hint)
+
+
+def refuse_percent(target: float, largest: float) -> None:
+    """Refuse a risk that no sample can exceed: as a rule it was meant as a percentage."""
+    if target > max(largest, 1.0):
+        msg = (
+            f"`max_risk` must be at most the largest loss, {largest:g}, to ask for anything; got "
+            f"{target!r}{checks.percent_hint(target)}"
+        )
+        raise DomainError(msg)
 
 
 def delta_of(x: float) -> float:

@@ -81,6 +81,7 @@ def conformal_risk_control(
     above = s.loss > largest
     checks.refuse("loss", f"must be at most max_loss = {largest:g}", s.loss, above)
     target = _choice.inside(max_risk, "max_risk", high=float("inf"))
+    _choice.refuse_percent(target, largest)
     aim = Aim("conformal_risk_control", target, "generalized risk", in_expectation=True)
     corrected = (s.groups.loss_through + largest) / (s.n + 1)
     last = _choice.last_with(corrected <= target * (1 + ROUNDING))

@@ -107,6 +107,7 @@ def for_risk(
     """
     s = scored_on_host(confidence, loss, weight)
     target = checks.fraction(max_risk, "max_risk", high=float("inf"))
+    _choice.refuse_percent(target, float(s.loss.max()))
     # As a ratio: 29/100 is the number 0.29, but 0.29 * 100 is less than 29.
     risk = s.groups.loss_through / s.groups.through
     index = _choice.last_with(risk <= target * (1 + ROUNDING))

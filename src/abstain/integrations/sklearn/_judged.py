@@ -68,7 +68,7 @@ def mistakes(selective: SelectiveClassifier, X: Any, y: Any) -> tuple[BoolArray,
     return truth != guess, accepted
 
 
-def _scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Array]:
+def _scores(estimator: Any, X: Any, scoring: Scoring) -> dict[str, Any]:
     """Return the class scores, where the classifier has some."""
     if not any(hasattr(estimator, name) for name in ("predict_proba", "decision_function")):
         return {}
