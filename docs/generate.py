@@ -92,9 +92,13 @@ def conversions_table() -> str:
     aurc = ab.aurc(WORKED_CONFIDENCE, WORKED_LOSS)
     augrc = ab.augrc(WORKED_CONFIDENCE, WORKED_LOSS)
     without_first = aurc - first / n
+    plugin = aurc - (first - risk) / (2 * n)
+    by_place = sum(loss / place for place, loss in enumerate(WORKED_LOSS, start=1)) / n
     ours = {
         ("AURC", "fd-shifts"): ("1000 A", 1000 * aurc),
-        ("AURC", "geifman"): ("A - (f - R)/(2n)", aurc - (first - risk) / (2 * n)),
+        ("AURC", "fd-shifts-legacy"): ("1000 (A - f/n)", 1000 * without_first),
+        ("AURC", "plugin"): ("P = A - (f - R)/(2n)", plugin),
+        ("AURC", "geifman"): ("P - D + R/n", plugin - by_place + risk / n),
         ("AURC", "cwsa"): ("A - f/n", without_first),
         ("AURC", "torch-uncertainty"): ("(A - f/n) / (1 - 1/n)", without_first / (1 - 1 / n)),
         ("AUGRC", "fd-shifts"): ("1000 G", 1000 * augrc),

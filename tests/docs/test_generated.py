@@ -74,5 +74,5 @@ def test_the_function_of_a_score_gives_its_numbers(name, data):
 
 def test_the_conversions_are_exact():
     rows = [line.split("|") for line in generate.conversions_table().splitlines()[2:]]
-    assert len(rows) == 6
+    assert len(rows) == 8
     assert all(row[2].strip() == row[4].strip() for row in rows)

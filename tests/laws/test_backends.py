@@ -102,7 +102,14 @@ CALLS = {
     ),
     "published_aurc": lambda f, d, w: tuple(
         f(d.confidence, d.loss, convention=name)
-        for name in ("fd-shifts", "torch-uncertainty", "geifman", "cwsa")
+        for name in (
+            "fd-shifts",
+            "fd-shifts-legacy",
+            "torch-uncertainty",
+            "geifman",
+            "plugin",
+            "cwsa",
+        )
     ),
     "published_e_aurc": lambda f, d, w: f(d.confidence, d.errors),
     "reliability_curve": lambda f, d, w: tuple(

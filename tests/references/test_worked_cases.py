@@ -1,6 +1,8 @@
 """Three worked cases with the numbers that other programs print for them.
 
 Values from the shared conformance file; here so that a checkout by itself is tested against them.
+Those of Geifman et al. and of FD-Shifts' old code were printed by the released functions; where
+confidences tie, with their sorts made stable.
 """
 
 import numpy as np
@@ -35,6 +37,8 @@ TIED = {
     "labels": [2, 1, 1, 1, 0, 2, 2, 1, 0, 0, 0, 2, 2, 0, 2, 0, 1, 0, 1, 1],
     "expected": {
         "fdshifts_aurc": 0.03581490490933216,
+        "fdshifts_legacy_aurc": 0.03172149122807018,
+        "geifman_aurc": 0.033159399724802203,
         "fdshifts_augrc": 0.030000000000000006,
         "fdshifts_eaurc": 0.03063936900137558,
         "fdshifts_eaugrc": 0.025000000000000005,
@@ -82,6 +86,8 @@ DISTINCT = {
     "labels": [1, 0, 2, 0, 0, 0, 0, 2, 1, 2, 0, 1, 0, 2, 1, 0, 1, 1, 0, 2],
     "expected": {
         "fdshifts_aurc": 0.09894868783607175,
+        "fdshifts_legacy_aurc": 0.09894868783607175,
+        "geifman_aurc": 0.10205648797367065,
         "fdshifts_augrc": 0.07875,
         "fdshifts_eaurc": 0.028957583296166822,
         "fdshifts_eaugrc": 0.01750000000000001,
@@ -119,6 +125,8 @@ GRADED = {
     "labels": None,
     "expected": {
         "fdshifts_aurc": 0.6330703971093246,
+        "fdshifts_legacy_aurc": 0.6291231497590222,
+        "geifman_aurc": 0.5944747040458322,
         "fdshifts_augrc": 0.4403440707881387,
         "fdshifts_eaurc": 0.2873777593078839,
         "fdshifts_eaugrc": 0.17367868557444033,
@@ -144,6 +152,8 @@ def test_worked_case(case: dict) -> None:
     c, loss, expected = np.array(case["confidence"]), np.array(case["loss"]), case["expected"]
     got = {
         "fdshifts_aurc": ab.published_aurc(c, loss, convention="fd-shifts") / 1000,
+        "fdshifts_legacy_aurc": ab.published_aurc(c, loss, convention="fd-shifts-legacy") / 1000,
+        "geifman_aurc": ab.published_aurc(c, loss, convention="geifman"),
         "fdshifts_augrc": ab.published_augrc(c, loss, convention="fd-shifts") / 1000,
         "fdshifts_aurc_achievable": ab.published_achievable_aurc(c, loss) / 1000,
         "fdshifts_eaugrc": ab.excess_augrc(c, loss),

@@ -1,6 +1,6 @@
 """Exact conversions to the numbers that other programs and papers print.
 
-For comparing with published tables only. Three of the four programs leave tied samples in the
+For comparing with published tables only. All but one of the programs leave tied samples in the
 order of the rows, so their numbers change when the rows are shuffled; ours never do.
 """
 
@@ -25,7 +25,8 @@ from abstain.typing import AnyArray, FloatArray, Scalar
 #: What FD-Shifts multiplies its areas with before it prints them.
 FD_SHIFTS_SCALE = 1000.0
 
-_AURC = ("fd-shifts", "torch-uncertainty", "geifman", "cwsa")
+_AURC = ("fd-shifts", "fd-shifts-legacy", "torch-uncertainty", "geifman", "plugin", "cwsa")
+_AUGRC = ("fd-shifts", "torch-uncertainty")
 
 
 def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
@@ -37,10 +38,14 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     ----------
     confidence, loss : array of shape (n,)
         As in `aurc`, in the row order of the other program.
-    convention : {"fd-shifts", "torch-uncertainty", "geifman", "cwsa"}
-        "fd-shifts": `aurc` (trapezoid) x1000. "torch-uncertainty": trapezoid over coverages k/n
-        from k = 1, divided by 1 - 1/n. "geifman": mean of the selective risk over k = 1...n.
-        "cwsa": trapezoid over coverages k/n from k = 1 (the CWSA reference code).
+    convention : str
+        "fd-shifts": `aurc` (trapezoid) x1000, the program since 2024. "fd-shifts-legacy": its
+        older code, Listing 1 of [1]_: without the area below coverage 1/n, and with a vertex after
+        the first sample of a tie group. "torch-uncertainty": trapezoid over coverages k/n from
+        k = 1, divided by 1 - 1/n. "geifman": the program of Geifman et al., copied by others;
+        below full coverage it divides the k accepted samples' losses by k + 1. "plugin": their
+        definition, the mean of the selective risk over k = 1...n. "cwsa": trapezoid over
+        coverages k/n from k = 1 (the CWSA reference code).
 
     Returns
     -------
@@ -54,13 +59,15 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
 
     Notes
     -----
-    With ties, all but "fd-shifts" depend on the row order: samples of equal confidence are taken
-    first row first. Without ties "geifman" equals `aurc` with the plug-in estimator. Cost: one
-    sort.
+    With ties, all but "fd-shifts" depend on the row order. Of samples of equal confidence the first
+    row is rejected first by "geifman" and "fd-shifts-legacy", which sort upwards, and accepted
+    first by the others; the programs' own sorts are not stable, so they may print another order.
+    Without ties "plugin" equals `aurc` with the plug-in estimator. Cost: one sort.
 
     References
     ----------
-    .. [1] https://github.com/IML-DKFZ/fd-shifts,
+    .. [1] Jaeger et al. (2023), appendix F, https://arxiv.org/abs/2211.15259
+    .. [2] https://github.com/IML-DKFZ/fd-shifts,
        https://github.com/ENSTA-U2IS-AI/torch-uncertainty,
        https://github.com/geifmany/uncertainty_ICLR
 
@@ -69,15 +76,21 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     >>> from abstain.metrics import published_aurc
     >>> round(published_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="cwsa"), 6)
     0.270833
+    >>> round(published_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="geifman"), 6)
+    0.270833
     """
     checks.one_of(convention, "convention", _AURC)
     s = scored(confidence, loss)
     if convention == "fd-shifts":
         return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, trapezoid_weight)
+    if convention == "fd-shifts-legacy":
+        return FD_SHIFTS_SCALE * _legacy_trapezoid(s)
+    if convention == "geifman":
+        return _mean_of_shifted_risks(s)
     losses = _in_row_order(s)
     places = s.xp.cumulative_sum(s.xp.ones_like(losses))
     risk = s.xp.cumulative_sum(losses) / places
-    if convention == "geifman":
+    if convention == "plugin":
         return scalar(s.xp.mean(risk))
     return _trapezoid_from_one(risk, scale=convention == "torch-uncertainty")
 
@@ -119,7 +132,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     >>> published_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="fd-shifts")
     187.5
     """
-    checks.one_of(convention, "convention", _AURC[:2])
+    checks.one_of(convention, "convention", _AUGRC)
     s = scored(confidence, loss)
     if convention == "fd-shifts":
         return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, augrc_weight)
@@ -216,6 +229,36 @@ def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
 def _in_row_order(s: Scored) -> AnyArray:
     """Losses from the most to the least confident, tied samples first row first."""
     return double(s.xp.take(s.loss, s.xp.argsort(-double(s.confidence), stable=True)))
+
+
+def _rejected_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
+    """Order of rejection, first of tied rows first, and the loss left after none, one, two..."""
+    order = s.xp.argsort(double(s.confidence), stable=True)
+    kept_last_first = s.xp.flip(double(s.xp.take(s.loss, order)))
+    return order, s.xp.flip(s.xp.cumulative_sum(kept_last_first))
+
+
+def _mean_of_shifted_risks(s: Scored) -> Scalar:
+    _, left = _rejected_in_row_order(s)
+    # The program counts the sample it has just rejected: k are left and it divides by k + 1.
+    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(left))) + 1.0
+    return scalar(left[0] / s.n + s.xp.sum(left[1:] / divisor[1:])) / s.n
+
+
+def _legacy_trapezoid(s: Scored) -> Scalar:
+    """Area with vertices after the first sample of each tie group, down to coverage 1/n."""
+    if s.n == 1:
+        return 0.0
+    xp, (order, left) = s.xp, _rejected_in_row_order(s)
+    kept = xp.flip(xp.cumulative_sum(xp.ones_like(left)))
+    ascending = double(xp.take(s.confidence, order))
+    opens = xp.concat((ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2]))
+    vertex = xp.nonzero(opens)[0] + 1
+    width = xp.concat((kept[:1], xp.take(kept, vertex), kept[-1:]))
+    risk = xp.concat((left[:1] / s.n, xp.take(left, vertex) / xp.take(kept, vertex)))
+    # The last stretch, to coverage 1/n, has the risk of the last vertex.
+    risk = xp.concat((risk, risk[-1:]))
+    return scalar(xp.sum((risk[:-1] + risk[1:]) * (width[:-1] - width[1:]))) / (2 * s.n)
 
 
 def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> Scalar:
