@@ -160,6 +160,22 @@ def test_areas_equal_brute_force(seed):
         assert function(top, loss, weight=w) == pytest.approx(expected, abs=1e-12)
 
 
+def test_the_areas_are_those_of_the_authors_over_all_thresholds():
+    # AUC-MCC takes trapezoids over the thresholds of a sweep; ours goes on to coverage 0.
+    c, loss, _ = draw(3)
+    c = 0.05 + 0.9 * c
+    s = cwsa_sweep(c, loss, thresholds=np.unique(c)[::-1])
+    for function, value, end in (
+        (cwsa_area, s.cwsa, s.cwsa[0] / 2),
+        (cwsa_plus_area, s.cwsa_plus, s.cwsa_plus[0]),
+    ):
+        authors = np.trapezoid(value, s.coverage)
+        assert function(c, loss) == pytest.approx(authors + end * s.coverage[0], abs=1e-12)
+    usual = cwsa_sweep(c, loss, thresholds=np.linspace(0.5, 0.9, 20))
+    authors = np.trapezoid(usual.cwsa[::-1], usual.coverage[::-1])
+    assert abs(cwsa_area(c, loss) - authors) > 0
+
+
 def test_areas_of_one_confidence():
     assert cwsa_area([1.0] * 3, [0] * 3) == 0.5
     assert cwsa_area([1.0] * 3, [1] * 3) == -0.5

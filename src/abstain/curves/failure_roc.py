@@ -95,7 +95,7 @@ def failure_roc_curve(
     References
     ----------
     .. [1] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
-       in image classification, https://arxiv.org/abs/2211.15259
+       in image classification, eq. 20-23, https://arxiv.org/abs/2211.15259
 
     Examples
     --------

@@ -122,7 +122,7 @@ def reliability_curve(
 
     References
     ----------
-    .. [1] Guo et al. (2017), On calibration of modern neural networks, eq. 2-3,
+    .. [1] Guo et al. (2017), On calibration of modern neural networks, section 2,
        https://arxiv.org/abs/1706.04599
     .. [2] Nguyen and O'Connor (2015), Posterior calibration and exploratory analysis for natural
        language processing models (equal mass), https://arxiv.org/abs/1508.05154

@@ -189,7 +189,7 @@ def generalized_risk_coverage_curve(
     References
     ----------
     .. [1] Traub et al. (2024), Overcoming common flaws in the evaluation of selective
-       classification systems, eq. 5, https://arxiv.org/abs/2407.01032
+       classification systems, eq. 3, https://arxiv.org/abs/2407.01032
 
     Examples
     --------

@@ -113,7 +113,7 @@ def compare(
 
     References
     ----------
-    .. [1] Traub et al. (2024), section 4, https://arxiv.org/abs/2407.01032
+    .. [1] Traub et al. (2024), section 4.1, https://arxiv.org/abs/2407.01032
     .. [2] DeLong et al. (1988), Comparing the areas under two or more correlated receiver
        operating characteristic curves, https://doi.org/10.2307/2531595
 

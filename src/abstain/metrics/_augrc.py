@@ -7,7 +7,7 @@ from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics.rank_weights import at_least_zero, augrc_weight, rank_weighted_risk
 from abstain.typing import AnyArray, Scalar
 
-_SOURCE = "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032"
+_TRAUB = "Traub et al. (2024), {}, https://arxiv.org/abs/2407.01032"
 
 
 def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -95,7 +95,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
     References
     ----------
-    .. [1] Traub et al. (2024), https://arxiv.org/abs/2407.01032
+    .. [1] Traub et al. (2024), eq. 7, https://arxiv.org/abs/2407.01032
 
     Examples
     --------
@@ -218,7 +218,7 @@ ENTRIES = (
             "(silent failures)."
         ),
         averages_ties=True,
-        source=_SOURCE,
+        source=_TRAUB.format("eq. 6"),
     ),
     Metric(
         name="excess_augrc",
@@ -229,7 +229,7 @@ ENTRIES = (
         low=0.0,
         high=0.25,
         meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
-        source=_SOURCE,
+        source=_TRAUB.format("eq. 7"),
         averages_ties=True,
     ),
     Metric(
@@ -241,7 +241,7 @@ ENTRIES = (
         low=0.0,
         high=0.25,
         meaning="{value} of the AUGRC comes from failures ranked above successes.",
-        source="Traub et al. (2024), eq. 7",
+        source=_TRAUB.format("eq. 7"),
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,
     ),
@@ -254,7 +254,7 @@ ENTRIES = (
         low=0.0,
         high=0.5,
         meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
-        source="Traub et al. (2024), eq. 7",
+        source=_TRAUB.format("eq. 7"),
         needs=frozenset({Need.BINARY_LOSS}),
         averages_ties=True,
     ),

@@ -135,7 +135,7 @@ def achievable_aurc(
 
     References
     ----------
-    .. [1] Traub et al. (2024), https://arxiv.org/abs/2407.01032, and the FD-Shifts code
+    .. [1] The code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts
 
     Examples
     --------

@@ -39,7 +39,7 @@ ENTRIES = (
         "aurc",
         "AURC",
         "trapezoid",
-        "Geifman et al. (2019), as FD-Shifts computes it, https://arxiv.org/abs/2211.15259",
+        "Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, https://arxiv.org/abs/2211.15259",
         _MEANING,
     ),
     _estimator("aurc_plugin", "AURC, plug-in", "plugin", _ZHOU.format("eq. 12-13"), _MEANING),
@@ -95,7 +95,7 @@ ENTRIES = (
         low=0.0,
         high=1.0,
         meaning="With the best working points only, the area under the risk curve is {value}.",
-        source="Traub et al. (2024), https://arxiv.org/abs/2407.01032",
+        source="code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
         convention="hull, hyperbolic segments",
     ),
     Metric(

@@ -88,7 +88,7 @@ def cwsa(
     References
     ----------
     .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+       confidence-aware model evaluation, section 3.2, https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -146,7 +146,7 @@ def cwsa_plus(
     References
     ----------
     .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+       confidence-aware model evaluation, section 3.3, https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -160,7 +160,7 @@ def cwsa_plus(
 
 
 _NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
-_SOURCE = "Shahnazari et al. (2025), https://arxiv.org/abs/2505.18622"
+_SOURCE = "Shahnazari et al. (2025), section {}, https://arxiv.org/abs/2505.18622"
 _NAME = re.compile(r"cwsa(_plus)?@(0(?:\.\d+)?)")
 
 
@@ -189,7 +189,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
             "weighted by confidence."
         ),
-        source=_SOURCE,
+        source=_SOURCE.format("3.3" if plus else "3.2"),
         needs=_NEEDS,
         convention=f"linear ramp, divided by the number of {whom.removeprefix('the ')}",
         rank_based=False,

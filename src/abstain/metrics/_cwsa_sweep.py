@@ -166,14 +166,16 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     -----
     One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
     the limit from below), joined by straight lines from the origin: no grid of thresholds to
-    choose. Linear ramp, divided by the weight of all samples. Ties share a vertex. Cost: one
-    sort.
+    choose. The paper's AUC-MCC takes the same trapezoids over the thresholds of its sweep, so it
+    ends at the coverage of the highest of them: ``s = cwsa_sweep(...)``, then
+    ``numpy.trapezoid(s.cwsa[::-1], s.coverage[::-1])``. Linear ramp, divided by the weight of all
+    samples. Ties share a vertex. Cost: one sort.
 
     References
     ----------
     .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622 (CWSA; the area is
-       ours)
+       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
+       https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -214,8 +216,8 @@ def cwsa_plus_area(
     References
     ----------
     .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622 (CWSA+; the area is
-       ours)
+       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
+       https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -235,7 +237,7 @@ def _plus_area(s: Scored) -> Measured:
 
 
 _NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
-_SOURCE = "CWSA of Shahnazari et al. (2025), https://arxiv.org/abs/2505.18622; the area is ours"
+_SOURCE = "Shahnazari et al. (2025), section 4.3, AUC-MCC, https://arxiv.org/abs/2505.18622"
 
 AREAS: tuple[Metric, ...] = (
     Metric(

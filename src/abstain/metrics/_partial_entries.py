@@ -31,19 +31,19 @@ class _Kind:
     selective: bool
 
 
-_TRAUB = "Traub et al. (2024), {}, https://arxiv.org/abs/2407.01032"
+_CODE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts"
 _KINDS = {
     "partial_aurc": _Kind(
         "mean selective risk from {} to {} % coverage",
         "Averaged over coverages from {} to {} %, {{value}} of the accepted are wrong.",
-        _TRAUB.format("appendix"),
+        _CODE,
         partial_selective,
         selective=True,
     ),
     "partial_augrc": _Kind(
         "mean generalized risk from {} to {} % coverage",
         "Averaged over coverages from {} to {} %, {{value}} of all samples are accepted and wrong.",
-        _TRAUB.format("eq. 6"),
+        "Traub et al. (2024), eq. 6, between two coverages, https://arxiv.org/abs/2407.01032",
         partial_generalized,
         selective=False,
     ),

@@ -41,7 +41,7 @@ _AT_COVERAGE = {
         lower_is_better=True,
         high=1.0,
         meaning="Keeping at least {} % of the samples, {{value}} of all are accepted and wrong.",
-        source="Traub et al. (2024), eq. 5, https://arxiv.org/abs/2407.01032",
+        source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
         # The vertex is chosen by selective risk, so a better order can move it to a larger
         # coverage with more loss in all.
         ordered=False,

@@ -67,7 +67,8 @@ def tie_bounds(
 
     References
     ----------
-    .. [1] Traub et al. (2024), https://arxiv.org/abs/2407.01032
+    .. [1] Ours; what a failure adds by its rank: Traub et al. (2024), appendix A.1.1,
+       https://arxiv.org/abs/2407.01032
 
     Examples
     --------

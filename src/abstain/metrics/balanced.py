@@ -16,7 +16,7 @@ from abstain.metrics._views import view_of
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk
 from abstain.typing import AnyArray, IntArray, Scalar
 
-_SOURCE = "Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032"
+_SOURCE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts"
 
 
 def balanced_aurc(
@@ -53,7 +53,7 @@ def balanced_aurc(
 
     References
     ----------
-    .. [1] Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032
+    .. [1] The code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts
 
     Examples
     --------
@@ -139,7 +139,7 @@ def balanced_augrc(
 
     References
     ----------
-    .. [1] Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032
+    .. [1] The code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts
 
     Examples
     --------

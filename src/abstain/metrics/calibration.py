@@ -80,7 +80,7 @@ def ece(
 
     References
     ----------
-    .. [1] Guo et al. (2017), On calibration of modern neural networks, eq. 3 and 5,
+    .. [1] Guo et al. (2017), On calibration of modern neural networks, section 2,
        https://arxiv.org/abs/1706.04599
 
     Examples
@@ -138,7 +138,7 @@ def mce(
 
     References
     ----------
-    .. [1] Guo et al. (2017), On calibration of modern neural networks, eq. 4,
+    .. [1] Guo et al. (2017), On calibration of modern neural networks, section 2,
        https://arxiv.org/abs/1706.04599
 
     Examples

@@ -133,7 +133,7 @@ def population_weight(rank: AnyArray, area: Literal["aurc", "augrc"] = "aurc") -
 
     References
     ----------
-    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 7 and 9, https://arxiv.org/abs/2410.15361
 
     Examples
     --------
@@ -203,7 +203,7 @@ def population_aurc(
 
     References
     ----------
-    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 3 and 8, https://arxiv.org/abs/2410.15361
 
     Examples
     --------

@@ -7,7 +7,7 @@ from abstain.metrics._entry import Metric, Need, value_of
 from abstain.metrics._roc import area_under_roc, average_precision, missing_kind, successes_failures
 from abstain.typing import AnyArray
 
-_FD_SHIFTS = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
+_JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 
 # Rates of weights that are not integers may miss the rate that was asked for by their rounding.
 _ROUNDING = 1e-12
@@ -56,7 +56,7 @@ def failure_auroc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | No
     References
     ----------
     .. [1] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
-       in image classification, https://arxiv.org/abs/2211.15259
+       in image classification, eq. 20-23, https://arxiv.org/abs/2211.15259
 
     Examples
     --------
@@ -215,7 +215,7 @@ def fpr_at_tpr(
     References
     ----------
     .. [1] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
-       in image classification, https://arxiv.org/abs/2211.15259
+       in image classification, eq. 20-23, https://arxiv.org/abs/2211.15259
 
     Examples
     --------
@@ -251,7 +251,7 @@ ENTRIES: tuple[Metric, ...] = (
         high=1.0,
         meaning="A success is more confident than a failure with probability {value}.",
         averages_ties=True,
-        source=_FD_SHIFTS,
+        source=_JAEGER.format("eq. 23"),
         needs=_NEEDS,
         gradients=frozenset(),
     ),
@@ -292,7 +292,7 @@ ENTRIES: tuple[Metric, ...] = (
         low=0.0,
         high=1.0,
         meaning="Keeping 95 % of the successes lets {value} of the failures through.",
-        source=_FD_SHIFTS,
+        source=_JAEGER.format("eq. 20-21"),
         needs=_NEEDS,
         convention="first vertex with a true positive rate of at least 0.95",
         gradients=frozenset(),

@@ -64,7 +64,7 @@ def monte_carlo_aurc(
 
     References
     ----------
-    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 15-17, https://arxiv.org/abs/2410.15361
 
     Examples
     --------

@@ -69,7 +69,8 @@ def partial_aurc(
 
     References
     ----------
-    .. [1] Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032
+    .. [1] The code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts
+       (between two coverages by hyperbolas only)
 
     Examples
     --------
@@ -126,7 +127,8 @@ def partial_augrc(
 
     References
     ----------
-    .. [1] Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032
+    .. [1] Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032, between two coverages; the
+       interval is ours
 
     Examples
     --------

@@ -116,12 +116,14 @@ def weight_variance(
     Notes
     -----
     (n - 1) u (1 - u)/n^2 for "sele" and "augrc" if the sample counts itself, else u (1 - u)/n;
-    four times that for "2sele". A draw of "monte-carlo" at rank r varies by the sum of 1/k^2 over k
-    from n - r + 1 to n. Cost as in `weight_bias`.
+    four times that for "2sele". A draw of "monte-carlo" at rank r varies by the sum of 1/k^2 over
+    k from n - r + 1 to n. That sum is what [1]_ calls the squared error of a plug-in weight: there
+    the *sample* rank is given and the population rank is random. Cost as in `weight_bias`.
 
     References
     ----------
-    .. [1] Zhou et al. (2025), eq. 23 and 29, https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 23, https://arxiv.org/abs/2410.15361; the variance is ours, by
+       the rank distribution of their eq. 21
 
     Examples
     --------
@@ -173,11 +175,13 @@ def weight_mse(
     Notes
     -----
     Falls like 1/n at any fixed rank for "plugin" and "log", but grows without bound as u goes to 1
-    at any fixed n, because -ln(1 - u) does. Cost as in `weight_bias`.
+    at any fixed n, because -ln(1 - u) does. It is another quantity than the MSE of [1]_, which is
+    given the *sample* rank and averages over the population rank. Cost as in `weight_bias`.
 
     References
     ----------
-    .. [1] Zhou et al. (2025), eq. 23 and 29, https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 23 and 29, https://arxiv.org/abs/2410.15361 (given the sample
+       rank); given the population rank, the squares of their eq. 21, 22 and 28 are its bias
 
     Examples
     --------
@@ -218,7 +222,7 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
 
     References
     ----------
-    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 24 and 30, https://arxiv.org/abs/2410.15361
 
     Examples
     --------

@@ -131,7 +131,7 @@ def generalized_risk(
 
     References
     ----------
-    .. [1] Traub et al. (2024), eq. 5, https://arxiv.org/abs/2407.01032
+    .. [1] Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032
 
     Examples
     --------

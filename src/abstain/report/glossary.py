@@ -88,8 +88,8 @@ def linked(source: str) -> list[dict[str, str]]:
 
     Examples
     --------
-    >>> linked("eq. 5, https://arxiv.org/abs/2407.01032")
-    [{'text': 'eq. 5, ', 'link': ''}, {'text': 'arxiv.org/abs/2407.01032', 'link': 'https://arxiv.org/abs/2407.01032'}]
+    >>> linked("eq. 3, https://arxiv.org/abs/2407.01032")
+    [{'text': 'eq. 3, ', 'link': ''}, {'text': 'arxiv.org/abs/2407.01032', 'link': 'https://arxiv.org/abs/2407.01032'}]
     """
     parts: list[dict[str, str]] = []
     end = 0

@@ -44,13 +44,14 @@ def two_sele_counterexample(
     with confidence, at least 0 if it never falls, 0 for a random order. So 2 x SELE bounds
     the AURC of every score whose risk falls with confidence, and of no other in general.
 
-    This is a construction of our own, proven above; the one printed by Zhou et al. [1]_ was not
-    at hand to be copied.
+    This is a construction of our own, proven above, for populations. For a finite sample [1]_ has
+    one: of five samples only the most confident has a loss, and its plug-in weight is H_5 = 2.28,
+    above the 2 of 2 x SELE. Four samples do already.
 
     References
     ----------
     .. [1] Zhou et al. (2025), A novel characterization of the population area under the risk
-       coverage curve, https://arxiv.org/abs/2410.15361
+       coverage curve, eq. 34-36, https://arxiv.org/abs/2410.15361
     .. [2] Franc et al. (2023), Optimal strategies for reject option classifiers (SELE),
        https://jmlr.org/papers/v24/21-0048.html
 

@@ -10,7 +10,8 @@ from abstain.confidence import score as score_of
 from abstain.predictions import Predictions
 
 #: The names of table S2: softmax response, largest logit, softmax margin, negative entropy,
-#: negative Gini index, l2 norm of the softmax.
+#: negative Gini index, l2 norm. The table prints the norm of the logits; the code takes it of the
+#: softmax, and so is it here.
 SCORES_OF_TABLE: Final = ("msr", "mls", "margin", "pe", "gini", "l2_norm")
 
 _NORM: Final = "l2_norm"

@@ -100,7 +100,7 @@ def study_convergence(
 
     References
     ----------
-    .. [1] Zhou et al. (2025), https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), proposition 3.6, eq. 25-26, https://arxiv.org/abs/2410.15361
 
     Examples
     --------
@@ -259,6 +259,6 @@ CONVERGENCE: Final = Study(
     name="convergence",
     title="Rate of convergence of the estimators",
     question="Does the error of each estimator fall like sqrt(ln n / n), or faster?",
-    source=f"Zhou et al. (2025), {PAPER}",
+    source=f"Zhou et al. (2025), proposition 3.6, {PAPER}",
     run=study_convergence,
 )

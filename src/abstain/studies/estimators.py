@@ -80,7 +80,8 @@ def study_estimators(
         Samples of each size, at least 2.
     replace : bool, default=False
         Draw the rows of data independently, so that a row may come twice, in place of batches
-        without replacement, as in the paper. The truth is then the limit of the plug-in.
+        without replacement (the paper cuts its test sets into such batches). The truth is then the
+        limit of the plug-in.
     rng : int, numpy.random.Generator or None, default=0
         A seed, a generator, or None for fresh entropy.
 
@@ -102,7 +103,7 @@ def study_estimators(
 
     References
     ----------
-    .. [1] Zhou et al. (2025), section 5, https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), section 4, https://arxiv.org/abs/2410.15361
 
     Examples
     --------
@@ -229,6 +230,6 @@ ESTIMATORS: Final = Study(
     name="estimators",
     title="Estimators of the AURC against sample size",
     question="How far from the truth is each estimator on n samples, on average and in spread?",
-    source=f"Zhou et al. (2025), section 5, {PAPER}",
+    source=f"Zhou et al. (2025), section 4, {PAPER}",
     run=study_estimators,
 )

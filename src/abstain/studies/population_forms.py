@@ -88,7 +88,7 @@ def study_population_forms(
 
     References
     ----------
-    .. [1] Zhou et al. (2025), fig. S7, https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 3 and 8, appendix A.5, fig. S7, https://arxiv.org/abs/2410.15361
 
     Examples
     --------

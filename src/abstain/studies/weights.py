@@ -44,7 +44,8 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
     -------
     StudyResult
         Tables "results" (n, rank, estimator, weight, bias, mse, scale) and "summary"; figures
-        "bias" (figures 1 and S8 of the paper), "mse" (figure 2) and "ratio".
+        "bias" (figures 1 and S8 of the paper), "mse" and "ratio" (over the scale, which the paper's
+        figure 2 shows).
 
     Raises
     ------
@@ -58,7 +59,7 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
 
     References
     ----------
-    .. [1] Zhou et al. (2025), eq. 21-23, 28 and 29, https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 21, 22 and 28 (bias), 24 and 30 (scale), https://arxiv.org/abs/2410.15361
 
     Examples
     --------

@@ -170,7 +170,7 @@ for _entry in (
         "partial_aurc(low=, high=)",
         lambda between: rank_weight(partial_selective(*between)),
         _interpolated,
-        "Traub et al. (2024), appendix, https://arxiv.org/abs/2407.01032",
+        "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
         partial=True,
         averages_ties=False,
     ),
