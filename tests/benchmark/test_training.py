@@ -244,8 +244,8 @@ def test_it_learns():
 
 
 def test_schedules():
-    paper = Recipe(epochs=90)
-    assert [paper.rate(epoch / 90) for epoch in (0, 29, 30, 60)] == pytest.approx(
+    step = Recipe(epochs=90)
+    assert [step.rate(epoch / 90) for epoch in (0, 29, 30, 60)] == pytest.approx(
         [5e-3, 5e-3, 1e-3, 2e-4]
     )
     cosine = Recipe(schedule="cosine", learning_rate=1.0)

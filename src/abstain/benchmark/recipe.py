@@ -44,8 +44,8 @@ class Recipe:
 
     Notes
     -----
-    The defaults are those of the fine-tuning of Zhou et al. (2025): 20 epochs, learning rate
-    0.005, a fifth of it every 30 epochs, batches of 128.
+    The defaults are ours: short, at a low rate. Recipes of papers stand in what ships with the
+    tasks and studies.
 
     Examples
     --------
