@@ -113,7 +113,12 @@ def made_store(
             kept.append(Kept(own, first.validation, first.tested, first.validated))
     write_manifest(
         folder,
-        config={"task": "made", "metrics": list(metrics), "seeds": list(range(1, seeds + 1))},
+        config={
+            "task": "made",
+            "model": "small-conv",
+            "metrics": list(metrics),
+            "seeds": list(range(1, seeds + 1)),
+        },
         facts={"versions": {"abstain": "0"}, "device": "cpu", "dtype": "float32 logits"},
         classes=CLASSES,
         exposures=facts,

@@ -19,6 +19,7 @@ from abstain.benchmark.run import run_benchmark  # noqa: E402
 from abstain.benchmark.selection import choose  # noqa: E402
 from abstain.benchmark.store import JOBS, Store  # noqa: E402
 from abstain.benchmark.work import Worker  # noqa: E402
+from abstain.cli.main import run as main  # noqa: E402
 from abstain.errors import InputError  # noqa: E402
 
 KEYS = ("iid", "corruption-fog-1", "corruption-fog-4", "letters", "textures")
@@ -181,6 +182,29 @@ def failing(monkeypatch, lost):
         return whole(network, images, objective, recipe, seed=seed, **options)
 
     monkeypatch.setattr(work, "train", train)
+
+
+class StopError(Exception):
+    """Stands for a kill."""
+
+
+def test_a_run_that_is_stopped_between_tests_is_reported_as_far_as_it_is(tmp_path, capsys):
+    config = miniature(samples=0, methods=("msr", "ens-msr"), corruptions=())
+    config = replace(config, arms=(replace(config.arms[0], dropout=(0.0,)),))
+
+    def told(outcome, *_):
+        if outcome.status == "done" and outcome.job.name.startswith("test-"):
+            raise StopError
+
+    with pytest.raises(StopError):
+        run_benchmark(config, tmp_path, on_outcome=told)
+    assert [one.seed for one in Store.read(tmp_path).tested] == [0]
+    asked = ["--metrics", "augrc", "--studies", "iid"]
+    assert main(["benchmark", "report", str(tmp_path), *asked]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "ens-msr is left out by augrc: no run of ensemble dropout0 was tested" in said
+    assert "This run is not over: 3 of 4 networks whose settings were chosen are not tested" in said
+    assert "This run is not over" in (tmp_path / "report" / "benchmark.html").read_text()
 
 
 def test_one_seed_that_fails_in_all_settings_stops_no_other_test(tmp_path, monkeypatch):

@@ -8,6 +8,6 @@ except Exception as error:  # noqa: BLE001  a library that breaks on import rais
         msg = f"torch cannot be imported ({first})"
         raise ImportError(msg) from None
     msg = "abstain.benchmark needs torch: pip install 'abstain[benchmark]'"
-    raise ImportError(msg, name="torch") from None
+    raise ModuleNotFoundError(msg, name="torch") from None
 
 __all__ = ["torch"]

@@ -111,7 +111,7 @@ def run_benchmark(
         processes=processes,
         engine=engine,
         address=address,
-        on_outcome=on_outcome,
+        on_outcome=partial(run.told, more=on_outcome),
     )
     run.over([])
     run.over(do(run.plan.before_choice()))
@@ -137,10 +137,21 @@ class _Run:
     task: LoadedTask
     exposures: tuple[Exposure, ...]
     outcomes: list[Outcome] = field(default_factory=list)
+    tested: dict[str, Outcome] = field(default_factory=dict)
+
+    def told(self, outcome: Outcome, *counts: int, more: OnOutcome | None) -> None:
+        """Let the manifest name a network as soon as it is tested: a kill may be the next thing."""
+        if outcome.there and "exposures" in outcome.job.spec:
+            self.tested[outcome.job.key] = outcome
+            # One of an earlier run is in the manifest already.
+            if outcome.status == "done":
+                self._write()
+        if more is not None:
+            more(outcome, *counts)
 
     def kept(self) -> list[Kept]:
         """Return the networks that were validated, with what is there of each."""
-        over = {outcome.job.key: outcome for outcome in self.outcomes if outcome.there}
+        over = self.tested | {one.job.key: one for one in self.outcomes if one.there}
         found = []
         for one in (*self.plan.networks, *self.plan.ensembles):
             # What an earlier run left counts at once: this one may be killed before it comes to it.
@@ -171,8 +182,12 @@ class _Run:
         return [job for job in wanted if job.key not in never]
 
     def over(self, outcomes: Iterable[Outcome]) -> None:
-        """Add jobs that are over, and write the manifest: what came from elsewhere stays in it."""
+        """Add jobs that are over, and write the manifest."""
         self.outcomes += outcomes
+        self._write()
+
+    def _write(self) -> None:
+        """Write the manifest: what came from elsewhere stays in it."""
         write_manifest(
             self.folder,
             config=plain(self.plan.config),

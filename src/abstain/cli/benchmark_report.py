@@ -70,7 +70,8 @@ def report(
     """Compare the methods on every shift: tables with intervals and tests, figures, one page.
 
     Leaves benchmark.html, and the tables as CSV, Parquet, LaTeX and Markdown. A run that is not
-    over is reported as far as it is.
+    over is reported as far as its networks are tested, which the page says; before the first test
+    there is nothing to report. Needs no torch, but for the pictures that mislead.
     """
     from abstain.benchmark.results import results_of
     from abstain.benchmark.store import Store

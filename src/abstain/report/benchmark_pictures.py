@@ -92,6 +92,9 @@ def benchmark_pictures(
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
         return Pictures(reason=f"{missing} is not installed (pip install 'abstain[benchmark]')")
+    except ImportError as error:
+        # It is there and broken.
+        return Pictures(reason=str(error))
     except AbstainError as error:
         return Pictures(reason=f"the data of the task cannot be read: {error}")
 

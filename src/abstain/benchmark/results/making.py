@@ -26,6 +26,7 @@ from abstain.benchmark.results.telling import (
     told_of_choices,
     told_of_runs,
     told_of_studies,
+    told_of_untested,
 )
 from abstain.benchmark.results.whole import BenchmarkResults
 from abstain.benchmark.selection import Chosen
@@ -154,6 +155,7 @@ def _together(
         for metric in found.metrics
     }
     said = [
+        *told_of_untested(chosen, store.kept),
         *told_of_choices(chosen),
         *told_of_runs(who, store.facts),
         *told_of_studies(studies),

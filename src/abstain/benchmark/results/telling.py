@@ -7,6 +7,7 @@ from typing import Any, Final
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.available import Compared
 from abstain.benchmark.selection import Chosen
+from abstain.benchmark.store import Kept
 from abstain.evaluation import Finding
 from abstain.evaluation.units import Unit
 
@@ -18,6 +19,7 @@ __all__ = [
     "told_of_failures",
     "told_of_runs",
     "told_of_studies",
+    "told_of_untested",
 ]
 
 #: Below so many failures a study says little.
@@ -68,6 +70,20 @@ def told_of_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Itera
     counts = {len(own.seeds) for own in who.values() if own.runs}
     if counts and min(counts) == 1:
         yield _note("one_seed", "There is one seed: how much training again changes is not known.")
+
+
+def told_of_untested(chosen: Sequence[Chosen], kept: Sequence[Kept]) -> Iterator[Finding]:
+    """Say that a run was stopped before all networks that were chosen are tested."""
+    places = {(one.arm, one.setting) for one in chosen}
+    own = [one for one in kept if (one.run.arm, one.run.setting) in places]
+    lacking = [one.run.name for one in own if not one.tested]
+    if lacking:
+        listed = ", ".join(lacking[:3]) + (" and others" if len(lacking) > 3 else "")
+        message = (
+            f"This run is not over: {len(lacking)} of {len(own)} networks whose settings were "
+            f"chosen are not tested ({listed}). `abstain benchmark status` says how far it is."
+        )
+        yield Finding("unfinished", "warning", (), "", message)
 
 
 def told_of_studies(studies: Sequence[Study]) -> Iterator[Finding]:
