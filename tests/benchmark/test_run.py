@@ -17,10 +17,10 @@ from abstain.benchmark.plan import Plan  # noqa: E402
 from abstain.benchmark.reading import default_config, plain  # noqa: E402
 from abstain.benchmark.run import run_benchmark  # noqa: E402
 from abstain.benchmark.selection import choose  # noqa: E402
-from abstain.benchmark.store import JOBS, Store  # noqa: E402
+from abstain.benchmark.store import IMPORTED, JOBS, MANIFEST, Store  # noqa: E402
 from abstain.benchmark.work import Worker  # noqa: E402
 from abstain.cli.main import run as main  # noqa: E402
-from abstain.errors import InputError  # noqa: E402
+from abstain.errors import FileFormatError, InputError  # noqa: E402
 
 KEYS = ("iid", "corruption-fog-1", "corruption-fog-4", "letters", "textures")
 
@@ -169,6 +169,39 @@ def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
     assert all(outcome.job.place(tmp_path / JOBS, ".log").is_file() for outcome in failed)
     assert {one.arm for one in store.tested} == {"cross-entropy"}
     assert set(store.facts["failed"]) >= {"train-confidnet-dropout0-seed0"}
+
+
+def zeros(whole):
+    return bytes(len(whole))
+
+
+def cut_off(whole):
+    return whole[: len(whole) // 2]
+
+
+@pytest.mark.parametrize("damaged", [zeros, cut_off])
+def test_a_manifest_that_a_crash_left_unreadable_is_written_anew(run, tmp_path, damaged):
+    folder, before = tmp_path / "runs", run[0]
+    shutil.copytree(before.folder, folder)
+    path = folder / MANIFEST
+    path.write_bytes(damaged(path.read_bytes()))
+    (folder / IMPORTED).mkdir()
+    (folder / IMPORTED / "test-vit-seed0-0123.npz").write_bytes(b"x")
+    with pytest.raises(FileFormatError, match=r"damaged one.*run the same command, which writes"):
+        Store.read(folder)
+    with pytest.raises(InputError, match="jobs of its folder are of the task 'digits8'; choose"):
+        run_benchmark(default_config("digits"), folder)
+    found, outcomes = run_benchmark(miniature(), folder)
+    assert {outcome.status for outcome in outcomes} == {"kept"}
+    assert found.kept == before.kept
+    assert found.exposures == before.exposures
+    (note,) = (note for note in found.facts["notes"] if "damaged" in note)
+    assert note.endswith("what was imported must be imported again: test-vit-seed0-0123.npz")
+    assert (folder / f"{MANIFEST}.damaged").is_file() == (damaged is cut_off)
+    # What somebody wrote, or another version, is not written over.
+    path.write_text('{"kind": "abstain-benchmark", "version": 99}')
+    with pytest.raises(FileFormatError, match=r"its version is 99.*move it away"):
+        run_benchmark(miniature(), folder)
 
 
 def failing(monkeypatch, lost):

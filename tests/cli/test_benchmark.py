@@ -70,6 +70,16 @@ def test_a_task_by_name(folder, faked, capsys):
     assert "`abstain benchmark report runs` writes the report" in capsys.readouterr().out
 
 
+def test_a_manifest_of_zeros_stops_no_run(folder, faked, capsys):
+    followed.begin(folder / "runs", followed.small())
+    path = folder / "runs" / MANIFEST
+    path.write_bytes(bytes(path.stat().st_size))
+    faked()
+    assert run(["benchmark", "status", "runs"]) == 2
+    assert "run the same command, which writes it anew" in capsys.readouterr().err
+    assert run(["benchmark", "run", "glyphs"]) == 0
+
+
 def test_no_jobs_at_a_time_are_refused_and_a_folder_is_quoted(folder, faked, capsys):
     fake = faked()
     assert run(["benchmark", "run", "glyphs", "--jobs", "0", "--out", "my runs"]) == 0

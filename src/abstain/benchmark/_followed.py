@@ -65,6 +65,11 @@ class Receipts:
         found = list(_read(jobs))
         return cls(tuple(one for _, one in sorted(found, key=lambda pair: -pair[0])))
 
+    @property
+    def tasks(self) -> frozenset[str]:
+        """The tasks that networks were trained for."""
+        return frozenset(str(one["spec"]["task"]) for one in self.all if "task" in one["spec"])
+
     def find(
         self, name: str, spec: Mapping[str, Any], needs: Sequence[Receipt | None] = ()
     ) -> Receipt | None:

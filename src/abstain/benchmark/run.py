@@ -12,6 +12,7 @@ from typing import Any
 
 from abstain._foundation import checks
 from abstain._foundation.files import make_folder
+from abstain.benchmark._followed import Receipts
 from abstain.benchmark.config import Config
 from abstain.benchmark.data import Exposure
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
@@ -22,9 +23,20 @@ from abstain.benchmark.models import MODELS
 from abstain.benchmark.plan import Plan
 from abstain.benchmark.reading import plain
 from abstain.benchmark.selection import choose
-from abstain.benchmark.store import JOBS, MANIFEST, ExposureFacts, Kept, Store, write_manifest
+from abstain.benchmark.store import (
+    IMPORTED,
+    JOBS,
+    MANIFEST,
+    ExposureFacts,
+    Kept,
+    Store,
+    lost,
+    set_aside,
+    write_manifest,
+)
 from abstain.benchmark.tasks import TASKS
 from abstain.benchmark.work import SCORES, Worker
+from abstain.errors import InputError
 
 __all__ = ["run_benchmark"]
 
@@ -101,9 +113,10 @@ def run_benchmark(
     folder = Path(out)
     make_folder(folder / JOBS)
     task = _looked_at(config)
+    notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
     plan = _plan(config, task, exposures, kind_of(devices), folder)
-    run = _Run(plan, folder, task, exposures)
+    run = _Run(plan, folder, task, exposures, notes)
     do = partial(
         run_jobs,
         work=Worker(_absolute(config.folder), devices),
@@ -136,6 +149,7 @@ class _Run:
     folder: Path
     task: LoadedTask
     exposures: tuple[Exposure, ...]
+    notes: list[str]
     outcomes: list[Outcome] = field(default_factory=list)
     tested: dict[str, Outcome] = field(default_factory=dict)
 
@@ -208,7 +222,7 @@ class _Run:
             "validation": self.task.parts.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
             "failed": [o.job.name for o in self.outcomes if not o.there],
-            "notes": list(self.task.parts.notes),
+            "notes": [*self.task.parts.notes, *self.notes],
         }
 
 
@@ -251,6 +265,22 @@ def _listing(folder: str, out: Path) -> str:
 
 def _file(job: Job) -> str:
     return f"{JOBS}/{job.stem}{SCORES}"
+
+
+def _rebuilt(folder: Path, task: str) -> list[str]:
+    """Make room for a new manifest, which the receipts are enough for; say what they lack."""
+    tasks = Receipts.read(folder / JOBS).tasks
+    if tasks and task not in tasks:
+        msg = (
+            f"{str(folder / MANIFEST)!r} is damaged, and the jobs of its folder are of the task "
+            f"{', '.join(map(repr, sorted(tasks)))}; choose another folder for {task!r}"
+        )
+        raise InputError(msg)
+    set_aside(folder)
+    note = f"{MANIFEST} was damaged, and was written anew from what the jobs left"
+    if names := sorted(path.name for path in (folder / IMPORTED).glob("test-*.npz")):
+        note += f"; what was imported must be imported again: {', '.join(names)}"
+    return [note]
 
 
 def _imported(folder: Path) -> Iterable[Kept]:

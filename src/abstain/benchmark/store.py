@@ -19,6 +19,7 @@ from abstain.errors import FileFormatError, InputError
 
 __all__ = [
     "ADDED",
+    "IMPORTED",
     "JOBS",
     "MANIFEST",
     "AddedFacts",
@@ -29,6 +30,10 @@ __all__ = [
 
 #: The file that says what the folder holds.
 MANIFEST: Final = "manifest.json"
+#: Where one goes that was cut off.
+_DAMAGED: Final = f"{MANIFEST}.damaged"
+#: Where the files of imported runs are.
+IMPORTED: Final = "imported"
 #: Where the files of the jobs are.
 JOBS: Final = "jobs"
 
@@ -155,9 +160,10 @@ class Store:
                 additions,
             )
         except (InputError, KeyError, TypeError, ValueError) as error:
+            first = "" if lost(place) else "move it away and "
             msg = (
                 f"{str(path)!r} is no manifest of a benchmark, or a damaged one: {error}. If "
-                "its folder was run, move it away and run the same command, which writes it anew; "
+                f"its folder was run, {first}run the same command, which writes it anew; "
                 "what was imported must be imported again"
             )
             raise FileFormatError(msg) from None
@@ -229,6 +235,36 @@ class Store:
     @cached_property
     def _by_name(self) -> dict[str, Kept]:
         return {kept.run.name: kept for kept in self.kept}
+
+
+def lost(folder: Path) -> bool:
+    """Tell whether a manifest is there that nobody can read: empty, zeros, cut off.
+
+    Such a one is what a crash of the machine leaves; a manifest of another kind or version, or one
+    that somebody changed, is not lost.
+    """
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return False
+    except UnicodeDecodeError:
+        return True
+    try:
+        json.loads(text)
+    except json.JSONDecodeError:
+        return True
+    except (ValueError, RecursionError):
+        return False
+    return False
+
+
+def set_aside(folder: Path) -> None:
+    """Move a lost manifest away, so that a new one is written; one of zeros is worth nothing."""
+    path = folder / MANIFEST
+    if path.read_bytes().strip(b"\0 \n"):
+        path.replace(folder / _DAMAGED)
+    else:
+        path.unlink()
 
 
 def write_manifest(

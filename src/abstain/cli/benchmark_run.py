@@ -167,9 +167,9 @@ def _text(config: "Config") -> str:
 def _say_changes(out: Path, config: "Config") -> None:
     """Refuse a folder of another task; say what is otherwise than it was in the folder."""
     from abstain.benchmark.reading import plain
-    from abstain.benchmark.store import MANIFEST, Store
+    from abstain.benchmark.store import MANIFEST, Store, lost
 
-    if not (out / MANIFEST).is_file():
+    if not (out / MANIFEST).is_file() or lost(out):
         return
     before = Store.read(out).config
     if "task" not in before:

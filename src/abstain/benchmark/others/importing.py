@@ -17,13 +17,17 @@ from abstain.benchmark.others.writing import metrics_of
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.score_files import packed
 from abstain.benchmark.selection import validated
-from abstain.benchmark.store import MANIFEST, ExposureFacts, Kept, Store, write_manifest
+from abstain.benchmark.store import (
+    IMPORTED,
+    MANIFEST,
+    ExposureFacts,
+    Kept,
+    Store,
+    write_manifest,
+)
 from abstain.errors import InputError, suggest
 
-__all__ = ["IMPORTED", "Imported", "import_fd_shifts"]
-
-#: Where the files of imported runs are, in a folder of runs.
-IMPORTED: Final = "imported"
+__all__ = ["Imported", "import_fd_shifts"]
 
 #: What FD-Shifts calls networks and their external confidences, and the objectives here.
 _OBJECTIVES: Final = {
