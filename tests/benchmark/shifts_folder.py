@@ -8,8 +8,12 @@ COUNTS = (40, 30, 150, 25)
 EXPOSURES = ("validation", "iid", "corruption", "new-class:svhn")
 
 
-def make_folder(path, seed, *, train=True, sampled=True):
-    """Write a folder; the labels are the same for all seeds, what the network says is not."""
+def make_folder(path, seed, *, train=True, sampled=True, abstains=False, held_out=()):
+    """Write a folder; the labels are the same for all seeds, what the network says is not.
+
+    With `abstains` the last layer has a row more, as that of DeepGamblers; classes of `held_out`
+    are in no training picture.
+    """
     path.mkdir(parents=True)
     fixed, rng = np.random.default_rng(1), np.random.default_rng([7, seed])
     one = fixed.integers(0, CLASSES, COUNTS[2] // 75)
@@ -23,6 +27,7 @@ def make_folder(path, seed, *, train=True, sampled=True):
     )
     dataset = np.repeat(np.arange(4), COUNTS)
     weight, bias = rng.normal(size=(CLASSES, WIDTH)), rng.normal(size=CLASSES)
+    learned = np.setdiff1d(np.arange(CLASSES), held_out)
     features = rng.normal(size=(len(labels), WIDTH)) + 0.7 * weight[labels % CLASSES]
     logits = features @ weight.T + bias
 
@@ -37,8 +42,10 @@ def make_folder(path, seed, *, train=True, sampled=True):
         save("raw_logits_dist.npz", logits[:, :, None] + noise)
         save("external_confids_dist.npz", rng.random((len(labels), SAMPLES)))
     if train:
-        known = rng.integers(0, CLASSES, 60)
+        known = learned[rng.integers(0, len(learned), 60)]
         seen = rng.normal(size=(60, WIDTH)) + 0.7 * weight[known]
         save("train_features.npz", np.column_stack([seen, known]))
-        save("last_layer.npz", weight, bias)
+        if abstains:
+            weight, bias = np.vstack([weight, rng.normal(size=WIDTH)]), np.append(bias, 9.0)
+        np.savez_compressed(path / "last_layer.npz", w=weight, b=bias)
     return path

@@ -8,6 +8,8 @@ from tests.benchmark.stored_runs import make_runs
 import abstain as ab
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.others import import_fd_shifts
+from abstain.benchmark.others.fd_shifts import told_by
+from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
 from abstain.errors import FileFormatError, InputError, MissingInputError
 
@@ -99,8 +101,107 @@ def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, ow
     for name, file in own.items():
         values = raw(folder, file)[COUNTS[0] : COUNTS[0] + COUNTS[1]]
         assert np.array_equal(said[name], values if values.ndim == 1 else values.mean(axis=1))
-    assert "msr" not in found.methods
+    # The classifier of ConfidNet is one of cross-entropy; those of the others are none.
+    assert ("msr" in found.methods) == (arm == "confidnet")
     assert any("external" in note for note in found.notes)
+
+
+def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path, folder):
+    both = import_fd_shifts(folder, tmp_path / "both", arm="tcp", seed=0, exposures=SHORT)
+    plain = import_fd_shifts(folder, tmp_path / "plain", arm="vit", seed=0, exposures=SHORT)
+    assert set(both.methods) == {*plain.methods, "confidnet", "mcd-confidnet"}
+    assert {"msr", "temp-msr", "mcd-pe", "mahalanobis", "vim", "react"} <= set(both.methods)
+    stores = [Store.read(tmp_path / name) for name in ("both", "plain")]
+    for key in ("validation", "iid", "svhn"):
+        one, other = (store.scores(store.runs[0], key).confidence for store in stores)
+        for name in plain.methods:
+            assert np.array_equal(one[name], other[name]), name
+
+
+def test_the_last_layer_of_deep_gamblers_has_a_row_for_abstention(tmp_path):
+    folder = make_folder(tmp_path / "x", 1, abstains=True)
+    found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
+    assert {"dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-mls"} <= set(found.methods)
+    told = told_by(folder, SHORT, abstains=True)
+    assert [len(part) for part in told.layer] == [CLASSES, CLASSES]
+    layer = np.load(folder / "last_layer.npz")
+    expected = told.train.features @ layer["w"][:CLASSES].T + layer["b"][:CLASSES]
+    assert np.allclose(told.train.logits, expected, atol=1e-4)
+    with pytest.raises(FileFormatError, match=r"last_layer.npz must hold.*'dg'"):
+        import_fd_shifts(folder, tmp_path / "runs", arm="vit", seed=1, exposures=SHORT)
+
+
+def masked(table, out):
+    """Set logits aside as the analysis of FD-Shifts does."""
+    logits = table[:, :CLASSES].copy()
+    logits[:, out] = -np.inf
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_classes_held_out_are_new_classes(tmp_path):
+    folder = make_folder(tmp_path / "x", 1, held_out=[0])
+    asked = {"arm": "confidnet", "seed": 0, "held_out": [0]}
+    found = import_fd_shifts(folder, tmp_path / "runs", exposures=EXPOSURES, **asked)
+    store = Store.read(tmp_path / "runs")
+    assert store.classes == ("1", "2")
+    assert [one.key for one in store.exposures][-2:] == ["svhn", "held-out-classes"]
+    assert store.exposures[-1].kind == "new-class"
+    run, table = store.tested[0], raw(folder)
+    iid, p = table[:, -1] == 1, masked(table, [0])
+    new = table[:, -2] == 0
+    known, held = (store.scores(run, key) for key in ("iid", "held-out-classes"))
+    for said, rows in ((known, iid & ~new), (held, iid & new)):
+        largest = p[rows].max(axis=1)
+        odds = np.log(largest) - np.log1p(-largest)
+        assert np.allclose(said.confidence["msr"], odds, atol=1e-4)
+        assert np.array_equal(said.prediction, p[rows].argmax(axis=1) - 1)
+        external = raw(folder, "external_confids")[rows]
+        assert np.array_equal(said.confidence["confidnet"], external)
+        passes = raw(folder, "raw_logits_dist")[rows][:, 1:]
+        q = np.exp(passes) / np.exp(passes).sum(axis=1, keepdims=True)
+        assert np.array_equal(said.averaged, q.mean(axis=2).argmax(axis=1))
+    assert np.array_equal(known.labels, table[iid & ~new, -2] - 1)
+    assert (held.labels == -1).all()
+    assert not np.intersect1d(known.places, held.places).size
+    validation = (table[:, -1] == 0) & ~new
+    assert np.array_equal(store.scores(run, "validation").labels, table[validation, -2] - 1)
+    assert run.facts["held_out"] == [0]
+    assert any(f"{int((iid & new).sum())} i.i.d. pictures" in note for note in found.notes)
+    # The study: i.i.d. pictures that are right, and new ones, which are all wrong.
+    right = p.argmax(axis=1) == table[:, -2]
+    rows = iid & (right | new)
+    expected = ab.augrc(p[rows].max(axis=1), new[rows])
+    results = results_of(store, metrics=["augrc"], studies=["held-out-classes"], methods=["msr"])
+    (row,) = results.rows("estimates")
+    assert row["value"] == pytest.approx(float(expected), abs=1e-12)
+
+
+def test_classes_held_out_are_asked_for_and_checked(tmp_path):
+    folder = make_folder(tmp_path / "x" / "test_results", 1, held_out=[2])
+    asked = {"arm": "vit", "seed": 0, "exposures": SHORT}
+    found = import_fd_shifts(folder, tmp_path / "a", **asked)
+    assert any("no training picture is of the classes 2" in note for note in found.notes)
+    for wrong, said in (
+        ([3], "0 to 2; got 3"),
+        ([2, 2], "one of them twice"),
+        ([True], "got True"),
+        ([0], "which training pictures in train_features.npz are of"),
+        ([0, 2], "must leave two classes"),
+    ):
+        with pytest.raises(InputError, match=said):
+            import_fd_shifts(folder, tmp_path / "b", held_out=wrong, **asked)
+    import_fd_shifts(folder, tmp_path / "b", held_out=[2], **asked)
+    for text in ("    out_classes:\n    - 2\n  num_classes: 3\n", "    out_classes: [2]\n"):
+        (folder.parent / "hydra").mkdir(exist_ok=True)
+        (folder.parent / "hydra" / "config.yaml").write_text(f"data:\n  kwargs:\n{text}")
+        for results in (folder, folder.parent):
+            with pytest.raises(InputError, match=r"\(out_classes\): --held-out 2; got none"):
+                import_fd_shifts(results, tmp_path / "c", **asked)
+    import_fd_shifts(folder, tmp_path / "c", held_out=[2], **asked)
+    other = make_folder(tmp_path / "y", 2)
+    with pytest.raises(InputError, match=r"same classes apart.* are 0, 1; got 0, 1, 2"):
+        import_fd_shifts(other, tmp_path / "c", **asked | {"seed": 1})
 
 
 def test_what_cannot_be_computed_has_a_reason(tmp_path):

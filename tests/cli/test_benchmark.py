@@ -367,6 +367,22 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     assert "Imported: 1 run of confidnet" in words(capsys.readouterr().out)
     assert run(["benchmark", "import", "theirs", "runs", *asked]) == 2
     assert run(["benchmark", "import", "theirs", "runs", *asked, "--replace"]) == 0
+    assert {"msr", "confidnet"} <= set(Store.read("runs").kept[0].validated)
+
+
+def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
+    from tests.benchmark.shifts_folder import make_folder
+
+    make_folder(folder / "theirs" / "test_results", 1, held_out=[0], abstains=True)
+    (folder / "theirs" / "hydra").mkdir()
+    (folder / "theirs" / "hydra" / "config.yaml").write_text("    out_classes:\n    - 0\n")
+    asked = ["theirs", "runs", "--arm", "dg", "--seed", "1"]
+    asked += ["--exposures", "validation", "iid", "skip", "skip"]
+    assert run(["benchmark", "import", *asked]) == 2
+    (told,) = re.findall(r"--held-out 0", capsys.readouterr().err)
+    assert run(["benchmark", "import", *asked, *told.split()]) == 0
+    assert "i.i.d. pictures are the exposure 'held-out-classes'" in words(capsys.readouterr().out)
+    assert [one.key for one in Store.read("runs").exposures] == ["iid", "held-out-classes"]
 
 
 def test_every_field_of_the_file_can_be_printed():

@@ -100,6 +100,9 @@ class Whose:
     objective: Annotated[
         str, Parameter(help="of `abstain list objectives`, where --arm is another name")
     ] = ""
+    held_out: Annotated[
+        tuple[int, ...], in_a_row("classes that it was not trained on, in open-set studies")
+    ] = ()
 
 
 _NO_MORE = Whose()

@@ -72,15 +72,18 @@ class Told:
     ----------
     parts : tuple of Part
         In the order of the data sets.
+    classes : tuple of str
+        The codes of those that the network has an output for.
     train : Outputs or None
         For the training pictures, where their features and the last layer are there.
     layer : tuple of ndarray or None
-        Weight and bias of the last layer.
+        Weight and bias of the last layer, one row for each class.
     notes : tuple of str
         What the reader met.
     """
 
     parts: tuple[Part, ...]
+    classes: tuple[str, ...]
     train: Outputs | None
     layer: tuple[Any, Any] | None
     notes: tuple[str, ...]
@@ -133,7 +136,7 @@ def _kind_and_name(given: str) -> tuple[str, str]:
     return kind, name or kind
 
 
-def told_by(path: Path, exposures: Sequence[str]) -> Told:
+def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> Told:
     """Read a folder of FD-Shifts results.
 
     Parameters
@@ -142,6 +145,9 @@ def told_by(path: Path, exposures: Sequence[str]) -> Told:
         The folder.
     exposures : sequence of str
         What its data sets are; see `named_exposures`.
+    abstains : bool, default=False
+        Whether the network has an output for abstention, as those of DeepGamblers. It is the last
+        row of the last layer, and no class: the logits are without it already.
 
     Returns
     -------
@@ -171,8 +177,9 @@ def told_by(path: Path, exposures: Sequence[str]) -> Told:
             continue
         whole = _part(reading[split], kind, name, first)
         parts += _blocks(whole, notes) if kind == "corruption" else [whole]
-    train, layer = _training(_place_of(path), parts, notes)
-    return Told(tuple(parts), train, layer, tuple(notes))
+    train, layer = _training(_place_of(path), parts, notes, abstains)
+    classes = tuple(map(str, range(parts[0].outputs.classes)))
+    return Told(tuple(parts), classes, train, layer, tuple(notes))
 
 
 def _place_of(path: Path) -> Path:
@@ -235,21 +242,16 @@ def _blocks(whole: Part, notes: list[str]) -> list[Part]:
 
 
 def _training(
-    folder: Path, parts: Sequence[Part], notes: list[str]
+    folder: Path, parts: Sequence[Part], notes: list[str], abstains: bool
 ) -> tuple[Outputs | None, tuple[Any, Any] | None]:
     """Return what is known of the training pictures, which some methods are fitted on."""
     paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]
     if not all(path.is_file() for path in paths) or parts[0].outputs.features is None:
         return None, None
-    table, (weight, bias) = _only(paths[0], 1)[0], _only(paths[1], 2)
+    table = _only(paths[0], 1)[0]
     width, classes = parts[0].outputs.features.shape[1], parts[0].outputs.classes
-    if weight.shape != (classes, width) or bias.shape != (classes,) or table.ndim != 2:
-        msg = (
-            f"last_layer.npz must hold a weight ({classes}, {width}) and a bias ({classes},), and "
-            f"train_features.npz rows; got {weight.shape}, {bias.shape} and {table.shape}"
-        )
-        raise FileFormatError(msg)
-    if table.shape[1] != width + 1:
+    weight, bias = _layer(paths[1], classes, width, abstains)
+    if table.ndim != 2 or table.shape[1] != width + 1:
         msg = f"train_features.npz must have {width} features and a label; got {table.shape}"
         raise FileFormatError(msg)
     features = table[:, :-1].astype(np.float32)
@@ -258,6 +260,22 @@ def _training(
     notes[:] = [note for note in notes if note not in {f"not used: {path.name}" for path in paths}]
     notes.append("features of training pictures from train_features.npz, with last_layer.npz")
     return Outputs(logits, labels, np.arange(len(labels)), features=features), (weight, bias)
+
+
+def _layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, Any]:
+    """Return weight and bias of the last layer, one row for each class."""
+    weight, bias = _only(path, 2)
+    # Those of DeepGamblers may have been cut to the classes, as their logits are.
+    for rows in (classes, classes + 1)[: 1 + abstains]:
+        if weight.shape == (rows, width) and bias.shape == (rows,):
+            return weight[:classes], bias[:classes]
+    msg = (
+        f"last_layer.npz must hold a weight ({classes}, {width}) and a bias ({classes},), a row "
+        f"for each class; got {weight.shape} and {bias.shape}"
+    )
+    if weight.shape == (classes + 1, width):
+        msg += ". One row more is that of DeepGamblers: say so with the arm or objective 'dg'"
+    raise FileFormatError(msg)
 
 
 def _only(path: Path, count: int) -> list[Any]:

@@ -20,6 +20,9 @@ _EXTERNAL: Final = {
     "devries": {"ext": "devries"},
 }
 
+#: What else a network was trained by: the classifier of ConfidNet is trained first, by itself.
+_ALSO: Final = {"confidnet": ("cross-entropy",)}
+
 
 def scored(told: Told, objective: str) -> tuple[list[RunScores], dict[str, str], list[str]]:
     """Score every part by every method that can be computed for all of them.
@@ -90,8 +93,9 @@ def _possible(
     """Return the methods that may be tried, and why others may not."""
     reasons: dict[str, str] = {}
     methods = []
+    trained_by = (objective, *_ALSO.get(objective, ()))
     for method in (METHODS[name] for name in METHODS):
-        if method.objective != objective or "ensemble" in method.needs:
+        if method.objective not in trained_by or "ensemble" in method.needs:
             continue
         if method.fitted_on == "train" and told.train is None:
             reasons[method.name] = (

@@ -13,6 +13,7 @@ from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others.fd_shifts import Told, told_by
 from abstain.benchmark.others.imported_pictures import same_pictures
 from abstain.benchmark.others.imported_scores import scored
+from abstain.benchmark.others.open_set import configured, flag, never_learned, without
 from abstain.benchmark.others.writing import metrics_of
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.score_files import packed
@@ -35,6 +36,10 @@ _OBJECTIVES: Final = {
     "tcp": "confidnet",
     "dg": "deep-gamblers",
 }
+#: The objective of networks that have an output for abstention.
+_ABSTAINS: Final = "deep-gamblers"
+#: What a folder says that was begun by an import.
+_BEGUN: Final = "FD-Shifts"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
@@ -73,6 +78,7 @@ def import_fd_shifts(
     setting: str = "",
     model: str = "",
     objective: str = "",
+    held_out: Sequence[int] = (),
     replaces: bool = False,
 ) -> Imported:
     """Make a run of a folder of FD-Shifts test results.
@@ -101,6 +107,10 @@ def import_fd_shifts(
         Its backbone.
     objective : str, optional
         The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
+    held_out : sequence of int, optional
+        Of an open-set network: the codes of the classes that it was not trained on (FD-Shifts:
+        ``out_classes``). Its outputs for them are taken away, its i.i.d. pictures of them become
+        the exposure "held-out-classes" to new classes, and other pictures of them are left out.
     replaces : bool, default=False
         Whether a run that was imported under the same name is replaced.
 
@@ -112,8 +122,9 @@ def import_fd_shifts(
     Raises
     ------
     InputError
-        It is no such folder, `exposures` do not fit it, a run of the name is there, or the folder
-        of runs is of other exposures, other classes or other pictures.
+        It is no such folder, `exposures` or `held_out` do not fit it or its configuration, a run
+        of the name is there, or the folder of runs is of other exposures, other classes or other
+        pictures.
     MissingInputError
         The folder holds probabilities only.
     FileFormatError
@@ -121,6 +132,10 @@ def import_fd_shifts(
 
     Notes
     -----
+    What a ConfidNet folder holds is said by its classifier, which was trained by cross-entropy, so
+    the methods of such networks score it too; the last layer of DeepGamblers has a row for
+    abstention, which is left out. FD-Shifts leaves no logits for it.
+
     The scores are computed from the logits here, but for external confidences: of ConfidNet
     ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods "confidnet"
     (their mean over passes "mcd-confidnet"), "dg-res" and "devries". They stay probabilities,
@@ -140,17 +155,25 @@ def import_fd_shifts(
     """
     run = _run(arm, setting, seed, model)
     trained_by = _objective(objective or arm)
-    told = told_by(Path(results), exposures)
+    told = told_by(Path(results), exposures, abstains=trained_by == _ABSTAINS)
+    told = _open_set(told, Path(results), held_out)
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, added=False)
         _refuse_taken(store, run, replaces)
+        _refuse_other_classes(store, told)
         told = replace(told, parts=same_pictures(store, told.parts))
     digest = hashlib.sha256(_logits(Path(results)).read_bytes()).hexdigest()
     date = datetime.now(UTC).isoformat(timespec="seconds")
     scores, reasons, more = scored(told, trained_by)
     notes = (*told.notes, *more)
-    facts = {"imported": str(results), "digest": digest, "date": date, "notes": list(notes)}
+    facts = {
+        "imported": str(results),
+        "digest": digest,
+        "date": date,
+        "notes": list(notes),
+        "held_out": list(held_out),
+    }
     kept = _written(folder, replace(run, facts=facts), scores, store)
     _record(folder, store, kept, told)
     methods = tuple(scores[0].confidence)
@@ -183,6 +206,33 @@ def _objective(given: str) -> str:
         )
         raise InputError(msg)
     return found
+
+
+def _open_set(told: Told, results: Path, held_out: Sequence[int]) -> Told:
+    """Return what is told of the classes that were learned."""
+    wanted = configured(results)
+    if wanted and set(wanted) != set(held_out):
+        got = ", ".join(map(str, held_out)) or "none"
+        msg = (
+            "`held_out` must be the classes that the configuration of the folder says were held "
+            f"out of training (out_classes): {flag(wanted)}; got {got}"
+        )
+        raise InputError(msg)
+    if not held_out:
+        return replace(told, notes=(*told.notes, *never_learned(told)))
+    return without(told, held_out)
+
+
+def _refuse_other_classes(store: Store, told: Told) -> None:
+    """Refuse a network of other classes; those of own runs have names, and are counted only."""
+    codes = store.facts.get("imported") == _BEGUN
+    if codes and store.classes != told.classes:
+        msg = (
+            "all networks of a folder must tell the same classes apart, and those of the folder "
+            f"are {', '.join(store.classes)}; got {', '.join(told.classes)}. Networks that hold "
+            "out other classes need a folder of their own"
+        )
+        raise InputError(msg)
 
 
 def _logits(path: Path) -> Path:
@@ -247,8 +297,8 @@ def _record(folder: Path, store: Store | None, kept: Kept, told: Told) -> None:
     write_manifest(
         folder,
         config={"metrics": list(metrics_of(None))},
-        facts={"imported": "FD-Shifts"},
-        classes=[str(code) for code in range(told.parts[0].outputs.classes)],
+        facts={"imported": _BEGUN},
+        classes=told.classes,
         exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
         kept=[kept],
     )
