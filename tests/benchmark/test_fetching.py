@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+import requests
 from tests.benchmark.published_files import write_idx
 
 from abstain._foundation.catalogue import Catalogue
@@ -30,7 +31,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files, self.asked, self.breaks = {}, [], 0
-        self.ranges, self.encoding = True, ""
+        self.ranges, self.encoding, self.lengths, self.sent = True, "", True, 0
 
     @property
     def url(self):
@@ -60,7 +61,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         rest = content[start:]
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(rest)))
+        if server.lengths:
+            self.send_header("Content-Length", str(len(rest)))
+        else:
+            self.send_header("Connection", "close")
         if server.encoding:
             self.send_header("Content-Encoding", server.encoding)
         self.end_headers()
@@ -69,7 +73,12 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(rest[: len(rest) // 2])
             self.close_connection = True
             return
-        self.wfile.write(rest)
+        for first in range(0, len(rest), 1 << 16):
+            try:
+                self.wfile.write(rest[first : first + (1 << 16)])
+            except OSError:  # the reader has enough
+                return
+            server.sent += 1 << 16
 
 
 @pytest.fixture
@@ -211,6 +220,102 @@ def test_without_a_checksum_the_size_is_checked(tmp_path, source):
     assert fetch("set", tmp_path).is_dir()
 
 
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_sha256_is_checked_where_it_is_known(tmp_path, source):
+    # MD5 is forged with ease: what has the one and not the other is refused.
+    source(sha256="0" * 64)
+    with pytest.raises(FileFormatError, match=r"not the published file: its SHA-256 checksum is"):
+        fetch("set", tmp_path)
+    assert not list(tmp_path.iterdir())
+    source(md5sum="0" * 32, sha256=sha256(ARCHIVE), size=len(ARCHIVE))
+    assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA
+    (tmp_path / "set.tar.gz").write_bytes(bytes(len(ARCHIVE)))
+    with pytest.raises(
+        FileFormatError, match=rf"SHA-256 checksum is {sha256(bytes(len(ARCHIVE)))}"
+    ):
+        fetch("set", tmp_path)
+
+
+ENDLESS = 50_000_000
+
+
+@pytest.mark.parametrize("begins_well", [True, False])
+def test_no_more_than_the_known_size_is_fetched(tmp_path, server, source, begins_well):
+    whole = ARCHIVE if begins_well else bytes(len(ARCHIVE))
+    told = []
+    source(whole + bytes(ENDLESS), sha256=sha256(ARCHIVE), size=len(ARCHIVE))
+    asked = {"progress": lambda _, done, __: told.append(done)}
+    if begins_well:
+        assert (fetch("set", tmp_path, **asked) / "a.bin").read_bytes() == DATA
+        assert (tmp_path / "set.tar.gz").read_bytes() == ARCHIVE
+    else:
+        with pytest.raises(FileFormatError, match="is not the published file: its SHA-256"):
+            fetch("set", tmp_path, **asked)
+        assert not list(tmp_path.iterdir())
+    assert max(told) == len(ARCHIVE)
+    # The rest was not even sent: only what fits into the buffers on the way.
+    assert server.sent < ENDLESS
+
+
+def test_what_is_longer_and_has_no_checksum_is_refused(tmp_path, source):
+    source(ARCHIVE + b"more", md5sum="", size=len(ARCHIVE))
+    with pytest.raises(FileFormatError, match=rf"more than {len(ARCHIVE):,} bytes, so it was del"):
+        fetch("set", tmp_path)
+    assert not list(tmp_path.iterdir())
+    rough = SOURCES["iwildcam"].files[0]
+    assert rough.size < rough.most < 3 * rough.size
+
+
+@pytest.mark.parametrize("beyond", [b"", b"more"])
+def test_a_part_of_the_known_size_is_asked_for_no_more(tmp_path, server, source, beyond):
+    source(sha256=sha256(ARCHIVE), size=len(ARCHIVE))
+    left(tmp_path, "set.tar.gz.part", ARCHIVE + beyond)
+    assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA
+    assert server.asked == ([("set.tar.gz", None)] if beyond else [])
+
+
+def test_an_answer_of_unknown_length_that_ends_early_goes_on(tmp_path, server, source):
+    source(sha256=sha256(ARCHIVE), size=len(ARCHIVE))
+    server.lengths, server.breaks = False, 1
+    with pytest.raises(InputError, match="call again to go on"):
+        fetch("set", tmp_path)
+    server.lengths = True
+    assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA
+    assert server.asked[1][1] is not None
+
+
+@pytest.mark.parametrize(
+    ("secure", "asked"),
+    [
+        ("answers", ["https"]),
+        ("is refused", ["https", "http"]),
+        ("is silent", ["https", "http"]),
+        (404, ["https", "http"]),
+    ],
+)
+def test_https_is_tried_first(tmp_path, server, source, monkeypatch, secure, asked):
+    source(sha256=sha256(ARCHIVE), size=len(ARCHIVE))
+    real, schemes = requests.get, []
+
+    def get(url, **options):
+        schemes.append(url.partition(":")[0])
+        if schemes[-1] == "http":
+            return real(url, **options)
+        if secure == "is refused":
+            raise requests.exceptions.SSLError
+        if secure == "is silent":
+            raise requests.exceptions.ConnectTimeout
+        url = url.replace("https:", "http:")
+        return real(url if secure == "answers" else f"{url}.absent", **options)
+
+    monkeypatch.setattr(requests, "get", get)
+    assert (fetch("set", tmp_path) / "a.bin").read_bytes() == DATA
+    assert schemes == asked
+
+
 def test_an_archive_that_is_cut_off_is_named(tmp_path, source):
     source(ARCHIVE[:200_000])
     with pytest.raises(FileFormatError, match=r"set.tar.gz' \(200,000 bytes\) is cut off"):
@@ -346,9 +451,14 @@ def test_every_source_is_complete():
         for file in source.files:
             assert file.url.startswith("http")
             assert len(file.md5) in {0, 32}
-            assert file.md5 or file.size
-        if source.checked not in {"md5", ""}:
-            assert "No checksum is published" in source.note
+            assert len(file.sha256) in {0, 64}
+            assert file.sha256 or file.size
+        said = {"md5": "nobody publishes a SHA-256", "archive": "No checksum is published"}
+        assert said.get(source.checked, "") in source.note
+    # Nothing weaker than SHA-256 but where nobody publishes one.
+    weaker = {name: own.checked for name, own in SOURCES.items() if own.checked != "sha256"}
+    assert weaker.pop("imagenet") == ""
+    assert weaker == {"cifar100-c": "md5", "iwildcam": "archive", "camelyon17": "archive"}
 
 
 def test_the_page_names_every_source():
@@ -357,7 +467,8 @@ def test_the_page_names_every_source():
     text = (ROOT / "docs" / "data.md").read_text(encoding="utf-8")
     assert [name for name in SOURCES if f"`{name}`" not in text] == []
     for source in SOURCES.values():
-        assert [file.md5 for file in source.files if file.md5 and file.md5 not in text] == []
+        assert [file.md5 for file in source.files if file.md5 not in text] == []
+        assert [file.sha256 for file in source.files if file.sha256 not in text] == []
 
 
 def test_commands(tmp_path, source, capsys):
@@ -365,9 +476,16 @@ def test_commands(tmp_path, source, capsys):
 
     source()
     data(["fetch", "set", "--folder", str(tmp_path), "--no-keep"], result_action="return_value")
-    assert f"Read it from {tmp_path / 'set'}" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert f"Read it from {tmp_path / 'set'}" in printed.out
+    assert "no SHA-256 is published for it; it has the published MD5" in printed.err
     assert not (tmp_path / "set.tar.gz").exists()
     data(["list"], result_action="return_value")
     out = capsys.readouterr().out
     assert "A set" in out
     assert "md5" in out
+    source(sha256=sha256(ARCHIVE))
+    data(["fetch", "set", "--folder", str(tmp_path)], result_action="return_value")
+    assert capsys.readouterr().err == ""
+    data(["list"], result_action="return_value")
+    assert "sha256" in capsys.readouterr().out

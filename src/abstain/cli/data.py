@@ -19,6 +19,14 @@ from rich.text import Text
 from abstain.cli._console import console
 from abstain.plots.visible import visible
 
+#: What is said where nothing better than this is published to check files by.
+_WEAKER = {
+    "md5": "no SHA-256 is published for it; it has the published MD5, which can be forged",
+    "size": "no checksum is published for it; it has the published size",
+    "archive": "no checksum is published for it; the archive is whole by its own, which say "
+    "nothing about where it is from",
+}
+
 data = App(name="data", help="Fetch published data sets, and list them.")
 
 
@@ -34,7 +42,7 @@ def fetch_data(
     keep: Annotated[bool, Parameter(help="Keep archives once they are unpacked")] = True,
 ) -> None:
     """Fetch a data set, check it and unpack it; a stopped run goes on where it was."""
-    from abstain.benchmark.data.fetching import fetch
+    from abstain.benchmark.data.fetching import SOURCES, fetch
 
     err = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
@@ -47,6 +55,8 @@ def fetch_data(
             bar.update(tasks[file], completed=done, total=whole or None)
 
         place = fetch(name, folder, mirror=mirror, keep=keep, progress=tell)
+    if weaker := _WEAKER.get(SOURCES[name].checked):
+        err.print(f"Note: {weaker}", soft_wrap=True)
     console().print(Text(visible(f"Read it from {place}")), soft_wrap=True)
 
 
@@ -62,5 +72,8 @@ def list_data() -> None:
         size = f"{source.size / 1e9:.1f} GB" if source.size >= 1e8 else ""
         checked = source.checked or "by hand only"
         table.add_row(source.name, source.title, size, checked, source.license)
-    table.caption = "For `abstain data fetch NAME --folder DIR`; docs/data.md says what each needs"
+    table.caption = (
+        "For `abstain data fetch NAME --folder DIR`; docs/data.md says what each needs. What is "
+        "checked by less than SHA-256 has none published; archive: by what it holds of its own"
+    )
     console().print(table)

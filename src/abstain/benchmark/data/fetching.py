@@ -25,7 +25,11 @@ Progress = Callable[[str, int, int], None]
 _CHUNK = 1 << 16
 #: Seconds without an answer after which a connection counts as broken.
 _PATIENCE = 30.0
-_NOT_SATISFIABLE, _PARTIAL = 416, 206
+#: The same until a server answers at all at an address that is only tried.
+_TRIED = 10.0
+_NOT_SATISFIABLE, _PARTIAL, _ERRORS = 416, 206, 400
+#: What people call the kinds of checksums.
+_KINDS = {"sha256": "SHA-256", "md5": "MD5"}
 
 
 def fetch(
@@ -67,11 +71,15 @@ def fetch(
         The data set can only be had by hand (ImageNet), the connection failed, the disk is full
         or may not be written.
     FileFormatError
-        A file has another checksum or size than the published one, or an archive is damaged or
-        would write outside the folder.
+        A file has another checksum or size than the published one, or is longer, or an archive is
+        damaged or would write outside the folder.
 
     Notes
     -----
+    An address that begins with ``http:`` is tried with ``https:`` first. Of an answer no more than
+    the published size is taken. Files are checked by the published SHA-256; `Source.checked` says
+    where only something weaker is published.
+
     What is there already is not fetched again: a file with the right checksum, a file of an
     archive that has its size. A broken connection or a killed run leaves a folder
     ``.NAME.fetching``, and the same call goes on from there. A file that the user put there and
@@ -97,7 +105,7 @@ def fetch(
     for file in source.files:
         archive = _retrieve(file, place / file.into, mirror, progress)
         if file.archive:
-            unpack(archive, place / file.unpacked, verify=not file.md5)
+            unpack(archive, place / file.unpacked, verify=not file.checksum[0])
             if not keep:
                 archive.unlink()
     return place / source.folder
@@ -120,7 +128,7 @@ def _retrieve(file: Download, place: Path, mirror: str | None, progress: Progres
         with _words(file, url, place), _quiet(pooch):
             pooch.retrieve(
                 url,
-                known_hash=f"md5:{file.md5}" if file.md5 else None,
+                known_hash=":".join(file.checksum) if file.checksum[0] else None,
                 fname=file.name,
                 path=work,
                 downloader=_Resuming(part, file, progress),
@@ -129,7 +137,7 @@ def _retrieve(file: Download, place: Path, mirror: str | None, progress: Progres
     finally:
         with contextlib.suppress(OSError):  # it is kept while something is in it
             work.rmdir()
-    if not file.md5:
+    if not file.checksum[0]:
         _refuse_wrong(path, file, pooch)
     return path
 
@@ -171,10 +179,11 @@ def _refuse_wrong(path: Path, file: Download, pooch: Any) -> None:
             f"published file has {file.size:,}; {what}"
         )
         raise FileFormatError(msg)
-    if file.md5 and (found := pooch.file_hash(str(path), alg="md5")) != file.md5:
+    kind, known = file.checksum
+    if kind and (found := pooch.file_hash(str(path), alg=kind)) != known:
         msg = (
-            f"{str(path)!r} is damaged or another version: its MD5 checksum is {found}, and the "
-            f"published one is {file.md5}; {what}"
+            f"{str(path)!r} is damaged or another version: its {_KINDS[kind]} checksum is {found}, "
+            f"and the published one is {known}; {what}"
         )
         raise FileFormatError(msg)
 
@@ -213,13 +222,20 @@ def _words(file: Download, url: str, place: Path) -> Iterator[None]:
             f"on from there, or {_by_hand(file, place)}"
         )
         raise InputError(msg) from None
+    except _TooLongError:
+        msg = (
+            f"{file.name} from {url} is not the published file: it has more than {file.most:,} "
+            f"bytes, so it was deleted; fetch again, or {_by_hand(file, place)}"
+        )
+        raise FileFormatError(msg) from None
     except ValueError as error:
         # pooch says so of checksums; the file it fetched is deleted by then.
         if "hash" not in str(error):
             raise
+        kind, known = file.checksum
         msg = (
-            f"{file.name} from {url} is not the published file: its MD5 checksum is not "
-            f"{file.md5}, so it was deleted; fetch again, or {_by_hand(file, place)}"
+            f"{file.name} from {url} is not the published file: its {_KINDS[kind]} checksum is "
+            f"not {known}, so it was deleted; fetch again, or {_by_hand(file, place)}"
         )
         raise FileFormatError(msg) from None
     except OSError as error:
@@ -249,6 +265,10 @@ def _quiet(pooch: Any) -> Iterator[None]:
         logger.setLevel(before)
 
 
+class _TooLongError(Exception):
+    """An answer goes on where the file ends, and no checksum can tell whether it is the file."""
+
+
 class _Resuming:
     """Brings a file in beside its place, and goes on there after a broken connection."""
 
@@ -259,40 +279,73 @@ class _Resuming:
 
     def __call__(self, url: str, output_file: str, _pooch: Any) -> None:
         """Bring in all bytes, then hand them to pooch, which checks them."""
-        import requests
-
+        size = self._file.size if self._file.exact else 0
         done = self._part.stat().st_size if self._part.is_file() else 0
+        if size and done > size:
+            # Whatever it is, it is not the beginning of the file.
+            self._part.unlink()
+            done = 0
+        if not (size and done == size) and not self._whole(url, done):
+            # It is longer than the file of the server.
+            self._part.unlink()
+            self._whole(url, 0)
+        self._part.replace(output_file)
+
+    def _whole(self, url: str, done: int) -> bool:
+        """Fetch what is missing; False where the server has less than is there."""
         # Unencoded, as the bytes that are counted and resumed are those of the file.
         head = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
-        with requests.get(url, headers=head, stream=True, timeout=_PATIENCE) as answer:
+        with _answer(url, head) as answer:
             if answer.status_code == _NOT_SATISFIABLE and done:
-                whole = answer.headers.get("Content-Range", "").rpartition("/")[2] == str(done)
-            else:
-                answer.raise_for_status()
-                done = done if answer.status_code == _PARTIAL else 0
-                self._take(answer, done)
-                whole = True
-        if not whole:  # longer than the file itself: begin anew
-            self._part.unlink()
-            self(url, output_file, _pooch)
-            return
-        self._part.replace(output_file)
+                length = str(answer.headers.get("Content-Range", "")).rpartition("/")[2]
+                return length == str(done)
+            answer.raise_for_status()
+            self._take(answer, done if answer.status_code == _PARTIAL else 0)
+        return True
 
     def _take(self, answer: Any, done: int) -> None:
         import requests
 
-        expected = int(answer.headers.get("Content-Length") or 0)
-        whole = done + expected if expected else 0
-        with self._part.open("ab" if done else "wb") as file:
+        file, length = self._file, int(answer.headers.get("Content-Length") or 0)
+        whole = done + length if length else file.size * file.exact
+        with self._part.open("ab" if done else "wb") as out:
             # Undecoded: some servers call a .gz file an encoding of what is in it.
             for chunk in answer.raw.stream(_CHUNK, decode_content=False):
-                file.write(chunk)
-                done += len(chunk)
+                kept = chunk[: file.most - done] if file.most else chunk
+                out.write(kept)
+                done += len(kept)
                 if self._progress is not None:
-                    self._progress(self._file.name, done, whole or self._file.size)
-        if whole and done != whole:
-            msg = f"{done} of {whole} bytes"
-            raise requests.exceptions.ConnectionError(msg)
+                    self._progress(file.name, done, whole or file.size)
+                if len(kept) < len(chunk):
+                    # Here the file ends, and the answer goes on.
+                    break
+            else:
+                if whole and done != whole:
+                    msg = f"{done} of {whole} bytes"
+                    raise requests.exceptions.ConnectionError(msg)
+                return
+        if not file.checksum[0]:
+            self._part.unlink()
+            raise _TooLongError
+
+
+def _answer(url: str, head: dict[str, str]) -> Any:
+    """Ask for a file: without encryption only where a server knows no other way."""
+    import requests
+
+    if url.startswith("http:"):
+        tried = (requests.exceptions.ConnectionError, requests.exceptions.Timeout)
+        with contextlib.suppress(*tried):
+            answer = requests.get(
+                f"https:{url.removeprefix('http:')}",
+                headers=head,
+                stream=True,
+                timeout=(_TRIED, _PATIENCE),
+            )
+            if answer.status_code < _ERRORS or answer.status_code == _NOT_SATISFIABLE:
+                return answer
+            answer.close()
+    return requests.get(url, headers=head, stream=True, timeout=_PATIENCE)
 
 
 __all__ = ["SOURCES", "Download", "Progress", "Source", "fetch"]
