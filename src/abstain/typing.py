@@ -23,6 +23,9 @@ Split: TypeAlias = tuple[tuple[str, str], ...]
 #: A seed, a generator, or None for fresh entropy.
 Rng: TypeAlias = int | np.random.Generator | None
 
+#: What confidences are measured in; "score" is a unit of their own.
+Scale: TypeAlias = Literal["log-odds", "probability", "score"]
+
 AurcEstimator: TypeAlias = Literal["trapezoid", "plugin", "log", "sele", "2sele"]
 
 __all__ = [
@@ -35,5 +38,6 @@ __all__ = [
     "IntArray",
     "Rng",
     "Scalar",
+    "Scale",
     "Split",
 ]

@@ -83,7 +83,7 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
         f"{n}.{k}" for n in ("decision-rule", "risk-excess") for k in ("svg", "png", "csv")
     }
     saved = DecisionRule.from_json((folder / "out" / "rule.json").read_text())
-    assert saved == rule.for_score("confidence")
+    assert saved == rule.for_score("confidence", scale="probability")
     rows = pl.read_parquet("out/results.parquet")
     assert rows["name"].to_list() == ["calibration", "test.csv", "shifted.npz"]
     for i, data in ((1, frame(1)), (2, frame(2, hard=0.15))):
@@ -195,7 +195,9 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
     assert run(["threshold", "a.npz", "--max-risk", "0.2", "--save", "r.json"]) == 0
     p = ab.Predictions(logits=values, labels=labels)
     rule = sgr(ab.confidence.score("msr", p).values, ~p.correct, max_risk=0.2, delta=0.05)
-    assert DecisionRule.from_json(Path("r.json").read_text()) == rule.for_score("msr")
+    assert DecisionRule.from_json(Path("r.json").read_text()) == rule.for_score(
+        "msr", scale="log-odds"
+    )
     assert (
         run(["threshold", "a.npz", "--max-risk", "0.2", "--score", "pe", "--save", "r.json"]) == 0
     )

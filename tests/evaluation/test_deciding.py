@@ -60,7 +60,8 @@ class Halved:
 def test_a_rule_and_its_checks_are_those_of_the_arrays(method):
     rule = set_threshold(CALIBRATION, method=method, **METHODS[method])
     confidence, wrong = CALIBRATION.confidence["own"], ~CALIBRATION.correct
-    assert rule == fit(method, confidence, wrong, **METHODS[method]).for_score("own")
+    bare = fit(method, confidence, wrong, **METHODS[method])
+    assert rule == bare.for_score("own", scale="probability")
     later = made(1, hard=0.1)
     found = check_rule(rule, {"later": later}, calibration=CALIBRATION, level=0.9)
     expected = check(rule, later.confidence["own"], ~later.correct, name="later", level=0.9)
@@ -152,7 +153,7 @@ def test_what_is_promised_is_said_with_its_limits():
 
 
 def test_another_scale_is_pointed_out():
-    rule = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05)
+    rule = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05, scale="score")
     percent = ab.Predictions(
         confidence={"own": 2 + CALIBRATION.confidence["own"]}, loss=np.zeros(1500)
     )

@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from tests.integrations.sklearn_data import SGR, blobs, coverage, words
 
-from abstain import Predictions, calibrate, confidence, thresholds
+from abstain import Predictions, calibrate, confidence, set_threshold, thresholds
 from abstain.errors import AbstainError, InputError, MissingInputError, UnattainableRuleWarning
 from abstain.integrations.sklearn import SelectiveClassifier, SelectivePrediction
 
@@ -71,7 +71,7 @@ def test_folds_hold_out_every_sample_once_and_the_model_in_use_sees_all():
         delta=0.1,
     )
     # The folds come one after the other, which no rule notices.
-    assert own.decision_rule_ == expected.for_score("msr")
+    assert own.decision_rule_ == expected.for_score("msr", scale="log-odds")
     np.testing.assert_array_equal(own.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
 
 
@@ -94,7 +94,7 @@ def test_prefit_only_sets_the_rule():
     loss = fitted.predict(X[200:]) != y[200:]
     values = confidence.max_softmax_response(probabilities=fitted.predict_proba(X[200:]))
     expected = thresholds.sgr(values, loss, max_risk=0.2, delta=0.1)
-    assert own.decision_rule_ == expected.for_score("msr")
+    assert own.decision_rule_ == expected.for_score("msr", scale="log-odds")
 
 
 def test_a_frozen_classifier_keeps_its_fit():
@@ -418,3 +418,22 @@ def test_splits_and_splitters():
     assert one.decision_rule_.n == len(test)
     parallel = SelectiveClassifier(LogisticRegression(), **SGR, cv=splitter, n_jobs=1).fit(X, y)
     assert parallel.decision_rule_ == by_splitter.decision_rule_
+
+
+def test_a_finished_rule_is_compared_on_its_own_scale():
+    X, y = blobs(classes=3)
+    fitted = LogisticRegression().fit(X, y)
+    said = Predictions(probabilities=fitted.predict_proba(X), labels=y)
+    sure = fitted.predict_proba(X).max(axis=1)
+    odds = set_threshold(said, method="chow", abstention_cost=0.1)
+    chance = thresholds.chow(abstention_cost=0.1)
+    assert (odds.scale, chance.scale) == ("log-odds", "probability")
+    for rule in (odds, chance, thresholds.DecisionRule("given", 0.9, scale="probability")):
+        own = SelectiveClassifier(fitted, rule=rule, cv="prefit").fit(X, y)
+        assert 0 < own.accepts(X).sum() < len(y)
+        np.testing.assert_array_equal(own.accepts(X), sure >= 0.9)
+        answers = own.predict_or_abstain(X)
+        np.testing.assert_array_equal(answers.accepted, own.accepts(X))
+        np.testing.assert_array_equal(
+            answers.confidence >= own.decision_rule_.threshold, sure >= 0.9
+        )

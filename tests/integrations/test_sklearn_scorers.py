@@ -228,3 +228,8 @@ def test_scorers_are_named_and_travel():
     fitted = RidgeClassifier().fit(X, y)
     for scorer in (own.augrc_scorer, own.make_selective_scorer("aurc", score="pe")):
         assert pickle.loads(pickle.dumps(scorer))(fitted, X, y) == scorer(fitted, X, y)
+
+
+def test_a_scorer_of_no_known_quantity_is_refused():
+    with pytest.raises(InputError, match=r"`quantity` must be one of 'coverage'.*'nonsense'"):
+        own.RuleScorer("nonsense")

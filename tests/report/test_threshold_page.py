@@ -139,7 +139,7 @@ def test_page_and_terminal_agree_with_the_library():
             )
             assert f"{abs(found.excess):.4f}" in said
             assert found.verdict in said
-    assert rule.for_score("own").to_json() in "".join(Page(page).text)
+    assert rule.for_score("own", scale="probability").to_json() in "".join(Page(page).text)
 
 
 @pytest.mark.parametrize("width", [70, 100, 140])

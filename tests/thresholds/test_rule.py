@@ -13,7 +13,7 @@ from abstain.thresholds import DecisionRule
 
 GUARANTEED = thresholds.sgr(
     np.linspace(1, 0, 400), np.arange(400) > 350, max_risk=0.1, delta=0.05, search="binary"
-).for_score("msr")
+).for_score("msr", scale="probability")
 ON_AVERAGE = thresholds.conformal_risk_control(
     np.linspace(1, 0, 400), np.arange(400) > 350, max_risk=0.1
 )
@@ -61,6 +61,7 @@ NONSENSE = {
     "risk": [-0.1, "0", None, True, 0.5, 1e300, 0.09],
     "score": [3, None, ["msr"]],
     "reason": ["because", 3, None],
+    "scale": ["", "logodds", 3, None],
 }
 
 
@@ -112,8 +113,8 @@ def test_a_missing_field_is_named(name):
         ("[" * 100_000, "JSON"),
         (None, "JSON"),
         ('{"kind": "other"}', "`kind`"),
-        (GUARANTEED.to_json().replace('"version": 1', '"version": 2'), "`version`"),
-        (GUARANTEED.to_json().replace('"version": 1', '"version": true'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 2', '"version": 3'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 2', '"version": true'), "`version`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "n": 400'), "`n`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "extra": 1'), "`extra`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": NaN'), "NaN"),

@@ -4,7 +4,7 @@ import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -19,6 +19,7 @@ from abstain.errors import FileFormatError, InputError
 from abstain.evaluation import RuleChecks, check_rule, set_threshold
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule
+from abstain.typing import Scale
 
 #: The exit status when no threshold could be found that promises what was asked for.
 UNATTAINABLE = 3
@@ -57,6 +58,10 @@ def threshold(
     loss: Annotated[
         str | None, Parameter(help="what counts as wrong (`abstain list losses`)")
     ] = None,
+    scale: Annotated[
+        Scale | None,
+        Parameter(help="what a confidence column is measured in, where its values do not tell"),
+    ] = None,
     level: Level = 0.95,
     places: Annotated[Places, Parameter(name="*")] = _PLACES,
     columns: Annotated[Columns, Parameter(name="*")] = _USUAL,
@@ -69,16 +74,17 @@ def threshold(
     """
     whole = replace(columns, by=())
     with working("Choosing"):
-        rule, calibration, notes = _rule(file, target, places, whole, (score, loss))
+        more: dict[str, Any] = {"loss": loss, "scale": scale}
+        rule, calibration, notes = _rule(file, target, places, whole, {"score": score, **more})
         applied = _applied(apply, columns, rule.score)
     with working("Checking"):
         checks = check_rule(
             rule,
             applied.parts or {},
-            loss=loss,
             level=level,
             calibration=calibration,
             notes=[*notes, *applied.notes],
+            **more,
         )
     # Files first: whoever reads the table through `head` closes the pipe early.
     with working("Writing"):
@@ -95,10 +101,10 @@ def _rule(
     target: Target,
     places: Places,
     columns: Columns,
-    how: tuple[str | None, str | None],
+    how: dict[str, Any],
 ) -> tuple[DecisionRule, Predictions | None, tuple[str, ...]]:
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
-    score, loss = how
+    score: str | None = how["score"]
     if places.rule is not None:
         if file is not None or target.given or score is not None:
             given = [*(["the calibration file"] if file else []), *target.given]
@@ -112,7 +118,7 @@ def _rule(
     method, options = target.chosen()
     reading = read_scored(file, columns, score or "")
     calibration = reading.only()
-    rule = set_threshold(calibration, score=score, loss=loss, method=method, **options)
+    rule = set_threshold(calibration, method=method, **how, **options)
     return rule, calibration, reading.notes
 
 

@@ -6,10 +6,13 @@ from enum import StrEnum
 from functools import partial
 from typing import Literal
 
+import numpy as np
+from scipy.special import expit
+
 from abstain._foundation import checks
 from abstain.errors import InputError
 from abstain.predictions import Predictions
-from abstain.typing import Array, FloatArray
+from abstain.typing import Array, FloatArray, Scale
 
 
 class Need(StrEnum):
@@ -132,8 +135,25 @@ class ConfidenceScore:
         Higher is more confident.
     probability : ndarray of shape (n,) or None
         The same confidences as probabilities of being right, where they mean that.
+    own : bool
+        Whether they are a column of the caller's, of which only the values tell the scale.
     """
 
     name: str
     values: Array
     probability: Array | None = None
+    own: bool = False
+
+    @property
+    def scale(self) -> Scale:
+        """What the values are measured in.
+
+        "probability" where they are their own, "log-odds" where they are the log-odds of it, and
+        "score" where nothing ties them to one by a formula that can be inverted.
+        """
+        if self.probability is None:
+            return "score"
+        if self.probability is self.values:
+            return "probability"
+        exact = np.allclose(expit(self.values), self.probability, rtol=1e-9, atol=1e-12)
+        return "log-odds" if exact else "score"

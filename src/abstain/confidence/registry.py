@@ -167,4 +167,4 @@ def _own_column(name: str, values: Array, temperature: float | None) -> Confiden
         msg = f"the confidence column {name!r} has no temperature; drop `temperature`"
         raise InputError(msg)
     inside = bool(values.min() >= 0 and values.max() <= 1)
-    return ConfidenceScore(name, values, values if inside else None)
+    return ConfidenceScore(name, values, values if inside else None, own=True)

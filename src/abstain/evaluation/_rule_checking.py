@@ -1,25 +1,37 @@
 """A rule on one data set, with labels or without, and on the curve of its calibration data."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from abstain._foundation.ranks import group_ties
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
+from abstain.errors import InputError
 from abstain.evaluation._rule_data import Part
 from abstain.inference.intervals import no_interval
 from abstain.thresholds import DecisionRule, RuleCheck, check
+from abstain.typing import AnyArray, Scale
 
 _NAN = float("nan")
 _UNLABELED = "no labels are known"
 
 
-def check_part(rule: DecisionRule, part: Part, level: float) -> RuleCheck:
+def check_part(rule: DecisionRule, part: Part, level: float, scale: Scale | None) -> RuleCheck:
     """Return what the rule achieves on a data set; without losses, the coverage alone."""
     known = part.loss is not None
     loss = np.zeros(part.values.size) if part.loss is None else part.loss
-    found = check(rule, part.values, loss, name=part.name, weight=part.weight, level=level)
+    # A rule of before scales were recorded is compared as it was then, with a warning beside.
+    bare = part.scored is None or (rule.scale == "unknown" and not part.own)
+    values: AnyArray = part.values if bare else part.scored
+    with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
+    try:
+        found = check(rule, values, loss, scale=scale, **with_name)
+    except InputError as error:
+        msg = f"{part.name}: {error}"
+        raise type(error)(msg) from error
     return found if known else _coverage_alone(found)
 
 
@@ -52,7 +64,14 @@ def is_binary(part: Part) -> bool:
 
 
 def as_probability(rule: DecisionRule, parts: list[Part]) -> float | None:
-    """Return the threshold as a probability, where the score is known to be log-odds of one."""
-    if rule.threshold is None or not any(part.log_odds for part in parts):
+    """Return the threshold as a probability, where it is known to be log-odds of one."""
+    if rule.scale == "log-odds":
+        return rule.threshold_on("probability")
+    if rule.scale != "unknown" or rule.threshold is None or not in_log_odds(parts):
         return None
     return float(expit(rule.threshold))
+
+
+def in_log_odds(parts: Sequence[Part]) -> bool:
+    """Tell whether the score of a rule is computed there, as log-odds."""
+    return any(p.scored is not None and not p.own and p.scored.scale == "log-odds" for p in parts)

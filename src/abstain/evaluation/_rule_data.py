@@ -1,18 +1,22 @@
 """What a decision rule is chosen and checked on: confidences, losses and names by data set."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final, get_args
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from abstain._foundation import checks
 from abstain.confidence import ConfidenceScore, Scorer, applicable
 from abstain.confidence import score as named_score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.typing import AnyArray, Array, FloatArray, Split
+from abstain.thresholds import DecisionRule
+from abstain.typing import AnyArray, Array, FloatArray, Scale, Split
+
+#: Log-odds whose probability is 0 or 1 in double precision.
+FURTHEST: Final = 745.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +35,10 @@ class Part:
         None where nothing says what is right.
     weight : ndarray of shape (n,) or None
         Frequency weights.
-    own : bool or None
-        Whether the confidences are a column of the data; None where that is not known.
-    log_odds : bool
-        Whether they are known to be the log-odds of a probability.
+    scored : ConfidenceScore or None
+        The confidences as they were had; None for those of a bare array.
+    group : ndarray of shape (n,) or None
+        Subgroups.
     """
 
     split: Split
@@ -42,8 +46,13 @@ class Part:
     values: Array
     loss: Array | None
     weight: FloatArray | None
-    own: bool | None
-    log_odds: bool = False
+    scored: ConfidenceScore | None = None
+    group: Array | None = None
+
+    @property
+    def own(self) -> bool | None:
+        """Whether the confidences are a column of the data; None where that is not known."""
+        return None if self.scored is None else self.scored.own
 
 
 def part_of(
@@ -57,19 +66,41 @@ def part_of(
     """Score one data set; a bare array holds confidences of samples without labels."""
     if not isinstance(data, Predictions):
         values = checks.confidence(data, f"predictions[{name!r}]" if name else "predictions")
-        return Part(split, name, values, None, None, None), None
+        return Part(split, name, values, None, None), None
     own = confidence_of(data, score, where=name)
-    is_column = own.name in (data.confidence or {}) and not hasattr(score, "score")
     losses = per_sample_loss(data, loss)
-    values, weight = own.values, data.weight
-    return Part(split, name, values, losses, weight, is_column, is_log_odds(own)), own
+    return Part(split, name, own.values, losses, data.weight, own, data.group), own
 
 
-def is_log_odds(own: ConfidenceScore) -> bool:
-    """Tell whether the values of a score are the log-odds of its probabilities."""
-    if own.probability is None or own.probability is own.values:
-        return False
-    return bool(np.allclose(expit(own.values), own.probability))
+def on_scale_of(rule: DecisionRule, part: Part, scale: Scale | None) -> Part:
+    """Return the data set with its confidences on the scale of a threshold, to draw and compare."""
+    own, known = part.scored, scale
+    if own is not None and not own.own:
+        known = own.scale
+    if {known, rule.scale} != {"log-odds", "probability"}:
+        return part
+    with np.errstate(divide="ignore"):
+        turned = expit(part.values) if known == "log-odds" else logit(np.clip(part.values, 0, 1))
+    return replace(part, values=np.clip(turned, -FURTHEST, FURTHEST))
+
+
+def as_said(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
+    """Return the confidences of a column, measured in what was said; refuse what cannot be."""
+    if scale is None:
+        return own
+    checks.one_of(scale, "scale", get_args(Scale))
+    if not own.own and scale != own.scale:
+        msg = (
+            f"the score {own.name!r} is computed, and its scale is {own.scale!r}; got {scale!r}. "
+            "Drop `scale` (--scale)"
+        )
+        raise InputError(msg)
+    if own.scale == scale:
+        return own
+    if scale == "probability":
+        checks.unit_interval(own.values, f"confidence[{own.name!r}] with scale='probability'")
+    p = np.asarray(expit(own.values)) if scale == "log-odds" else None
+    return replace(own, probability=p)
 
 
 def confidence_of(

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from abstain.evaluation._rule_checking import in_log_odds
 from abstain.evaluation._rule_data import Part
 from abstain.evaluation.records import Finding
 from abstain.thresholds import DecisionRule, RuleCheck
@@ -17,7 +18,8 @@ def findings_of(
     rule: DecisionRule, parts: Sequence[Part], found: Sequence[RuleCheck], calibration: Part | None
 ) -> list[Finding]:
     """Return what is worth knowing about a rule and each data set it was checked on."""
-    out = [Finding(kind, level, (), "", message) for kind, level, message in _of_rule(rule)]
+    about = [*_of_rule(rule), *_scale_unknown(rule, parts)]
+    out = [Finding(kind, level, (), "", message) for kind, level, message in about]
     for part, check in zip(parts, found, strict=True):
         said = [
             *_same_data(rule, part, check, calibration),
@@ -62,6 +64,20 @@ def _of_rule(rule: DecisionRule) -> _Said:
         )
 
 
+def _scale_unknown(rule: DecisionRule, parts: Sequence[Part]) -> _Said:
+    if rule.scale == "unknown" and rule.attainable and in_log_odds(parts):
+        yield (
+            "scale_unknown",
+            "warning",
+            (
+                f"The rule does not record the scale of its threshold, and the score "
+                f"{rule.score!r} is computed in log-odds here: {rule.threshold:.6g} is taken for "
+                "log-odds. If it was chosen on probabilities, every number below is wrong. Choose "
+                'it again, or write "scale" into its file.'
+            ),
+        )
+
+
 def _same_data(rule: DecisionRule, part: Part, check: RuleCheck, calibration: Part | None) -> _Said:
     if calibration is not None:
         same = _equal(part, calibration)
@@ -91,7 +107,7 @@ def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
 def _counts_of(part: Part, check: RuleCheck) -> tuple[int, int, int | None]:
     if part.loss is None:
         return check.n, check.accepted, None
-    accepted = check.rule.apply(part.values)
+    accepted = check.rule.apply(part.values, scale="score")
     return check.n, check.accepted, int(np.count_nonzero(part.loss[accepted]))
 
 

@@ -15,7 +15,14 @@ from abstain.evaluation._rule_checking import (
     curve_for,
     is_binary,
 )
-from abstain.evaluation._rule_data import Part, is_log_odds, named, part_of
+from abstain.evaluation._rule_data import (
+    FURTHEST,
+    Part,
+    as_said,
+    named,
+    on_scale_of,
+    part_of,
+)
 from abstain.evaluation._rule_findings import findings_of, ordered
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rule_checks import CHECK_COLUMNS, RuleChecks
@@ -23,10 +30,7 @@ from abstain.inference.proportions import level_of
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule
 from abstain.thresholds import fit as fit_rule
-from abstain.typing import AnyArray, Split
-
-#: Log-odds whose probability is 0 or 1 in double precision.
-_FURTHEST = 745.0
+from abstain.typing import AnyArray, Scale, Split
 
 
 def set_threshold(
@@ -35,6 +39,7 @@ def set_threshold(
     score: str | Scorer | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     method: str = "sgr",
+    scale: Scale | None = None,
     **options: Any,
 ) -> DecisionRule:
     """Choose the threshold of a confidence score on calibration predictions.
@@ -55,14 +60,17 @@ def set_threshold(
         What counts as wrong; by default that of the predictions, or 0/1.
     method : str, default="sgr"
         A name in `abstain.thresholds.METHODS`.
+    scale : {"log-odds", "probability", "score"}, optional
+        What a confidence column is measured in. By default a probability where all of it lies in
+        [0, 1], else a unit of its own. The scale of a computed score is known.
     **options
         Of the method, such as ``max_risk=0.05, delta=0.05``.
 
     Returns
     -------
     DecisionRule
-        The threshold with what it promises, for the score named in it; or the reason why the
-        target is unattainable.
+        The threshold with what it promises, for the score and on the scale named in it; or the
+        reason why the target is unattainable.
 
     Raises
     ------
@@ -75,9 +83,9 @@ def set_threshold(
 
     Notes
     -----
-    The threshold is on the scale of the score: that of "msr" is log-odds, since probabilities
-    near 1 run together. Apply it to ``abstain.confidence.score(rule.score, ...).values``, or let
-    `check_rule` do so.
+    The threshold is on the scale of the score, `rule.scale`: that of "msr" is log-odds, since
+    probabilities near 1 run together. ``rule.apply(predictions)`` and ``rule.apply(logits=...)``
+    compute the score, as `check_rule` does; confidences on another scale are refused.
 
     Examples
     --------
@@ -95,24 +103,27 @@ def set_threshold(
     if own is None or part.loss is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
         raise InputError(msg)
+    own = as_said(own, scale)
     given = dict(options)
     if part.weight is not None:
         given.setdefault("weight", part.weight)
-    rule = fit_rule(method, part.values, part.loss, **given).for_score(own.name)
-    return _on_scale(rule, own) if method == "chow" else rule
+    rule = fit_rule(method, part.values, part.loss, **given)
+    rule = _on_scale(rule, own) if method == "chow" else rule
+    return rule.for_score(own.name, scale=own.scale)
 
 
 def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
     """Bring a threshold on probabilities to the scale of the score."""
-    if own.probability is None or not (own.probability is own.values or is_log_odds(own)):
+    if own.scale == "score":
         msg = (
             f"Chow's rule needs confidences that are probabilities; those of {own.name!r} are "
-            'none. Calibrate them, or choose the threshold on data with method="cost"'
+            'none. Calibrate them, choose the threshold on data with method="cost", or say what '
+            "they are with `scale` (--scale)"
         )
         raise InputError(msg)
-    if own.probability is own.values or rule.threshold is None:
+    if own.scale == "probability" or rule.threshold is None:
         return rule
-    odds = np.clip(logit(rule.threshold), -_FURTHEST, _FURTHEST)
+    odds = np.clip(logit(rule.threshold), -FURTHEST, FURTHEST)
     return replace(rule, threshold=float(odds))
 
 
@@ -136,6 +147,7 @@ def check_rule(
     score: str | Scorer | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     level: float = 0.95,
+    scale: Scale | None = None,
     calibration: Predictions | None = None,
     notes: Sequence[str] = (),
 ) -> RuleChecks:
@@ -157,6 +169,8 @@ def check_rule(
         As for `set_threshold`; an array only for a single data set.
     level : float, default=0.95
         Of every interval.
+    scale : {"log-odds", "probability", "score"}, optional
+        What confidence columns and arrays are measured in, as for `DecisionRule.apply`.
     calibration : Predictions, optional
         The data that the rule was chosen on: for its risk-coverage curve, and to notice when they
         are among the data it is checked on.
@@ -173,7 +187,8 @@ def check_rule(
     ------
     InputError
         `rule` is no rule, the score of the rule is another one than `score`, or is a column in
-        some of the data and computed in others.
+        some of the data and computed in others; confidences that may be on another scale than
+        the threshold, without `scale`.
     UnknownNameError, MissingInputError
         A data set lacks the score.
     ShapeError, DomainError
@@ -211,9 +226,11 @@ def check_rule(
     ]
     _refuse_columns(parts)
     chosen_on = None if calibration is None else part_of(calibration, wanted, loss)[0]
-    found = tuple(check_part(rule, part, level) for part in parts)
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixture(seen, rule)
+    found = tuple(check_part(rule, part, level, scale) for part in parts)
+    parts = [on_scale_of(rule, part, scale) for part in parts]
+    chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
     return RuleChecks(
         rule=rule,
         checks=found,

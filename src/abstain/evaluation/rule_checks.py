@@ -28,6 +28,9 @@ CHECK_COLUMNS: Final = (
     "method",
     "guarantee",
     "threshold",
+    "threshold_scale",
+    "threshold_probability",
+    "threshold_log_odds",
     "target",
     "delta",
     "bound",
@@ -63,8 +66,7 @@ class RuleChecks:
     binary : bool
         Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
     probability : float or None
-        The threshold as a probability of being right, where the score is known to be the log-odds
-        of one.
+        The threshold as a probability of being right, where it is known to be log-odds of one.
 
     Examples
     --------
@@ -118,6 +120,9 @@ class RuleChecks:
             "method": rule.method,
             "guarantee": rule.guarantee,
             "threshold": _number(rule.threshold),
+            "threshold_scale": rule.scale,
+            "threshold_probability": _number(rule.threshold_on("probability")),
+            "threshold_log_odds": _number(rule.threshold_on("log-odds")),
             "target": _number(rule.target),
             "delta": _number(rule.delta),
             "bound": _number(rule.bound),

@@ -45,9 +45,12 @@ def rule_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _accept(checks: RuleChecks) -> str:
-    rule, known = checks.rule, checks.probability
+    rule, taken = checks.rule, checks.probability
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
-    scale = "" if known is None else f" (log-odds: a probability of {known:.6g})"
+    units = rule.units
+    if rule.scale == "unknown" and taken is not None:
+        units += f", taken for log-odds; a probability of {taken:.6g}"
+    scale = f" ({units})" if units else ""
     return f"Answer when {score} is at least {threshold_said(rule)}{scale}; abstain below."
 
 
@@ -226,6 +229,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     """Return what a rule is, label and value."""
     yield "Score", rule.score or "unknown"
     yield "Threshold", threshold_said(rule)
+    yield from _scale_facts(rule)
     yield "Method", method_title(rule)
     aim = f"{rule.quantity}: " if rule.quantity else ""
     yield "Target", "none" if rule.target is None else f"{aim}{rule.target:g}"
@@ -241,6 +245,15 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
         yield "Coverage there", number(rule.coverage)
     if rule.risk is not None:
         yield "Selective risk there", number(rule.risk)
+
+
+def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
+    scales = {"score": "that of the score", "unknown": "not recorded"}
+    yield "Scale", scales.get(rule.scale, rule.scale)
+    value = rule.threshold_on("log-odds" if rule.scale == "probability" else "probability")
+    if value is not None and rule.scale in {"log-odds", "probability"}:
+        what = "log-odds" if rule.scale == "probability" else "a probability"
+        yield f"As {what}", f"{value:.9g}"
 
 
 def _guaranteed(rule: DecisionRule) -> str:

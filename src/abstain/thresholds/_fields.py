@@ -107,6 +107,7 @@ FIELDS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "risk": _optional(_in(0.0, math.inf)),
     "score": _text,
     "reason": _text,
+    "scale": _choice(("log-odds", "probability", "score", "unknown")),
 }
 
 

@@ -7,13 +7,14 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
+from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.inference.intervals import Interval, no_interval
 from abstain.inference.proportions import level_of
 from abstain.thresholds import _achieved
 from abstain.thresholds._achieved import Sample
 from abstain.thresholds.rule import DecisionRule
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, BoolArray, Scale
 
 Verdict = Literal["holds", "broken", "cannot tell", "nothing accepted", "unattainable", "no target"]
 
@@ -101,6 +102,7 @@ def check(
     name: str = "",
     weight: AnyArray | None = None,
     level: float = 0.95,
+    scale: Scale | None = None,
 ) -> RuleCheck:
     """Compute what a rule achieves on other data, and whether its target holds there.
 
@@ -111,14 +113,16 @@ def check(
     rule : DecisionRule
         The rule.
     confidence, loss : array of shape (n,)
-        Of the data to check on: finite confidences from the score of the rule, losses that are
-        finite and not negative.
+        Of the data to check on: finite confidences from the score of the rule, as an array or as
+        `abstain.confidence.score` returned them; losses that are finite and not negative.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
         Weights: not negative, not all zero. A row is one observation whatever its weight.
     level : float, default=0.95
         Of every interval, between 0 and 1.
+    scale : {"log-odds", "probability", "score"}, optional
+        What the confidences are measured in, as for `DecisionRule.apply`.
 
     Returns
     -------
@@ -128,7 +132,7 @@ def check(
     Raises
     ------
     InputError
-        `rule` is no rule.
+        `rule` is no rule; confidences that may be on another scale than the threshold.
     ShapeError, DomainError
         Bad values, lengths that differ, `level` outside (0, 1).
 
@@ -149,12 +153,23 @@ def check(
     >>> found.accepted, found.selective_risk, round(found.excess, 3), found.verdict
     (200, 0.05, -0.05, 'holds')
     """
+    accepted = decided(rule, confidence, scale)
+    return measured(rule, _achieved.sample(accepted, loss, weight, level=level_of(level)), name)
+
+
+def decided(rule: DecisionRule, confidence: AnyArray, scale: Scale | None) -> BoolArray:
+    """Tell what a rule accepts; refuse what is no rule."""
     given: object = rule
     if not isinstance(given, DecisionRule):
         msg = f"`rule` must be a DecisionRule; got {type(given).__name__}"
         raise InputError(msg)
-    values = checks.confidence(confidence)
-    s = _achieved.sample(rule.apply(values), loss, weight, level=level_of(level))
+    if not isinstance(confidence, ConfidenceScore):
+        confidence = checks.confidence(confidence)
+    return np.asarray(rule.apply(confidence, scale=scale), dtype=np.bool_)
+
+
+def measured(rule: DecisionRule, s: Sample, name: str) -> RuleCheck:
+    """Return what a rule achieves on samples of which it is known whether it accepts them."""
     coverage, coverage_interval = _achieved.share(s, s.accepted)
     selective, selective_interval = _achieved.selective_risk(s)
     generalized, generalized_interval = _achieved.generalized_risk(s)
@@ -186,6 +201,7 @@ def check_many(
     data: Mapping[str, tuple[AnyArray, ...]],
     *,
     level: float = 0.95,
+    scale: Scale | None = None,
 ) -> tuple[RuleCheck, ...]:
     """Compute what one rule achieves on several data sets: the risk excess per shift.
 
@@ -199,6 +215,8 @@ def check_many(
         Name of each data set to its (confidence, loss) or (confidence, loss, weight).
     level : float, default=0.95
         Of every interval, between 0 and 1.
+    scale : {"log-odds", "probability", "score"}, optional
+        What the confidences are measured in, as for `DecisionRule.apply`.
 
     Returns
     -------
@@ -238,7 +256,8 @@ def check_many(
             msg = f"`data` must hold (confidence, loss) or (confidence, loss, weight) at {name!r}"
             raise InputError(msg)
         weight = arrays[2] if len(arrays) == 3 else None
-        out.append(check(rule, arrays[0], arrays[1], name=name, weight=weight, level=level))
+        options = {"name": name, "weight": weight, "level": level, "scale": scale}
+        out.append(check(rule, arrays[0], arrays[1], **options))
     return tuple(out)
 
 

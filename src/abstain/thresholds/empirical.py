@@ -233,4 +233,4 @@ def chow(*, abstention_cost: float) -> DecisionRule:
     0.75
     """
     cost = checks.fraction(abstention_cost, "abstention_cost")
-    return DecisionRule("chow", 1.0 - cost, target=cost)
+    return DecisionRule("chow", 1.0 - cost, target=cost, scale="probability")

@@ -7,6 +7,7 @@ from typing import Any
 
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError, MissingInputError, suggest
+from abstain.thresholds._scales import RuleScale
 from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
 from abstain.thresholds.ltt import learn_then_test
@@ -151,6 +152,7 @@ def fit(
     *,
     weight: AnyArray | None = None,
     score: str = "",
+    scale: RuleScale | None = None,
     **options: Any,
 ) -> DecisionRule:
     """Choose a threshold by the name of a method.
@@ -170,6 +172,9 @@ def fit(
         Frequency weights; refused by the methods with a guarantee.
     score : str, default=""
         Name of the confidence score, noted in the rule.
+    scale : {"log-odds", "probability", "score"}, optional
+        What the confidences are measured in, noted in the rule; by default "unknown", and a
+        probability for "chow".
     **options
         Of the method: `METHODS[method].options`.
 
@@ -202,7 +207,7 @@ def fit(
         options["weight"] = weight
     if entry.needs_loss:
         given.append(_needed(entry, loss, "loss"))
-    return entry.choose(*given, **options).for_score(score)
+    return entry.choose(*given, **options).for_score(score, scale=scale)
 
 
 def _needed(entry: Method, x: AnyArray | None, name: str) -> AnyArray:

@@ -9,15 +9,20 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
 from abstain._foundation.saved import parsed
+from abstain.confidence import ConfidenceScore, Scorer
 from abstain.errors import FileFormatError, InputError
-from abstain.thresholds import _fields
-from abstain.typing import AnyArray
+from abstain.predictions import Predictions
+from abstain.thresholds import _fields, _given, _scales
+from abstain.thresholds._scales import UNKNOWN, RuleScale
+from abstain.typing import AnyArray, Scale
 
 Guarantee = Literal["none", "selective risk", "generalized risk", "coverage"]
 
 #: What marks a text as the JSON form of a decision rule.
 KIND: Final = "decision rule"
-VERSION: Final = 1
+VERSION: Final = 2
+#: The version that recorded no scale; a file of it is read with the scale "unknown".
+_WITHOUT_SCALE: Final = 1
 
 #: The number that `target` is about, where no guarantee says so.
 _AIMS: Final = {
@@ -64,6 +69,10 @@ class DecisionRule:
         Name of the confidence score it is for; "" if unknown.
     reason : str
         Why there is no threshold; "" when there is one.
+    scale : {"log-odds", "probability", "score", "unknown"}
+        What the threshold is measured in: log-odds or the probability of being right, or a unit
+        of the score's own. "unknown" for a rule from bare arrays, until `for_score` says it, and
+        for one from a file of before scales were recorded.
 
     Raises
     ------
@@ -97,6 +106,7 @@ class DecisionRule:
     risk: float | None = None
     score: str = ""
     reason: str = ""
+    scale: RuleScale = UNKNOWN
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
@@ -116,13 +126,74 @@ class DecisionRule:
         """
         return _AIMS[self.method] if self.guarantee == "none" else self.guarantee
 
-    def apply(self, confidence: AnyArray) -> AnyArray:
+    @property
+    def units(self) -> str:
+        """What the threshold is measured in, and what it is on the other scale, in words.
+
+        Empty without a threshold, for a unit of the score's own, and for confidences without a
+        name or a scale.
+        """
+        bare = not self.score and self.scale == UNKNOWN
+        if self.threshold is None or bare:
+            return ""
+        return _scales.said(self.threshold, self.scale)
+
+    def threshold_on(self, scale: Scale) -> float | None:
+        """Return the threshold on a scale.
+
+        Answers: which probability of being right is a threshold of 2.07 log-odds?
+
+        Parameters
+        ----------
+        scale : {"log-odds", "probability", "score"}
+            The scale. "score" is always that of the threshold itself.
+
+        Returns
+        -------
+        float or None
+            None without a threshold, or where it has no exact counterpart there.
+
+        Raises
+        ------
+        InputError
+            No such scale.
+
+        Examples
+        --------
+        >>> from abstain.thresholds import DecisionRule
+        >>> rule = DecisionRule("given", 2.0, score="msr", scale="log-odds")
+        >>> rule.threshold_on("log-odds"), round(rule.threshold_on("probability"), 6)
+        (2.0, 0.880797)
+        """
+        checks.one_of(scale, "scale", _scales.SCALES)
+        if self.threshold is None or scale in {self.scale, "score"}:
+            return self.threshold
+        return _scales.counterpart(self.threshold, self.scale)
+
+    def apply(
+        self,
+        confidence: AnyArray | Predictions | ConfidenceScore | None = None,
+        *,
+        logits: AnyArray | None = None,
+        probabilities: AnyArray | None = None,
+        score: Scorer | None = None,
+        scale: Scale | None = None,
+    ) -> AnyArray:
         """Tell which samples to answer.
 
         Parameters
         ----------
-        confidence : array of shape (n,)
-            Finite, higher is more trusted, from the same score as in calibration.
+        confidence : array of shape (n,), ConfidenceScore or Predictions
+            Finite, higher is more trusted, from the same score as in calibration; what
+            `abstain.confidence.score` returned; or what the model said, from which that score is
+            computed.
+        logits, probabilities : array of shape (n, K)
+            Instead: class scores, from which the score of the rule is computed.
+        score : fitted score, optional
+            Where the score of the rule is one that was fitted: its state.
+        scale : {"log-odds", "probability", "score"}, optional
+            What confidences are measured in, where they might be on another scale than the
+            threshold; "score" compares them as they are.
 
         Returns
         -------
@@ -133,29 +204,79 @@ class DecisionRule:
         Raises
         ------
         ShapeError, DomainError
-            An empty array or more than one axis; NaN or infinite entries.
+            An empty array or more than one axis; NaN or infinite entries; with
+            ``scale="probability"`` values outside [0, 1].
+        InputError
+            None or several of `confidence`, `logits` and `probabilities`; confidences that all
+            lie in [0, 1] for a threshold in log-odds, or do not for one that is a probability,
+            without `scale`; a `scale` to which the threshold cannot be brought; a rule that does
+            not name its score.
+        UnknownNameError, MissingInputError
+            What was given does not allow the score of the rule.
 
         Notes
         -----
-        Compared in the precision of the confidences, as NumPy and PyTorch compare an array with a
-        number: a float32 0.9 reaches the threshold 0.9. Ties are accepted or rejected together.
+        Predictions, logits and probabilities are decided on the scale of the threshold, so that
+        the decisions are those of the calibration, ties included. Confidences on that scale are
+        compared in their own precision, as NumPy and PyTorch compare an array with a number: a
+        float32 0.9 reaches the threshold 0.9. Confidences on the other scale are compared there,
+        and those within 4 units in the last place reach it, since a probability that was computed
+        in another way differs by as much. Ties are accepted or rejected together.
 
         Examples
         --------
         >>> from abstain.thresholds import DecisionRule
         >>> DecisionRule("given", 0.9).apply([0.95, 0.9, 0.2]).tolist()
         [True, True, False]
+        >>> rule = DecisionRule("given", 2.0, score="msr", scale="log-odds")
+        >>> rule.apply(logits=[[3.0, 0.0], [1.0, 0.0]]).tolist()
+        [True, False]
+        >>> rule.apply([0.95, 0.73], scale="probability").tolist()
+        [True, False]
         """
-        values = checks.confidence(confidence)
+        given = _given.one_of(confidence, logits, probabilities)
+        kind = next((x for x in (logits, probabilities) if x is not None), given)
+        if isinstance(given, Predictions):
+            given = _given.scored(given, self.score, score)
+        elif score is not None:
+            msg = "`score` computes confidences from predictions; got the confidences themselves"
+            raise InputError(msg)
+        said: str | None = scale
+        if isinstance(given, ConfidenceScore):
+            given, said = _given.on_scale(given, self.score, self.scale, scale)
+        values = checks.confidence(given)
         if self.threshold is None:
-            return like(np.zeros(values.size, dtype=np.bool_), confidence)
-        with np.errstate(over="ignore"):
-            at = np.asarray(self.threshold).astype(values.dtype)
-        return like(values >= at, confidence)
+            return like(np.zeros(values.size, dtype=np.bool_), kind)
+        return like(_scales.reached(values, self.threshold, self.scale, said), kind)
 
-    def for_score(self, name: str) -> "DecisionRule":
-        """Return the same rule, marked as belonging to the confidence score of that name."""
-        return replace(self, score=name)
+    def for_score(self, name: str, *, scale: RuleScale | None = None) -> "DecisionRule":
+        """Return the same rule, marked as belonging to the confidence score of that name.
+
+        Parameters
+        ----------
+        name : str
+            Of the score.
+        scale : {"log-odds", "probability", "score", "unknown"}, optional
+            What its confidences, and so the threshold, are measured in; by default as before.
+
+        Returns
+        -------
+        DecisionRule
+            The threshold is the same number.
+
+        Raises
+        ------
+        InputError
+            No such scale.
+
+        Examples
+        --------
+        >>> from abstain.thresholds import DecisionRule
+        >>> print(DecisionRule("given", 2.0).for_score("msr", scale="log-odds"))
+        Accept when "msr" is at least 2 (log-odds; a probability of 0.880797); nothing is
+        guaranteed.
+        """
+        return replace(self, score=name, scale=self.scale if scale is None else scale)
 
     def to_json(self) -> str:
         """Return the rule as JSON text; `from_json` gives back exactly the same numbers."""
@@ -181,6 +302,10 @@ class DecisionRule:
             No JSON, no decision rule, a field that is missing, unknown, twice there, holds what it
             cannot, or contradicts another. The message names the field.
 
+        Notes
+        -----
+        Version 1 recorded no scale: such a rule is read, and its scale is "unknown".
+
         Examples
         --------
         >>> from abstain.thresholds import DecisionRule
@@ -192,9 +317,11 @@ class DecisionRule:
             msg = f"not a decision rule: its field `kind` must be {KIND!r}"
             raise FileFormatError(msg)
         version = found.pop("version", None)
-        if version != VERSION or isinstance(version, bool):
-            msg = f"`version` of a decision rule must be {VERSION}; got {version!r}"
+        if isinstance(version, bool) or version not in {_WITHOUT_SCALE, VERSION}:
+            msg = f"`version` of a decision rule must be 1 or {VERSION}; got {version!r}"
             raise FileFormatError(msg)
+        if version == _WITHOUT_SCALE:
+            found.setdefault("scale", UNKNOWN)
         for name in (*_fields.FIELDS, *found):
             if name not in found or name not in _fields.FIELDS:
                 trouble = "is unknown" if name in found else "is missing"
@@ -210,7 +337,9 @@ class DecisionRule:
         """Say the rule in a plain sentence."""
         if self.threshold is None:
             return f"Accept nothing: {self.reason}."
-        accept = f"Accept when the confidence is at least {self.threshold:.6g}"
+        what = f'"{self.score}"' if self.score else "the confidence"
+        units = f" ({self.units})" if self.units else ""
+        accept = f"Accept when {what} is at least {self.threshold:.6g}{units}"
         parts = [accept, self._on_calibration(), self._promise()]
         return "; ".join(part for part in parts if part) + "."
 

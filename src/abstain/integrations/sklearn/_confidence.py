@@ -84,7 +84,7 @@ class Scoring:
         if callable(self.score) and not self._fitted:
             values = np.asarray(checks.confidence(self.score(estimator, X)))
             self._refuse_length(values, X)
-            return ConfidenceScore(self.name, values)
+            return ConfidenceScore(self.name, values, own=True)
         if self._fitted:
             return self._of_state(estimator, X)
         named: Any = self.score

@@ -149,6 +149,8 @@ def cross_fitted(
     values = np.concatenate([part.confidence.values for part in parts])
     own = [part.confidence.probability for part in parts]
     probability = None if any(p is None for p in own) else np.concatenate(own)
+    if all(part.confidence.scale == "probability" for part in parts):
+        probability = values
     loss = np.concatenate([part.loss for part in parts])
     return HeldOut(ConfidenceScore(scoring.name, values, probability), loss)
 

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from abstain import thresholds
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
 from abstain.integrations.sklearn._held_out import HeldOut
 from abstain.thresholds import DecisionRule
-from abstain.typing import Array
+from abstain.typing import Array, BoolArray
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,9 @@ class Wanted:
         rule = self._finished(score) if held is None else self._set_on(held)
         if not rule.attainable:
             _warn(rule)
-        return rule if rule.score or not score else rule.for_score(score)
+        open_scale = held is not None and rule.scale == "unknown"
+        scale = held.confidence.scale if held is not None and open_scale else None
+        return rule.for_score(rule.score or score, scale=scale)
 
     def _finished(self, score: str) -> DecisionRule:
         if isinstance(self.rule, str):
@@ -88,7 +92,7 @@ class Wanted:
 
     def _set_on(self, held: HeldOut) -> DecisionRule:
         options = dict(self.params or {})
-        values = scale_of(held.confidence, self.rule if isinstance(self.rule, str) else "")
+        values = held.confidence.values
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, values, held.loss, **options)
         rule = self.rule(values, held.loss, **options)
@@ -110,22 +114,33 @@ def _refuse_options(method: thresholds.Method, given: dict[str, Any]) -> None:
     raise InputError(msg)
 
 
-def scale_of(confidence: ConfidenceScore, method: str) -> Array:
+def _warn(rule: DecisionRule) -> None:
+    msg = f"No threshold keeps what the rule promises, so every sample is rejected: {rule.reason}"
+    warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)
+
+
+def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """Return the confidences on the scale of a rule's threshold.
 
-    Chow's rule compares probabilities of being right; all others take the score as it is.
+    Chow's rule compares probabilities of being right, and so does one whose scale says so; all
+    others take the score as it is.
     """
-    if method != "chow":
+    if rule is None or rule.scale in {"log-odds", "score"}:
+        return confidence.values
+    if rule.method != "chow" and (confidence.own or rule.scale != "probability"):
         return confidence.values
     if confidence.probability is None:
+        what = "Chow's rule" if rule.method == "chow" else "a threshold that is a probability"
         msg = (
-            f"Chow's rule needs probabilities of being right; the score {confidence.name!r} has "
+            f"{what} needs probabilities of being right; the score {confidence.name!r} has "
             "none. Use score='msr', or rule='cost', which sets a threshold on any score."
         )
         raise InputError(msg)
     return confidence.probability
 
 
-def _warn(rule: DecisionRule) -> None:
-    msg = f"No threshold keeps what the rule promises, so every sample is rejected: {rule.reason}"
-    warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)
+def accepted_by(rule: DecisionRule, confidence: ConfidenceScore) -> BoolArray:
+    """Return which samples a rule accepts."""
+    values = scale_of(confidence, rule)
+    known = rule.scale != "unknown"
+    return np.asarray(rule.apply(confidence if known else values), dtype=np.bool_)

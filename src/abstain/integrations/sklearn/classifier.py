@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.integrations.sklearn import _held_out as held_out
 from abstain.integrations.sklearn._answers import SelectivePrediction
@@ -13,7 +14,7 @@ from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
 from abstain.integrations.sklearn._delegating import DelegatingClassifier
 from abstain.integrations.sklearn._labels import abstain_label_for, put
 from abstain.integrations.sklearn._routing import routed
-from abstain.integrations.sklearn._rules import Wanted, scale_of
+from abstain.integrations.sklearn._rules import Wanted, accepted_by, scale_of
 from abstain.typing import Array, BoolArray
 
 
@@ -191,8 +192,9 @@ class SelectiveClassifier(DelegatingClassifier):
         """
         check_is_fitted(self, "estimator_")
         prediction = np.asarray(self.estimator_.predict(X))
-        confidence = self.confidence(X)
-        return SelectivePrediction(prediction, self._accepted(confidence), confidence)
+        own = self.scoring.of(self.estimator_, X)
+        values = scale_of(own, self.decision_rule_)
+        return SelectivePrediction(prediction, self._accepted(own), values)
 
     def confidence(self, X: Any) -> Array:
         """Return how far each prediction is trusted, on the scale of the rule's threshold.
@@ -208,9 +210,7 @@ class SelectiveClassifier(DelegatingClassifier):
             Higher is more trusted.
         """
         check_is_fitted(self, "estimator_")
-        rule = self.decision_rule_
-        own = self.scoring.of(self.estimator_, X)
-        return scale_of(own, "" if rule is None else rule.method)
+        return scale_of(self.scoring.of(self.estimator_, X), self.decision_rule_)
 
     def accepts(self, X: Any) -> BoolArray:
         """Return which samples the rule accepts.
@@ -228,17 +228,17 @@ class SelectiveClassifier(DelegatingClassifier):
         check_is_fitted(self, "estimator_")
         if self.decision_rule_ is None:
             return np.ones(held_out.count(X), dtype=np.bool_)
-        return self._accepted(self.confidence(X))
+        return self._accepted(self.scoring.of(self.estimator_, X))
 
     @property
     def scoring(self) -> Scoring:
         """How confidences are had from the fitted classifier."""
         return Scoring(vars(self)["score"], self.response_method)
 
-    def _accepted(self, confidence: Array) -> BoolArray:
+    def _accepted(self, own: ConfidenceScore) -> BoolArray:
         if self.decision_rule_ is None:
-            return np.ones(confidence.size, dtype=np.bool_)
-        return np.asarray(self.decision_rule_.apply(confidence), dtype=np.bool_)
+            return np.ones(own.values.size, dtype=np.bool_)
+        return accepted_by(self.decision_rule_, own)
 
     def _refuse_options(self) -> None:
         cv = self.cv

@@ -5,8 +5,9 @@ of which less is better come out negative.
 """
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from abstain._foundation import checks
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
@@ -108,10 +109,16 @@ class RuleScorer(TakesWeights):
     ----------
     quantity : {"coverage", "selective_risk", "generalized_risk"}
         What is returned; risks are negated, so that greater is better.
+
+    Raises
+    ------
+    InputError
+        No such quantity.
     """
 
     def __init__(self, quantity: _AtRule) -> None:
         super().__init__()
+        checks.one_of(quantity, "quantity", get_args(_AtRule))
         self.quantity = quantity
 
     def __repr__(self) -> str:

@@ -1,0 +1,164 @@
+"""The scales of thresholds and confidences: which may be compared, and how, without a silent flip.
+
+A threshold in log-odds and one in probabilities are the same rule, but not the same number: all
+probabilities lie below a log-odds of 1. So what is not said is never guessed here.
+"""
+
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.special import expit, logit
+
+from abstain.errors import DomainError, InputError
+from abstain.typing import Array, BoolArray, Scale
+
+#: The scale of a rule that does not record one, such as one read from an older file.
+UNKNOWN: Final = "unknown"
+RuleScale: TypeAlias = Scale | Literal["unknown"]
+SCALES: Final[tuple[str, ...]] = get_args(Scale)
+
+#: A softmax sums to 1 but for rounding, so its largest entry may pass 1 by as much.
+_BEYOND = 1e-5
+#: Probabilities so many units in the last place apart are equal when they were computed twice.
+_ULPS = 4
+#: A threshold with fewer units in the last place between it and 1 has no counterpart there.
+_ROOM = 64
+
+
+def counterpart(threshold: float, scale: str) -> float | None:
+    """Return a threshold in log-odds as a probability, or the reverse; None where it has none."""
+    if scale == "log-odds":
+        return float(expit(threshold))
+    if scale == "probability" and 0 < threshold < 1:
+        return float(logit(threshold))
+    return None
+
+
+def reached(values: Array, threshold: float, own: str, given: str | None) -> BoolArray:
+    """Tell which values reach a threshold on the scale `own`.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+        Finite confidences.
+    threshold : float
+        Where the rule accepts.
+    own : {"log-odds", "probability", "score", "unknown"}
+        The scale of the threshold.
+    given : {"log-odds", "probability", "score"} or None
+        The scale of the values, where it was said; "score" is that of the threshold.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Whether each value reaches the threshold. On the scale of the threshold in the precision
+        of the values; on the other one within 4 units in the last place.
+    """
+    if given is None:
+        _refuse_doubtful(values, threshold, own)
+        return _compared(values, threshold)
+    if given not in SCALES:
+        msg = f"`scale` must be one of {', '.join(map(repr, SCALES))}; got {given!r}"
+        raise InputError(msg)
+    if given == "score":
+        return _compared(values, threshold)
+    if given == "probability" and _outside(values).any():
+        at = int(np.argmax(_outside(values)))
+        msg = (
+            f"`confidence` must lie in [0, 1] with scale='probability'; got {values[at]!r} at "
+            f"index {at}"
+        )
+        raise DomainError(msg)
+    if given == own:
+        return _compared(values, threshold)
+    if own in {"score", UNKNOWN}:
+        raise InputError(_no_counterpart(own, given))
+    if given == "probability":
+        return _in_probabilities(values, threshold)
+    p = expit(values.astype(np.float64))
+    return np.asarray(p >= threshold * (1 - _ULPS * np.finfo(np.float64).eps), dtype=np.bool_)
+
+
+def _compared(values: Array, threshold: float) -> BoolArray:
+    with np.errstate(over="ignore"):
+        out: BoolArray = values >= np.asarray(threshold).astype(values.dtype)
+    return out
+
+
+def _in_probabilities(values: Array, threshold: float) -> BoolArray:
+    """Compare probabilities with a threshold in log-odds."""
+    eps = float(np.finfo(values.dtype).eps)
+    at = float(expit(threshold))
+    if float(expit(-threshold)) < _ROOM * eps:
+        msg = (
+            f"the threshold of this rule, log-odds of {threshold:.6g}, is a probability so near 1 "
+            f"that {values.dtype} probabilities do not tell what reaches it. Give `logits`, the "
+            "predictions, or confidences in log-odds"
+        )
+        raise DomainError(msg)
+    out: BoolArray = values >= np.asarray(at * (1 - _ULPS * eps)).astype(values.dtype)
+    return out
+
+
+def _outside(values: Array) -> BoolArray:
+    out: BoolArray = (values < -_BEYOND) | (values > 1 + _BEYOND)
+    return out
+
+
+def _refuse_doubtful(values: Array, threshold: float, own: str) -> None:
+    """Refuse values that look as if they were on the other scale than the threshold."""
+    if own not in {"log-odds", "probability"}:
+        return
+    outside = _outside(values)
+    if own == "log-odds" and outside.any():
+        return
+    if own == "probability" and not outside.any():
+        return
+    low, high = float(values.min()), float(values.max())
+    span = "all lie" if own == "log-odds" else "do not all lie"
+    msg = (
+        f"`confidence` may be on another scale than the rule: the values {span} in [0, 1] (they "
+        f"run from {low:.6g} to {high:.6g}), and the threshold is {threshold:.6g} "
+        f"({said(threshold, own)}). "
+        "Give the predictions, `logits` or `probabilities`, or say what the values are with "
+        "`scale` (--scale): 'log-odds', 'probability', or 'score' to compare them as they are"
+    )
+    raise InputError(msg)
+
+
+def _named(own: str, other: float) -> str:
+    if own == "log-odds":
+        return f"a probability of {other:.6g}"
+    return f"log-odds of {other:.6g}"
+
+
+def _no_counterpart(own: str, given: str) -> str:
+    if own == UNKNOWN:
+        return (
+            "the rule does not record the scale of its threshold, so confidences that are "
+            f"{given!r} cannot be brought to it. Set it, as in rule.for_score('msr', "
+            "scale='log-odds'), or leave `scale` out to compare numbers as they are"
+        )
+    return (
+        f"the threshold of this rule is in the unit of its score, which has no exact counterpart "
+        f"in {given!r}; give confidences of that score"
+    )
+
+
+def said(threshold: float, scale: str) -> str:
+    """Write what a threshold is on its scale and on the other one; empty for a score's own unit.
+
+    Examples
+    --------
+    >>> said(2.0, "log-odds"), said(0.75, "probability"), said(3.0, "score")
+    ('log-odds; a probability of 0.880797', 'a probability; log-odds of 1.09861', '')
+    >>> said(3.0, "unknown")
+    'on a scale that is not recorded'
+    """
+    if scale == UNKNOWN:
+        return "on a scale that is not recorded"
+    if scale == "score":
+        return ""
+    other = counterpart(threshold, scale)
+    first = "log-odds" if scale == "log-odds" else "a probability"
+    return first if other is None else f"{first}; {_named(scale, other)}"
