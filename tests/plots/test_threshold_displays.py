@@ -32,6 +32,12 @@ def checks(parts=None, *, known: bool = True, method: str = "sgr", **options):
     return check_rule(rule, parts, calibration=CALIBRATION if known else None)
 
 
+def grouped(count: int) -> ab.Predictions:
+    p, rng = made(7, 2500), np.random.default_rng(0)
+    names = [f"group {i}" for i in rng.integers(0, count, p.n)]
+    return ab.Predictions(confidence=p.confidence, loss=p.loss, group=names)
+
+
 CASES = {
     "shifts": checks,
     "saved": lambda: checks(known=False),
@@ -41,6 +47,7 @@ CASES = {
     "coverage": lambda: checks(method="coverage_guarantee", coverage=0.5, delta=0.05),
     "cost": lambda: checks(method="cost", abstention_cost=0.2),
     "chow": lambda: checks(method="chow", abstention_cost=0.2),
+    "groups": lambda: checks({"all": grouped(3), "more": grouped(90)}),
     "no labels": lambda: checks({"new": made(1).confidence["own"]}),
     "long names": lambda: checks({f"$x^{i}$ _{'a name that never ends ' * 4}{i}": made(i) for i in range(15)}),
 }  # fmt: skip

@@ -55,8 +55,31 @@ def unlabeled():
     return check_rule(rule, {"new": PARTS["iid"].confidence["own"]})
 
 
+def grouped():
+    rng = np.random.default_rng(5)
+    n = 6000
+    group = np.where(rng.random(n) < 0.1, HOSTILE[0], "common")
+    wrong = rng.random(n) < np.where(group == "common", 0.01, 0.3)
+    confidence = rng.beta(3, 1, n)
+    p = ab.Predictions(confidence={"own": confidence}, loss=wrong, group=group)
+    rule = set_threshold(CALIBRATION, max_risk=0.1, delta=0.05)
+    return check_rule(rule, {"later": p, "plain": PARTS["iid"]}, calibration=CALIBRATION)
+
+
+def crowded():
+    rng = np.random.default_rng(6)
+    p = ab.Predictions(
+        confidence={"own": rng.beta(3, 1, 4000)},
+        loss=rng.random(4000) < 0.05,
+        group=[f"ward {i}" for i in rng.integers(0, 70, 4000)],
+    )
+    return check_rule(set_threshold(CALIBRATION, max_risk=0.1, delta=0.05), {"later": p})
+
+
 CASES = {
     "plain": plain,
+    "grouped": grouped,
+    "crowded": crowded,
     "hostile": hostile,
     "unattainable": unattainable,
     "unlabeled": unlabeled,
@@ -144,7 +167,7 @@ def test_page_and_terminal_agree_with_the_library():
 
 @pytest.mark.parametrize("width", [70, 100, 140])
 def test_terminal_keeps_its_width(width):
-    for case in (plain, hostile, unattainable, unlabeled):
+    for case in (plain, hostile, unattainable, unlabeled, grouped, crowded):
         printed = terminal(case(), width)
         assert max(map(len, printed.splitlines())) <= width
         assert not steering(printed)
@@ -209,3 +232,33 @@ def test_the_page_as_a_file(tmp_path):
     for function in (threshold_html, threshold_terminal):
         with pytest.raises(InputError, match="`checks`"):
             function(CALIBRATION)
+
+
+def test_groups_are_rows_and_the_whole_says_what_it_owes_them():
+    printed = terminal(grouped())
+    text = " ".join("".join(Page(threshold_html(grouped())).text).split())
+    for said in (" ".join(printed.split()), text):
+        assert "The promise is kept on average, but its target is broken in a group" in said
+        assert "The target is broken in 1 of 2 groups" in said
+        assert "it holds only where every group does" in said
+    lines = [line.split()[0] for line in printed.splitlines() if "broken" in line and "[" in line]
+    assert lines[0] == "later"
+    assert len([line for line in printed.splitlines() if line.startswith("  common")]) == 1
+    # Very many: the worst are printed, all are on the page.
+    printed = terminal(crowded())
+    assert sum(line.startswith("  ward") for line in printed.splitlines()) == 20
+    assert "50 more groups" in printed
+    page = threshold_html(crowded())
+    assert page.count('<tr class="group">') == 70
+
+
+def test_both_scales_are_on_the_page_and_in_the_terminal():
+    rule = DecisionRule("given", 2.0, score="msr", scale="log-odds")
+    checks = check_rule(rule, {})
+    text = " ".join("".join(Page(threshold_html(checks)).text).split())
+    for said in (" ".join(terminal(checks).split()), text):
+        assert "is at least 2 (log-odds; a probability of 0.880797)" in said
+    assert "As a probability" in text
+    assert "0.880797078" in text
+    old = check_rule(DecisionRule("given", 2.0, score="msr"), {})
+    assert "on a scale that is not recorded" in " ".join(terminal(old).split())

@@ -12,15 +12,20 @@ from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
 from abstain.evaluation._rule_data import Part
 from abstain.inference.intervals import no_interval
-from abstain.thresholds import DecisionRule, RuleCheck, check
+from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups
 from abstain.typing import AnyArray, Scale
 
 _NAN = float("nan")
 _UNLABELED = "no labels are known"
 
 
-def check_part(rule: DecisionRule, part: Part, level: float, scale: Scale | None) -> RuleCheck:
-    """Return what the rule achieves on a data set; without losses, the coverage alone."""
+def check_part(
+    rule: DecisionRule, part: Part, level: float, scale: Scale | None
+) -> tuple[RuleCheck, ...]:
+    """Return what the rule achieves on a data set, then on each of its groups.
+
+    Without losses, the coverage alone.
+    """
     known = part.loss is not None
     loss = np.zeros(part.values.size) if part.loss is None else part.loss
     # A rule of before scales were recorded is compared as it was then, with a warning beside.
@@ -28,11 +33,13 @@ def check_part(rule: DecisionRule, part: Part, level: float, scale: Scale | None
     values: AnyArray = part.values if bare else part.scored
     with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
     try:
+        if part.group is not None:
+            return check_groups(rule, values, loss, part.group, scale=scale, **with_name)
         found = check(rule, values, loss, scale=scale, **with_name)
     except InputError as error:
         msg = f"{part.name}: {error}"
         raise type(error)(msg) from error
-    return found if known else _coverage_alone(found)
+    return (found if known else _coverage_alone(found),)
 
 
 def _coverage_alone(found: RuleCheck) -> RuleCheck:

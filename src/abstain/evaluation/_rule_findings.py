@@ -11,17 +11,26 @@ from abstain.thresholds import DecisionRule, RuleCheck
 
 #: With so few samples, equal counts on two data sets are no surprise.
 _FEW = 30
+#: So many groups are named in a sentence.
+_SHOWN = 8
 _Said = Iterator[tuple[str, str, str]]
 
 
 def findings_of(
-    rule: DecisionRule, parts: Sequence[Part], found: Sequence[RuleCheck], calibration: Part | None
+    rule: DecisionRule,
+    parts: Sequence[Part],
+    found: Sequence[tuple[RuleCheck, ...]],
+    calibration: Part | None,
 ) -> list[Finding]:
-    """Return what is worth knowing about a rule and each data set it was checked on."""
+    """Return what is worth knowing about a rule and each data set it was checked on.
+
+    `found` holds for each data set its check, then those of its groups.
+    """
     about = [*_of_rule(rule), *_scale_unknown(rule, parts)]
     out = [Finding(kind, level, (), "", message) for kind, level, message in about]
-    for part, check in zip(parts, found, strict=True):
+    for part, (check, *groups) in zip(parts, found, strict=True):
         said = [
+            *_groups(check, groups),
             *_same_data(rule, part, check, calibration),
             *_scale(rule, part, check),
             *_labels(part),
@@ -109,6 +118,39 @@ def _counts_of(part: Part, check: RuleCheck) -> tuple[int, int, int | None]:
         return check.n, check.accepted, None
     accepted = check.rule.apply(part.values, scale="score")
     return check.n, check.accepted, int(np.count_nonzero(part.loss[accepted]))
+
+
+def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> _Said:
+    of_kind = {v: [c.group for c in groups if c.verdict == v] for v in ("broken", "cannot tell")}
+    broken, open_ = of_kind["broken"], of_kind["cannot tell"]
+    open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
+    if broken:
+        by_itself = (
+            ", although the whole by itself keeps it: what is promised of all samples need not "
+            "hold for each group"
+        )
+        yield (
+            "group_broken",
+            "warning",
+            (
+                f"The target is broken in {_counted(broken, groups)}"
+                f"{by_itself if check.alone == 'holds' else ''}."
+            ),
+        )
+    if open_ and check.alone == "holds":
+        yield (
+            "group_open",
+            "note",
+            (
+                f"The whole by itself keeps the target; too few answers to tell in "
+                f"{_counted(open_, groups)}."
+            ),
+        )
+
+
+def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
+    shown = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+    return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
 
 
 def _scale(rule: DecisionRule, part: Part, check: RuleCheck) -> _Said:

@@ -180,8 +180,9 @@ def check_rule(
     Returns
     -------
     RuleChecks
-        The rule, its calibration facts and a `RuleCheck` for each data set, with `rows` and
-        `frame`.
+        The rule, its calibration facts, a `RuleCheck` for each data set and, where predictions
+        have a `group`, for each group, with `rows` and `frame`. A data set "holds" only where
+        every group does.
 
     Raises
     ------
@@ -196,9 +197,10 @@ def check_rule(
 
     Notes
     -----
-    Each interval is by itself: of twenty data sets on which a rule keeps its promise, one in
-    forty intervals of 95 % is above it by chance. The excess over shifts of rising severity
-    shows where a promise breaks; [1]_ evaluates scores on such shifts.
+    Each data set is by itself: of twenty on which a rule keeps its promise, one in forty
+    intervals of 95 % is above it by chance. The verdicts of a data set and its groups hold
+    together at the level, as `abstain.thresholds.check_groups` says. The excess over shifts of
+    rising severity shows where a promise breaks; [1]_ evaluates scores on such shifts.
 
     References
     ----------
@@ -228,16 +230,18 @@ def check_rule(
     chosen_on = None if calibration is None else part_of(calibration, wanted, loss)[0]
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixture(seen, rule)
-    found = tuple(check_part(rule, part, level, scale) for part in parts)
+    checked = [check_part(rule, part, level, scale) for part in parts]
+    found = tuple(whole for whole, *_ in checked)
     parts = [on_scale_of(rule, part, scale) for part in parts]
     chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
     return RuleChecks(
         rule=rule,
         checks=found,
+        groups=tuple(tuple(groups) for _, *groups in checked),
         splits=tuple(part.split for part in parts),
         level=level,
         curve=None if chosen_on is None else curve_for(rule, chosen_on),
-        findings=ordered([*findings_of(rule, parts, found, chosen_on), *_told(notes)]),
+        findings=ordered([*findings_of(rule, parts, checked, chosen_on), *_told(notes)]),
         binary=all(is_binary(part) for part in seen),
         probability=as_probability(rule, seen),
     )

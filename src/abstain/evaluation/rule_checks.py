@@ -23,6 +23,7 @@ _WITH_ENDS = ("coverage", "selective_risk", "generalized_risk", "excess")
 #: The columns of a row behind those that split the data.
 CHECK_COLUMNS: Final = (
     "name",
+    "subgroup",
     "role",
     "score",
     "method",
@@ -35,6 +36,7 @@ CHECK_COLUMNS: Final = (
     "delta",
     "bound",
     "level",
+    "together",
     "n",
     "accepted",
     *(f"{number}{end}" for number in _WITH_ENDS for end in ("", "_low", "_high")),
@@ -57,7 +59,9 @@ class RuleChecks:
     splits : tuple of tuple of (column, value)
         What sets each data set apart, where columns do; empty otherwise.
     level : float
-        Of every interval.
+        Of the intervals: of each, or of those of a data set and its groups together.
+    groups : tuple of tuple of RuleCheck
+        For each data set its groups, in the order of their names; empty where it has none.
     curve : RiskCoverageCurve or None
         Of the calibration data, when they were given: generalized for a rule on the generalized
         risk, else selective.
@@ -83,6 +87,7 @@ class RuleChecks:
     checks: tuple[RuleCheck, ...]
     splits: tuple[Split, ...]
     level: float
+    groups: tuple[tuple[RuleCheck, ...], ...] = ()
     curve: RiskCoverageCurve | None = None
     findings: tuple[Finding, ...] = ()
     binary: bool = True
@@ -92,9 +97,19 @@ class RuleChecks:
         """Count the data sets that were checked."""
         return len(self.checks)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return flat rows: the calibration data, if any, then each data set.
+    def every(self) -> list[RuleCheck]:
+        """Return each data set, followed by its groups."""
+        return [check for place in range(len(self)) for check in self._of(place)]
 
+    def _of(self, place: int) -> tuple[RuleCheck, ...]:
+        groups = self.groups[place] if self.groups else ()
+        return (self.checks[place], *groups)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return flat rows: the calibration data, if any, then each data set and its groups.
+
+        Of a group `name` is that of its data set, `subgroup` its own and `role` "group";
+        `together` is how many rows the level of the intervals holds for.
         The row of the calibration data has no intervals: the threshold was chosen on them, so
         that they flatter it.
         """
@@ -104,7 +119,8 @@ class RuleChecks:
         first = [] if known is None else [{**lead, **self._calibration(known)}]
         return first + [
             {**lead, **dict(split), **self._row(check)}
-            for split, check in zip(self.splits, self.checks, strict=True)
+            for place, split in enumerate(self.splits)
+            for check in self._of(place)
         ]
 
     def frame(self) -> "pl.DataFrame":
@@ -131,8 +147,9 @@ class RuleChecks:
 
     def _row(self, check: RuleCheck) -> dict[str, Any]:
         own = check.row()
-        note = check.excess_interval.note
-        found = {**own, "role": "check", "note": note, **self._about()}
+        role = "group" if check.group else "check"
+        more = {"role": role, "together": check.together, "note": check.note}
+        found = {**own, **more, **self._about()}
         return {name: found[name] for name in CHECK_COLUMNS}
 
     def on_calibration(self) -> dict[str, Any] | None:
@@ -172,7 +189,9 @@ class RuleChecks:
         ends = {f"{number}{end}": _NAN for number in _WITH_ENDS for end in ("_low", "_high")}
         found = {
             "name": CALIBRATION,
+            "subgroup": "",
             "role": CALIBRATION,
+            "together": 1,
             **self._about(),
             **known,
             **ends,

@@ -10,6 +10,7 @@ from abstain.plots._labels import calm, head, name_ticks, room, rule, write
 from abstain.plots._style import GRID, INK, MUTED, PAPER
 from abstain.plots._verdicts import SAID, checked_rule, families, mark, short_names
 from abstain.plots.chosen import percent
+from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,10 +28,13 @@ _NO_TARGET = "No target"
 #: Inches from the axes to the names of the marks.
 _BELOW = 0.5
 
+#: So many groups are drawn.
+_MOST_GROUPS = 40
+
 
 @dataclass(eq=False)
 class RiskExcessDisplay(Drawable):
-    """The achieved number minus its target on each data set, in the order given.
+    """The achieved number minus its target on each data set and its groups, in the order given.
 
     Right of the line at zero the rule does worse than it promised. Discs keep the promise (their
     interval does not pass the line), crosses break it, hollow discs leave it open. A thin line
@@ -72,6 +76,14 @@ class RiskExcessDisplay(Drawable):
         return cls(checked_rule(checks))
 
     @property
+    def _shown(self) -> list[RuleCheck]:
+        """The data sets with their groups; of very many groups those surest to be worse."""
+        every = self.checks.every()
+        groups = sorted((c for c in every if c.group), key=_least_excess, reverse=True)
+        left = {id(c) for c in groups[_MOST_GROUPS:]}
+        return [c for c in every if id(c) not in left]
+
+    @property
     def title(self) -> str:
         """What the figure shows, in words."""
         chosen = self.checks.rule
@@ -86,7 +98,7 @@ class RiskExcessDisplay(Drawable):
 
         rows = [
             {
-                "name": c.name,
+                "name": c.label,
                 "n": c.n,
                 "accepted": c.accepted,
                 "excess": c.excess,
@@ -95,7 +107,7 @@ class RiskExcessDisplay(Drawable):
                 "verdict": c.verdict,
                 "note": c.excess_interval.note,
             }
-            for c in self.checks.checks
+            for c in self._shown
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
@@ -117,7 +129,7 @@ class RiskExcessDisplay(Drawable):
             With `ax_` and `figure_` set.
         """
         axes = self._open(ax)
-        found = self.checks.checks
+        found = self._shown
         self._join(axes)
         for y, c in enumerate(found):
             rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
@@ -127,7 +139,7 @@ class RiskExcessDisplay(Drawable):
                     "va": "center",
                     "fontsize": 8,
                 }
-                said = c.excess_interval.note or c.verdict
+                said = c.note or c.verdict
                 at["bbox"] = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.5}
                 write(axes, 0.02, y, said, color=MUTED, style="italic", zorder=3, **at)
                 continue
@@ -137,8 +149,8 @@ class RiskExcessDisplay(Drawable):
             reach = [[max(c.excess - low, 0)], [max(high - c.excess, 0)]] if known else None
             axes.errorbar([c.excess], [y], xerr=reach, linestyle="none", **style)
         calm(axes)
-        names = short_names([c.name for c in found])
-        name_ticks(axes, "y", [names[c.name] for c in found], range(len(found)))
+        names = short_names([c.label for c in found])
+        name_ticks(axes, "y", [names[c.label] for c in found], range(len(found)))
         axes.set_ylim(len(found) - 0.4, -0.6)
         self._finish(axes)
         if title:
@@ -147,8 +159,8 @@ class RiskExcessDisplay(Drawable):
 
     def _join(self, ax: "Axes") -> None:
         """Join neighbors of one shift at several severities."""
-        found = self.checks.checks
-        for rows in families([c.name for c in found]):
+        found = self._shown
+        for rows in families([c.name if not c.group else "" for c in found]):
             values = [found[y].excess for y in rows]
             ax.plot(values, rows, color=GRID, linewidth=2, zorder=1)
 
@@ -167,7 +179,7 @@ class RiskExcessDisplay(Drawable):
     def _name_marks(self, ax: "Axes") -> None:
         from matplotlib.lines import Line2D
 
-        seen = {c.verdict for c in self.checks.checks if not math.isnan(c.excess)}
+        seen = {c.verdict for c in self._shown if not math.isnan(c.excess)}
         named = {v: said for v, said in SAID.items() if v in seen}
         handles = [Line2D([], [], linestyle="none", markersize=6, **mark(v)) for v in named]
         if handles:
@@ -180,5 +192,10 @@ class RiskExcessDisplay(Drawable):
         return float(ax.bbox.height / figure.dpi)
 
     def _size(self) -> tuple[float, float]:
-        names = room(c.name for c in self.checks.checks)
-        return 4.6 + names, 1.5 + 0.3 * len(self.checks.checks)
+        names = room(c.label for c in self._shown)
+        return 4.6 + names, 1.5 + 0.3 * len(self._shown)
+
+
+def _least_excess(check: RuleCheck) -> float:
+    low = check.excess_interval.low
+    return -math.inf if math.isnan(low) else low

@@ -25,7 +25,8 @@ _WORDS: Final = {
     ),
     "Holds, broken, cannot tell": (
         "The {level} interval of the excess lies at or below 0, above 0, or on both sides. Each "
-        "data set is judged by itself: among many, one may look broken by chance."
+        "data set is judged by itself: among many, one may look broken by chance. A data set and "
+        "its groups are judged together, and its verdict is that of the worst."
     ),
     "Interval": (
         "Where the number may lie for all data of that kind. The calibration data have none: the "

@@ -21,6 +21,7 @@ from abstain.report.threshold_words import (
     facts,
     rule_sentences,
     signed,
+    together_said,
     verdict_said,
     written,
 )
@@ -170,6 +171,7 @@ def _summary(checks: RuleChecks, origin: Origin) -> dict[str, Any]:
         "json": checks.rule.to_json(),
         "guaranteed": checks.rule.guarantee != "none",
         "level": percent(checks.level),
+        "together": together_said(checks),
         "checked": len(checks),
         "score": checks.rule.score,
         "longest": min(max((len(row["name"]) for row in rows), default=8), 26),
@@ -196,7 +198,8 @@ def _findings(checks: RuleChecks) -> list[dict[str, Any]]:
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     cells = {name: _cell(row, name, written(row[name])) for name in _NUMBERS}
     return {
-        "name": row["name"],
+        "name": row["subgroup"] or row["name"],
+        "group": bool(row["subgroup"]),
         "calibration": row["role"] == CALIBRATION,
         "n": count(row["n"]),
         "accepted": count(row["accepted"]),

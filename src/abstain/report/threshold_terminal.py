@@ -14,7 +14,9 @@ from abstain.report.threshold_words import (
     method_title,
     rule_sentences,
     signed,
+    together_said,
     verdict_said,
+    worst_groups,
     written,
 )
 from abstain.report.words import count, percent
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _NAME_WIDTH = 18
+#: So many groups of a data set are printed.
+_MOST_GROUPS = 20
 #: A width at which a table is measured as it wants to be.
 _ANY = 1000
 _STYLES = {"holds": "green", "broken": "bold red", "chosen here": "dim"}
@@ -87,7 +91,8 @@ class _Results:
     """The table, its intervals behind the numbers where there is room and else below them."""
 
     def __init__(self, checks: RuleChecks, rows: list[dict[str, Any]]) -> None:
-        self._checks, self._rows = checks, rows
+        self._checks = checks
+        self._rows, self._left = worst_groups(rows, _MOST_GROUPS)
 
     def __rich_console__(
         self, console: "Console", options: "ConsoleOptions"
@@ -98,11 +103,17 @@ class _Results:
         needed = Measurement.get(console, options.update(width=_ANY), table).minimum
         fits = needed <= options.max_width
         yield table if fits else _table(self._checks, self._rows, gap="\n")
+        if self._left:
+            yield text(
+                f"{count(self._left)} more groups, none surer to be worse: all rows are in the "
+                "results of --out.",
+                "dim",
+            )
 
 
 def _table(checks: RuleChecks, rows: list[dict[str, Any]], *, gap: str) -> "Table":
     number = shown_risk(checks)
-    longest = max(len(visible(row["name"])) for row in rows)
+    longest = max(len(visible(_named(row))) for row in rows)
     table = empty_table()
     table.add_column("Data", overflow="fold", min_width=min(longest, _NAME_WIDTH))
     table.add_column("n", justify="right", no_wrap=True)
@@ -113,7 +124,7 @@ def _table(checks: RuleChecks, rows: list[dict[str, Any]], *, gap: str) -> "Tabl
     for row in rows:
         verdict = row["verdict"]
         table.add_row(
-            text(row["name"]),
+            text(_named(row)),
             text(count(row["n"])),
             _with_ends(row, "coverage", gap),
             _with_ends(row, number, gap),
@@ -121,6 +132,11 @@ def _table(checks: RuleChecks, rows: list[dict[str, Any]], *, gap: str) -> "Tabl
             text(verdict_said(verdict), _STYLES.get(verdict, "")),
         )
     return table
+
+
+def _named(row: dict[str, Any]) -> str:
+    """Return the name of a data set, or that of a group below it."""
+    return f"  {row['subgroup']}" if row["subgroup"] else str(row["name"])
 
 
 def shown_risk(checks: RuleChecks) -> str:
@@ -145,6 +161,6 @@ def _footer(checks: RuleChecks) -> str:
         "cost": "mean cost minus that of abstaining on everything",
     }.get(checks.rule.quantity, "risk minus target")
     return (
-        f"In brackets: {level} intervals, each by itself. Excess: {worse}; above 0 is worse. "
-        "Values are fractions."
+        f"In brackets: {level} intervals, {together_said(checks)}. Excess: {worse}; above 0 is "
+        "worse. Values are fractions."
     )

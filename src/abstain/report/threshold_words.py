@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from abstain.evaluation.rule_checks import RuleChecks
 from abstain.report.comparison_words import listed
@@ -160,7 +160,9 @@ def checks_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _kind(check: RuleCheck) -> str:
-    """Return the verdict; where no number is known, that it is missing."""
+    """Return the verdict; where no number is known, that it is missing; whether a group decided."""
+    if check.alone == "holds" != check.verdict:
+        return f"{check.verdict} in a group"
     unknown = check.verdict == "cannot tell" and math.isnan(check.excess)
     return _NO_NUMBER if unknown else check.verdict
 
@@ -169,6 +171,10 @@ def _kind(check: RuleCheck) -> str:
 _NO_NUMBER: Final = "no number"
 _SAID: Final = {
     "broken": "The {what} is broken on ",
+    "broken in a group": "The {what} is kept on average, but its target is broken in a group, on ",
+    "cannot tell in a group": (
+        "The {what} is kept on average, but too few samples tell whether in each group, on "
+    ),
     "holds": "The {what} holds on ",
     "cannot tell": "Too few samples to tell on ",
     "nothing accepted": "Nothing is answered on ",
@@ -176,6 +182,10 @@ _SAID: Final = {
 }
 _OF_COST: Final = {
     "broken": "Abstaining on everything would cost less on ",
+    "broken in a group": "Abstaining would cost less in a group, though not on average, on ",
+    "cannot tell in a group": (
+        "It costs less than abstaining on average; too few samples tell for each group, on "
+    ),
     "holds": "It costs less than abstaining on everything on ",
     "cannot tell": "Too few samples to tell whether it costs less than abstaining on ",
     _NO_NUMBER: "Without labels only the coverage is known on ",
@@ -223,6 +233,36 @@ def signed(value: float) -> str:
         return "-"
     sign = "\u2212" if value < 0 else "+"
     return f"{sign}{written(abs(value))}"
+
+
+def together_said(checks: RuleChecks) -> str:
+    """Say what the level of the intervals is about."""
+    if not any(checks.groups):
+        return "each by itself"
+    return (
+        "those of a data set and its groups holding together; it holds only where every group does"
+    )
+
+
+def worst_groups(rows: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows with at most so many groups for each data set, the worst, and how many not.
+
+    The worst are those whose excess is surest to be large; they stay in their order.
+    """
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        if row["subgroup"]:
+            groups.setdefault(row["name"], []).append(row)
+    dropped = [
+        id(row)
+        for own in groups.values()
+        for row in sorted(own, key=lambda row: (-_known(row["excess_low"]), -row["n"]))[most:]
+    ]
+    return [row for row in rows if id(row) not in set(dropped)], len(dropped)
+
+
+def _known(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
 
 
 def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:

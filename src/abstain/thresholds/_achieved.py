@@ -21,16 +21,13 @@ class Sample:
     accepted: BoolArray
     weight: FloatArray | None
     level: float
+    #: Whether every loss is 0 or 1, of the whole where these are a part of it.
+    binary: bool
 
     @property
     def n(self) -> int:
         """Number of samples."""
         return int(self.loss.size)
-
-    @property
-    def binary(self) -> bool:
-        """Whether every loss is 0 or 1."""
-        return bool(((self.loss == 0) | (self.loss == 1)).all())
 
     def mean(self, x: Array) -> float:
         """Weighted mean over all samples."""
@@ -40,7 +37,7 @@ class Sample:
         """Return the accepted samples alone."""
         kept = self.accepted
         weight = None if self.weight is None else self.weight[kept]
-        return Sample(self.loss[kept], kept[kept], weight, self.level)
+        return Sample(self.loss[kept], kept[kept], weight, self.level, self.binary)
 
 
 def sample(accepted: Array, loss: AnyArray, weight: AnyArray | None, *, level: float) -> Sample:
@@ -51,7 +48,7 @@ def sample(accepted: Array, loss: AnyArray, weight: AnyArray | None, *, level: f
         kept = w > 0
         x, accepted, w = x[kept], accepted[kept], w[kept]
         checks.summable(w * x, "weight * loss")
-    return Sample(x, accepted, w, level)
+    return Sample(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()))
 
 
 def share(s: Sample, x: BoolArray) -> tuple[float, Interval]:

@@ -49,7 +49,15 @@ class RuleCheck:
     verdict : str
         "holds" when the interval of the excess lies at or below 0, "broken" when above, else
         "cannot tell"; "nothing accepted" for the selective risk of nothing, "unattainable" for a
-        rule without a threshold, "no target" for a threshold from elsewhere.
+        rule without a threshold, "no target" for a threshold from elsewhere. Of a whole with
+        groups that of the worst of them.
+    group : str
+        Name of the group; "" for a whole.
+    alone : str
+        Of a whole with groups, its verdict by itself; "" otherwise.
+    together : int
+        How many verdicts hold together at the level that was asked for: 1, or the whole and its
+        groups, of which each interval then has a higher level.
     """
 
     name: str
@@ -65,6 +73,21 @@ class RuleCheck:
     excess: float
     excess_interval: Interval
     verdict: Verdict
+    group: str = ""
+    alone: str = ""
+    together: int = 1
+
+    @property
+    def label(self) -> str:
+        """Name of the data set, with its group where it is one."""
+        return ": ".join(part for part in (self.name, self.group) if part)
+
+    @property
+    def note(self) -> str:
+        """What to know of the verdict; empty when there is nothing."""
+        if self.alone and self.alone != self.verdict:
+            return f"by itself: {self.alone}; a group: {self.verdict}"
+        return self.excess_interval.note
 
     def row(self) -> dict[str, str | int | float | None]:
         """Return the check as one row of plain values, for a table.
@@ -72,12 +95,14 @@ class RuleCheck:
         Returns
         -------
         dict
-            Names to texts and numbers: name, method, guarantee, threshold, target, delta, n,
-            accepted, each achieved number and the excess with `_low` and `_high`, verdict.
+            Names to texts and numbers: name, subgroup, method, guarantee, threshold, target,
+            delta, n, accepted, each achieved number and the excess with `_low` and `_high`,
+            verdict.
         """
         rule = self.rule
         out: dict[str, str | int | float | None] = {
             "name": self.name,
+            "subgroup": self.group,
             "method": rule.method,
             "guarantee": rule.guarantee,
             "threshold": rule.threshold,
