@@ -135,7 +135,9 @@ def test_intervals_of_evaluate(
     table: Path, tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "results"
-    options = ["--interval", kind, "--level", "0.9", "--bootstrap", "100", "--metric", "augrc"]
+    options = ["--interval", kind, "--metric", "augrc"]
+    options += ["--level", "0.9"] if kind != "none" else []
+    options += ["--bootstrap", "100"] if kind == "bootstrap" else []
     options += ["--metric", "fpr_at_95tpr", "--out", str(out)]
     assert run(["evaluate", str(table), "--confidence", "msr", *options]) == 0
     row = pl.read_parquet(out / "results.parquet").filter(metric="augrc").row(0, named=True)
@@ -161,3 +163,26 @@ def test_weights_and_a_bootstrap_of_every_metric(table: Path, tmp_path: Path) ->
     assert run(["evaluate", *files, *options, "--out", str(tmp_path / "out")]) == 0
     rows = pl.read_parquet(tmp_path / "out" / "results.parquet").filter(metric="augrc")
     assert rows["low"].item() < rows["value"].item() < rows["high"].item()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["evaluate", "--bootstrap", "50"], "--bootstrap: without effect with --interval analytic"),
+        (["evaluate", "--interval", "none", "--level", "0.9"], "--level: without effect"),
+        (["evaluate", "--interval", "none", "--clustered", "--group", "site"], "--clustered: with"),
+        (["evaluate", "--interval", "none", "--bootstrap", "9", "--level", "0.9"], "drop them"),
+        (["evaluate", "--group", "site"], "--group: shown on the page of --out"),
+        (["compare", *SCORES, "--group", "site"], "--group: without effect but with --clustered"),
+        (["compare", *SCORES, "--methods-from", "filename"], "needs a file for each method"),
+        (["compare", *SCORES, "--figures", "svg"], "--out"),
+        (["compare", *SCORES, "--reference", "msr"], "go together"),
+    ],
+)
+def test_an_option_without_effect_is_refused(
+    table: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command, *options = arguments
+    named = ["--confidence", "msr"] if command == "evaluate" else []
+    assert run([command, str(table), *named, *options]) == 2
+    assert said in capsys.readouterr().err

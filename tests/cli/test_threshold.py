@@ -221,7 +221,29 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
         (["val.parquet", *ASKED, "--apply", "tset.csv"], "Did you mean 'test.csv'"),
         (["val.parquet", *ASKED, "--apply", "test.csv", "--apply", "./test.csv"], "twice"),
         (["val.parquet", *ASKED, "--apply", "test.csv", "--by", "site"], "no column 'site'"),
-        (["val.parquet", *ASKED, "--level", "95"], "level"),
+        (["val.parquet", *ASKED, "--level", "95", "--apply", "test.csv"], "level"),
+        (["val.parquet", *ASKED, "--level", "0.9"], "--level: about the data of --apply"),
+        (["val.parquet", *ASKED, "--group", "study"], "--group: about the data of --apply"),
+        (
+            ["val.parquet", *ASKED, "--by", "study"],
+            "To choose on one part of the file and check on another: --calibrate study=VALUE",
+        ),
+        (["--rule", "rule.json", "--loss", "0/1", "--label", "label"], "--loss, --label: about"),
+        (["--rule", "rule.json", "--calibrate", "study=noise_1"], "drop --calibrate"),
+        (["val.parquet", *ASKED, "--calibrate", "noise_1"], "takes COLUMN=VALUE"),
+        (["val.parquet", *ASKED, "--calibrate", "study=a", "--calibrate", "study=b"], "one value"),
+        (
+            ["val.parquet", *ASKED, "--calibrate", "study=noise1"],
+            "no row has 'study=noise1'; 'study' has 'noise_1', 'noise_2'. Did you mean 'noise_1'?",
+        ),
+        (["val.parquet", *ASKED, "--calibrate", "site=a"], "no column 'site'"),
+        (["val.parquet", *ASKED, "--apply", "study=noise_2"], "samples that chose it (all of"),
+        (
+            ["val.parquet", *ASKED, "--calibrate", "study=noise_1", "--apply", "study=noise_1"],
+            "samples that chose it (--calibrate study=noise_1)",
+        ),
+        (["--rule", "rule.json", "--apply", "study=noise_2"], "there is none; name a file"),
+        (["val.parquet", *ASKED, "--scale", "log-odds", "--score", "pe"], "no score 'pe'"),
         (["val.parquet", "--rule", "rule.json"], "drop the calibration file"),
         (["--rule", "rule.json", "--delta", "0.1"], "drop --delta"),
         (["--rule", "none.json"], "there is no file"),
@@ -260,3 +282,90 @@ def test_hostile_names_are_printed_as_they_are(folder, capsys):
     printed = capsys.readouterr().out
     assert "\x1b" not in printed
     assert "[red]x" in printed
+
+
+PICKED = ["--calibrate", "study=noise_1", "--apply", "study=noise_2"]
+
+
+@pytest.mark.usefixtures("plain")
+def test_calibration_and_test_data_from_one_file(folder, capsys):
+    assert run(["threshold", "val.parquet", *ASKED, *PICKED, "--out", "out"]) == 0
+    first, second = frame(0)[:600], frame(0)[600:]
+    rule = sgr(*arrays(first), max_risk=0.1, delta=0.1)
+    saved = DecisionRule.from_json((folder / "out" / "rule.json").read_text())
+    assert saved == rule.for_score("confidence", scale="probability")
+    row = pl.read_parquet("out/results.parquet").row(1, named=True)
+    assert (row["name"], row["study"], row["n"]) == ("noise_2", "noise_2", 600)
+    wanted = check(rule, *arrays(second)).row()
+    assert (row["accepted"], row["excess_high"]) == (wanted["accepted"], wanted["excess_high"])
+    # Beside a file, split further, in groups that the calibration data need not have.
+    frame(3).with_columns(site=pl.lit("x"), ward=pl.lit("w")).write_csv("later.csv")
+    two = frame(0).with_columns(
+        site=pl.when(pl.int_range(1200) % 2 == 0).then(pl.lit("a")).otherwise(pl.lit("b")),
+        ward=pl.when(pl.int_range(1200) % 3 == 0).then(pl.lit("u")).otherwise(pl.lit("v")),
+    )
+    two.write_parquet("two.parquet")
+    more = ["--apply", "later.csv", "--by", "site", "--group", "ward", "--out", "more"]
+    assert run(["threshold", "two.parquet", *ASKED, *PICKED, *more]) == 0
+    rows = pl.read_parquet("more/results.parquet")
+    assert rows["name"].unique(maintain_order=True).to_list() == [
+        "calibration", "noise_2, a", "noise_2, b", "later.csv, x",
+    ]  # fmt: skip
+    assert rows["subgroup"].to_list() == ["", "", "u", "v", "", "u", "v", "", "w"]
+    capsys.readouterr()
+
+
+@pytest.mark.usefixtures("plain")
+def test_what_the_rule_was_chosen_on_together_is_told(folder, capsys):
+    asked = ["threshold", "val.parquet", *ASKED, "--by", "study", "--apply", "shifted.parquet"]
+    assert run(asked) == 0
+    said = "chosen on all 2 values of 'study' together; --calibrate study=VALUE chooses on one"
+    assert said in words(capsys.readouterr().out)
+    assert run([*asked, "--calibrate", "study=noise_1"]) == 0
+    assert "together; --calibrate" not in words(capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_group_that_is_broken_is_shown(folder, capsys):
+    n = 10_000
+    data = pl.DataFrame(
+        {
+            "confidence": np.ones(n),
+            "correct": np.r_[np.arange(9000) % 100 > 0, np.arange(1000) % 5 > 0].astype(int),
+            "site": ["a"] * 9000 + ["b"] * 1000,
+        }
+    )
+    data.write_csv("groups.csv")
+    rule = DecisionRule("risk", 0.5, target=0.05, score="confidence", scale="probability")
+    save(rule, "half.json")
+    asked = ["threshold", "--rule", "half.json", "--apply", "groups.csv"]
+    assert run(asked) == 0
+    assert "holds on" in words(capsys.readouterr().out)
+    assert run([*asked, "--group", "site", "--out", "out"]) == 0
+    printed = words(capsys.readouterr().out)
+    assert "kept on average, but its target is broken in a group, on" in printed
+    assert "broken in 1 of 2 groups ('b')" in printed
+    verdicts = pl.read_parquet("out/results.parquet")["verdict"].to_list()
+    assert verdicts == ["broken", "holds", "broken"]
+
+
+@pytest.mark.usefixtures("plain")
+def test_the_scale_of_a_column_is_asked_for(folder, capsys):
+    odds = frame(1).with_columns(
+        confidence=(pl.col("confidence") / (1 - pl.col("confidence"))).log()
+    )
+    odds.write_csv("odds.csv")
+    asked = ["threshold", "val.parquet", *ASKED, "--apply", "odds.csv"]
+    assert run(asked) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("abstain: odds.csv: `confidence` may be on another scale")
+    assert "(--scale)" in error
+    assert run(["threshold", "val.parquet", *ASKED, "--save", "kept.json"]) == 0
+    with_scale = ["--scale", "log-odds", "--out", "out"]
+    assert run(["threshold", "--rule", "kept.json", "--apply", "odds.csv", *with_scale]) == 0
+    row = pl.read_parquet("out/results.parquet").row(-1, named=True)
+    rule = DecisionRule.from_json(Path("kept.json").read_text())
+    assert row["accepted"] == rule.apply(arrays(frame(1))[0]).sum()
+    assert row["threshold_scale"] == "probability"
+    printed = words(capsys.readouterr().out)
+    assert f"(a probability; log-odds of {rule.threshold_on('log-odds'):.6g})" in printed

@@ -1,15 +1,14 @@
 """The data sets on which a rule is checked: with labels, or their confidences alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from abstain.cli._read import read
+from abstain.cli._parts import Picked, picked, read_picked
+from abstain.cli._scored import has_column, read_scored
 from abstain.cli.columns import Columns
-from abstain.confidence import applicable
 from abstain.errors import InputError, MissingInputError
-from abstain.tables import Reading
 from abstain.tables._files import open_table
 from abstain.tables._missing import Missing
 from abstain.typing import Split
@@ -25,26 +24,63 @@ class Applied:
     notes: tuple[str, ...]
 
 
-def read_applied(files: Sequence[Path], columns: Columns, score: str) -> Applied:
-    """Read the files one by one; parts of a single file need not name it."""
+@dataclass(frozen=True)
+class Calibrated:
+    """Where a rule was chosen: the file, and the values that its rows have."""
+
+    file: Path | None
+    picks: tuple[Picked, ...] = ()
+
+
+def read_applied(
+    given: Sequence[str], columns: Columns, score: str, calibrated: Calibrated
+) -> Applied:
+    """Read the files, and the parts of the calibration file; parts need not name their file."""
     parts: dict[Split, Any] = {}
     notes: list[str] = []
-    for name, path in zip(_names(files), files, strict=True):
-        found, said = _read_one(path, columns, score)
-        notes += [note if note.startswith(path.name) else f"{name}: {note}" for note in said]
-        alone = len(files) == 1 and len(found) > 1
+    names = _names(given)
+    for name, text in zip(names, given, strict=True):
+        pick = picked(text)
+        if pick is not None:
+            found, said = _read_part(pick, columns, score, calibrated)
+        else:
+            found, said = _read_one(Path(text), columns, score)
+        file = Path(text).name
+        notes += [n if pick or n.startswith(file) else f"{name}: {n}" for n in said]
+        alone = pick is not None or (len(given) == 1 and len(found) > 1)
         for split, part in found.items():
             parts[split if alone else ((_FILE, name), *split)] = part
     return Applied(parts, tuple(notes))
 
 
-def _names(files: Sequence[Path]) -> list[str]:
-    names = [path.name for path in files]
-    if len(set(names)) < len(names):
-        names = [str(path) for path in files]
+def _read_part(
+    pick: Picked, columns: Columns, score: str, calibrated: Calibrated
+) -> tuple[dict[Split, Any], Sequence[str]]:
+    """Read a part of the calibration file that shares no row with what the rule was chosen on."""
+    if calibrated.file is None:
+        msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
+        raise InputError(msg)
+    on = {own.column: own.value for own in calibrated.picks}
+    if on.get(pick.column, pick.value) == pick.value:
+        other = f"--calibrate {pick.column}=..."
+        said = " ".join(f"--calibrate {own}" for own in calibrated.picks) or "all of the file"
+        msg = (
+            f"--apply {pick} would check the rule on samples that chose it ({said}). Choose on "
+            f"another part with {other}"
+        )
+        raise InputError(msg)
+    reading = read_picked(calibrated.file, columns, score, [pick])
+    return dict(reading), reading.notes
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    """Return short names, or whole paths where two are alike; a part has its own text."""
+    paths = [str(picked(text) or Path(text)) for text in given]
+    names = [str(picked(text) or Path(text).name) for text in given]
+    names = names if len(set(names)) == len(names) else paths
     for i, name in enumerate(names):
         if name in names[:i]:
-            msg = f"the file {name!r} is given twice with --apply"
+            msg = f"{name!r} is given twice with --apply"
             raise InputError(msg)
     return names
 
@@ -60,30 +96,12 @@ def _read_one(path: Path, columns: Columns, score: str) -> tuple[dict[Split, Any
     return dict(reading), reading.notes
 
 
-def read_scored(path: Path, columns: Columns, score: str) -> Reading:
-    """Read predictions with a score; its column is looked for by its name when not named."""
-    try:
-        reading = read((path,), columns)
-    except MissingInputError:
-        if columns.confidence or not _has_column(path, score):
-            raise
-        return read((path,), replace(columns, confidence=(score,)))
-    lacking = score and score not in applicable(next(iter(reading.values())))
-    if lacking and not columns.confidence and _has_column(path, score):
-        return read((path,), replace(columns, confidence=(score,)))
-    return reading
-
-
-def _has_column(path: Path, name: str) -> bool:
-    return not path.is_dir() and open_table(path).kinds.get(name) == "number"
-
-
 def _confidences(
     path: Path, columns: Columns, score: str
 ) -> tuple[dict[Split, Any], Sequence[str]] | None:
     """Return the confidences of a file without labels, or None when it has no such column."""
-    asked = (columns.label, columns.prediction, columns.correct, columns.own_loss)
-    if any(asked) or columns.by or not _has_column(path, score):
+    told = (columns.label, columns.prediction, columns.correct, columns.own_loss)
+    if any((*told, columns.group, columns.weight)) or columns.by or not has_column(path, score):
         return None
     table = open_table(path)
     missing = Missing(columns.missing, path.name, table.height)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from abstain.cli._console import console, leave_word, working
-from abstain.cli._read import read, split_by, told
+from abstain.cli._read import FILENAME, read, split_by, told
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Tests
 from abstain.cli.columns import Columns, several
@@ -61,9 +61,7 @@ def compare(
     Prints a table. With --out it also leaves tables of all numbers and a report to open.
     Values are fractions.
     """
-    if output.figures and output.out is None:
-        msg = "--figures needs a folder to leave them in: --out"
-        raise AbstainError(msg)
+    _refuse_idle(columns, tests, output, lonely=methods_from == FILENAME and len(files) < 2)
     asked, (runs, methods) = split_by(columns, files, runs_from, methods_from)
     reading = read(files, asked)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
@@ -80,6 +78,19 @@ def compare(
     with working("Writing"):
         left = _leave(comparison, reading.source, output)
     _print(comparison, left, full=output.full)
+
+
+def _refuse_idle(columns: Columns, tests: Tests, output: Output, *, lonely: bool) -> None:
+    """Refuse options that nothing would read."""
+    if lonely:
+        msg = "--methods-from filename needs a file for each method; got one. Name more, or drop it"
+        raise AbstainError(msg)
+    if output.figures and output.out is None:
+        msg = "--figures needs a folder to leave them in: --out"
+        raise AbstainError(msg)
+    if columns.group and not tests.clustered:
+        msg = "--group: without effect but with --clustered; add that, or drop it"
+        raise AbstainError(msg)
 
 
 def _named(reading: Reading, columns: Columns) -> list[str] | None:

@@ -1,7 +1,6 @@
 """`abstain evaluate`: from files of predictions to numbers, tables and a report."""
 
 import shlex
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from abstain.cli._read import read, told
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Intervals
 from abstain.cli.columns import Columns, several
+from abstain.errors import InputError
 from abstain.evaluation import Evaluation
 from abstain.evaluation import evaluate as evaluate_predictions
 
@@ -44,8 +44,11 @@ def evaluate(
     Prints a table. With --out it also leaves tables of all numbers and a report to open.
     Values are fractions.
     """
+    options = intervals.chosen()
+    if columns.group and out is None and not intervals.clustered:
+        msg = "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
+        raise InputError(msg)
     reading = read(files, columns)
-    options = asdict(intervals)
     with working("Evaluating"):
         evaluation = evaluate_predictions(
             reading,

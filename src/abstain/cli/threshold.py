@@ -9,12 +9,13 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from abstain._foundation.files import make_folder
-from abstain.cli._applied import Applied, read_applied, read_scored
+from abstain.cli._applied import Applied, Calibrated, read_applied
 from abstain.cli._console import console, leave_word, working
+from abstain.cli._parts import mixed, picks_of, read_picked
+from abstain.cli._scored import read_scored
 from abstain.cli._words import ARGUMENTS
-from abstain.cli.chance import Level
 from abstain.cli.columns import Columns, several
-from abstain.cli.target import Target
+from abstain.cli.target import Target, flag
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation import RuleChecks, check_rule, set_threshold
 from abstain.predictions import Predictions
@@ -26,6 +27,7 @@ UNATTAINABLE = 3
 
 #: No option given: every column is looked for under its usual names.
 _USUAL, _NOTHING = Columns(), Target()
+_LEVEL = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,26 @@ class Places:
     ] = None
 
 
-_PLACES = Places()
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What is looked at: which confidence, which loss, how surely."""
+
+    score: Annotated[
+        str | None, Parameter(help="the score (default: the only confidence, or msr)")
+    ] = None
+    loss: Annotated[str | None, Parameter(help="what counts as wrong (`abstain list losses`)")] = (
+        None
+    )
+    scale: Annotated[
+        Scale | None,
+        Parameter(help="what a confidence column is measured in, where its values do not tell"),
+    ] = None
+    level: Annotated[
+        float | None, Parameter(help="of the intervals, such as 0.9 [default: 0.95]")
+    ] = None
+
+
+_PLACES, _JUDGED = Places(), Judged()
 
 
 def threshold(
@@ -49,42 +70,37 @@ def threshold(
     /,
     *,
     target: Annotated[Target, Parameter(name="*")] = _NOTHING,
-    apply: Annotated[
-        tuple[Path, ...], several("predictions on which to check the rule, mildest shift first")
+    calibrate: Annotated[
+        tuple[str, ...], several("choose on the rows of FILE that have COLUMN=VALUE alone")
     ] = (),
-    score: Annotated[
-        str | None, Parameter(help="the score (default: the only confidence, or msr)")
-    ] = None,
-    loss: Annotated[
-        str | None, Parameter(help="what counts as wrong (`abstain list losses`)")
-    ] = None,
-    scale: Annotated[
-        Scale | None,
-        Parameter(help="what a confidence column is measured in, where its values do not tell"),
-    ] = None,
-    level: Level = 0.95,
+    apply: Annotated[
+        tuple[str, ...],
+        several("check the rule on this file or COLUMN=VALUE of FILE, mildest shift first"),
+    ] = (),
+    judged: Annotated[Judged, Parameter(name="*")] = _JUDGED,
     places: Annotated[Places, Parameter(name="*")] = _PLACES,
     columns: Annotated[Columns, Parameter(name="*")] = _USUAL,
 ) -> None:
     """Choose the confidence from which on to answer, with a guarantee, and check it elsewhere.
 
-    Prints the rule in words and a table of the calibration data and every --apply file, which
-    --by splits. The exit status is 3 when what was asked for is unattainable.
-    Values are fractions.
+    Prints the rule in words and a table of the calibration data and all data of --apply, which
+    --by splits and --group checks group by group. The exit status is 3 when what was asked for is
+    unattainable. Values are fractions.
     """
-    whole = replace(columns, by=())
+    chosen_on = Calibrated(file, picks_of(calibrate, "--calibrate"))
+    _refuse_idle(apply, judged, columns, saved=places.rule is not None)
     with working("Choosing"):
-        more: dict[str, Any] = {"loss": loss, "scale": scale}
-        rule, calibration, notes = _rule(file, target, places, whole, {"score": score, **more})
-        applied = _applied(apply, columns, rule.score)
+        rule, calibration, notes = _rule(chosen_on, target, places, columns, judged)
+        applied = _applied(apply, columns, rule.score, chosen_on)
     with working("Checking"):
         checks = check_rule(
             rule,
             applied.parts or {},
-            level=level,
+            loss=judged.loss,
+            scale=judged.scale,
+            level=_LEVEL if judged.level is None else judged.level,
             calibration=calibration,
             notes=[*notes, *applied.notes],
-            **more,
         )
     # Files first: whoever reads the table through `head` closes the pipe early.
     with working("Writing"):
@@ -96,19 +112,40 @@ def threshold(
         raise SystemExit(UNATTAINABLE)
 
 
+def _refuse_idle(
+    applied: tuple[str, ...], judged: Judged, columns: Columns, *, saved: bool
+) -> None:
+    """Refuse options about the data of --apply where there are none."""
+    if applied:
+        return
+    idle = [name for name in ("by", "group") if getattr(columns, name)]
+    idle += [] if judged.level is None else ["level"]
+    if saved:
+        idle += [n for n in ("loss", "scale") if getattr(judged, n) is not None]
+        every = columns.__dataclass_fields__
+        idle += [n for n in every if n not in idle and getattr(columns, n) != getattr(_USUAL, n)]
+    if idle:
+        flags = ", ".join(map(flag, idle))
+        hint = ""
+        if columns.by and not saved:
+            hint = (
+                f" To choose on one part of the file and check on another: --calibrate "
+                f"{columns.by[0]}=VALUE --apply {columns.by[0]}=VALUE"
+            )
+        msg = f"{flags}: about the data of --apply, and there are none; add them or drop it.{hint}"
+        raise InputError(msg)
+
+
 def _rule(
-    file: Path | None,
-    target: Target,
-    places: Places,
-    columns: Columns,
-    how: dict[str, Any],
+    chosen_on: Calibrated, target: Target, places: Places, columns: Columns, judged: Judged
 ) -> tuple[DecisionRule, Predictions | None, tuple[str, ...]]:
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
-    score: str | None = how["score"]
+    file, picks = chosen_on.file, chosen_on.picks
     if places.rule is not None:
-        if file is not None or target.given or score is not None:
+        if file is not None or picks or target.given or judged.score is not None:
             given = [*(["the calibration file"] if file else []), *target.given]
-            given += ["--score"] if score is not None else []
+            given += ["--calibrate"] if picks else []
+            given += ["--score"] if judged.score is not None else []
             msg = f"--rule brings its own threshold and score; drop {', '.join(given)}"
             raise InputError(msg)
         return read_rule(places.rule), None, ()
@@ -116,10 +153,16 @@ def _rule(
         msg = "name the file of calibration predictions, or a saved rule with --rule"
         raise InputError(msg)
     method, options = target.chosen()
-    reading = read_scored(file, columns, score or "")
-    calibration = reading.only()
-    rule = set_threshold(calibration, method=method, **how, **options)
-    return rule, calibration, reading.notes
+    # What splits and groups the data of --apply need not be in the calibration data.
+    whole = replace(columns, by=(), group=None)
+    score = judged.score or ""
+    reading = (
+        read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
+    )
+    calibration, notes = reading.only(), reading.notes
+    more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
+    rule = set_threshold(calibration, method=method, **more, **options)
+    return rule, calibration, (*notes, *mixed(file, columns.by, picks))
 
 
 def read_rule(path: Path) -> DecisionRule:
@@ -133,8 +176,10 @@ def read_rule(path: Path) -> DecisionRule:
     return found
 
 
-def _applied(files: tuple[Path, ...], columns: Columns, score: str) -> Applied:
-    return read_applied(files, columns, score) if files else Applied({}, ())
+def _applied(
+    given: tuple[str, ...], columns: Columns, score: str, chosen_on: Calibrated
+) -> Applied:
+    return read_applied(given, columns, score, chosen_on) if given else Applied({}, ())
 
 
 def _leave(checks: RuleChecks, source: Path | None, places: Places) -> list[Path]:

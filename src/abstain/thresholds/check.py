@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -281,7 +281,7 @@ def check_many(
             msg = f"`data` must hold (confidence, loss) or (confidence, loss, weight) at {name!r}"
             raise InputError(msg)
         weight = arrays[2] if len(arrays) == 3 else None
-        options = {"name": name, "weight": weight, "level": level, "scale": scale}
+        options: dict[str, Any] = {"name": name, "weight": weight, "level": level, "scale": scale}
         out.append(check(rule, arrays[0], arrays[1], **options))
     return tuple(out)
 
