@@ -221,7 +221,8 @@ class DecisionRule:
         compared in their own precision, as NumPy and PyTorch compare an array with a number: a
         float32 0.9 reaches the threshold 0.9. Confidences on the other scale are compared there,
         and those within 4 units in the last place reach it, since a probability that was computed
-        in another way differs by as much. Ties are accepted or rejected together.
+        in another way differs by as much: the sample at the threshold is accepted, and so may be
+        one a hair below it. Ties are accepted or rejected together.
 
         Examples
         --------
@@ -317,7 +318,7 @@ class DecisionRule:
             msg = f"not a decision rule: its field `kind` must be {KIND!r}"
             raise FileFormatError(msg)
         version = found.pop("version", None)
-        if isinstance(version, bool) or version not in {_WITHOUT_SCALE, VERSION}:
+        if type(version) is not int or version not in {_WITHOUT_SCALE, VERSION}:
             msg = f"`version` of a decision rule must be 1 or {VERSION}; got {version!r}"
             raise FileFormatError(msg)
         if version == _WITHOUT_SCALE:

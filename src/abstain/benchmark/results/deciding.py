@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,7 +54,9 @@ class Deciding:
             return None
         confidence = samples.scores[run.name].confidence[method]
         loss = samples.judged(run, method).loss
-        found = check(rule, confidence, loss, name=samples.study.name, level=self.level)
+        # One method gave both, so they are in one unit, however far the values reach.
+        more: dict[str, Any] = {"name": samples.study.name, "level": self.level, "scale": "score"}
+        found = check(rule, confidence, loss, **more)
         return ThresholdRow(
             study=samples.study.name,
             method=method,
