@@ -59,6 +59,22 @@ def test_an_uncertainty_is_turned_around_by_a_flag(table, capsys):
     assert next(x for x in turned.splitlines() if x.startswith("-entropy")).split()[1] == value
 
 
+def test_a_threshold_on_an_uncertainty_is_turned_around_and_stays_so(table, tmp_path, capsys):
+    flags = ["--confidence", "entropy", "--max-risk", "0.3", "--method", "risk"]
+    out = printed(capsys, "threshold", table, *flags, "--apply", table)
+    assert "Failures have higher confidence" in " ".join(out.split())
+    rule = tmp_path / "rule.json"
+    out = printed(capsys, "threshold", table, *flags, "--lower-is-safer", "--save", rule)
+    assert "Failures have higher" not in out
+    assert "Warning: column 'model' has 3 values" in " ".join(out.split())
+    assert ab.load(rule).score == "-entropy"
+    out = printed(capsys, "threshold", "--rule", rule, "--apply", table)
+    unlabeled = tmp_path / "later.csv"
+    pl.read_csv(table).select("entropy").write_csv(unlabeled)
+    out += printed(capsys, "threshold", "--rule", rule, "--apply", unlabeled)
+    assert "scale" not in " ".join(line for line in out.splitlines() if "Warning" in line)
+
+
 def test_rounded_probabilities_are_told_and_more_is_asked_for(tmp_path, capsys):
     rng = np.random.default_rng(1)
     p = rng.dirichlet(np.ones(4), size=50).round(2)

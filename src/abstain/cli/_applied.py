@@ -1,19 +1,26 @@
 """The data sets on which a rule is checked: with labels, or their confidences alone."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from abstain.cli._parts import Picked, picked, read_picked
+from abstain.cli._read import told
 from abstain.cli._scored import has_column, read_scored
 from abstain.cli.columns import Columns
 from abstain.errors import InputError, MissingInputError
+from abstain.evaluation.records import Finding
 from abstain.tables._files import open_table
 from abstain.tables._missing import Missing
 from abstain.typing import Split
 
 _FILE = "file"
+
+#: The parts of a file, and what was met on reading it.
+_Read = tuple[dict[Split, Any], Sequence[str | Finding]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +28,7 @@ class Applied:
     """Data sets by what sets them apart: `Predictions`, or an array where labels are missing."""
 
     parts: dict[Split, Any]
-    notes: tuple[str, ...]
+    notes: tuple[str | Finding, ...]
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ def read_applied(
 ) -> Applied:
     """Read the files, and the parts of the calibration file; parts need not name their file."""
     parts: dict[Split, Any] = {}
-    notes: list[str] = []
+    notes: list[str | Finding] = []
     names = _names(given)
     for name, text in zip(names, given, strict=True):
         pick = picked(text)
@@ -46,16 +53,14 @@ def read_applied(
         else:
             found, said = _read_one(Path(text), columns, score)
         file = Path(text).name
-        notes += [n if pick or n.startswith(file) else f"{name}: {n}" for n in said]
+        notes += [_from(n, "" if pick else file, name) for n in said]
         alone = pick is not None or (len(given) == 1 and len(found) > 1)
         for split, part in found.items():
             parts[split if alone else ((_FILE, name), *split)] = part
     return Applied(parts, tuple(notes))
 
 
-def _read_part(
-    pick: Picked, columns: Columns, score: str, calibrated: Calibrated
-) -> tuple[dict[Split, Any], Sequence[str]]:
+def _read_part(pick: Picked, columns: Columns, score: str, calibrated: Calibrated) -> _Read:
     """Read a part of the calibration file that shares no row with what the rule was chosen on."""
     if calibrated.file is None:
         msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
@@ -70,7 +75,14 @@ def _read_part(
         )
         raise InputError(msg)
     reading = read_picked(calibrated.file, columns, score, [pick])
-    return dict(reading), reading.notes
+    return dict(reading), told(reading)
+
+
+def _from(note: str | Finding, file: str, name: str) -> str | Finding:
+    """Name the file that a note is of, where it does not by itself."""
+    message = note.message if isinstance(note, Finding) else note
+    message = message if message.startswith(file) else f"{name}: {message}"
+    return replace(note, message=message) if isinstance(note, Finding) else message
 
 
 def _names(given: Sequence[str]) -> list[str]:
@@ -85,7 +97,7 @@ def _names(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _read_one(path: Path, columns: Columns, score: str) -> tuple[dict[Split, Any], Sequence[str]]:
+def _read_one(path: Path, columns: Columns, score: str) -> _Read:
     try:
         reading = read_scored(path, columns, score)
     except MissingInputError:
@@ -93,19 +105,21 @@ def _read_one(path: Path, columns: Columns, score: str) -> tuple[dict[Split, Any
         if found is None:
             raise
         return found
-    return dict(reading), reading.notes
+    return dict(reading), told(reading)
 
 
-def _confidences(
-    path: Path, columns: Columns, score: str
-) -> tuple[dict[Split, Any], Sequence[str]] | None:
+def _confidences(path: Path, columns: Columns, score: str) -> _Read | None:
     """Return the confidences of a file without labels, or None when it has no such column."""
     told = (columns.label, columns.prediction, columns.correct, columns.own_loss)
     if any((*told, columns.group, columns.weight)) or columns.by or not has_column(path, score):
         return None
     table = open_table(path)
     missing = Missing(columns.missing, path.name, table.height)
-    values = missing.confidence(table.load([score])[score]).values
+    name = score if score in table.kinds else score.removeprefix("-")
+    column = table.load([name])[name]
+    if name != score:
+        column = replace(column, values=-column.values.astype(np.float64))
+    values = missing.confidence(column).values
     kept = missing.kept
     note = f"{path.name}: took confidence from {score!r}; no column says what is right"
     return {(): values if kept is None else values[kept]}, (note, *missing.notes)

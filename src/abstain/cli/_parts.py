@@ -56,7 +56,7 @@ def read_picked(path: Path, columns: Columns, score: str, picks: Sequence[Picked
     found = {s: p for s, p in reading.items() if all(dict(s)[c] == v for c, v in picks)}
     if not found:
         raise UnknownNameError(_nothing(path, picks, list(reading)))
-    return Reading(found, reading.notes, reading.source)
+    return Reading(found, reading.notes, reading.source, reading.warnings)
 
 
 def mixed(path: Path, by: Sequence[str], picks: Sequence[Picked]) -> tuple[str, ...]:

@@ -26,4 +26,8 @@ def read_scored(path: Path, columns: Columns, score: str) -> Reading:
 
 
 def has_column(path: Path, name: str) -> bool:
-    return not path.is_dir() and open_table(path).kinds.get(name) == "number"
+    """Tell whether a file has a score as a column of numbers, as it is or turned around."""
+    if path.is_dir():
+        return False
+    kinds = open_table(path).kinds
+    return "number" in {kinds.get(name), kinds.get(name.removeprefix("-"))}

@@ -12,12 +12,14 @@ from abstain._foundation.files import make_folder
 from abstain.cli._applied import Applied, Calibrated, read_applied
 from abstain.cli._console import console, leave_word, working
 from abstain.cli._parts import mixed, picks_of, read_picked
+from abstain.cli._read import told
 from abstain.cli._scored import read_scored
 from abstain.cli._words import ARGUMENTS
 from abstain.cli.columns import Columns, several
 from abstain.cli.target import Target, flag
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation import RuleChecks, check_rule, set_threshold
+from abstain.evaluation.records import Finding
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule
 from abstain.typing import Scale
@@ -138,7 +140,7 @@ def _refuse_idle(
 
 def _rule(
     chosen_on: Calibrated, target: Target, places: Places, columns: Columns, judged: Judged
-) -> tuple[DecisionRule, Predictions | None, tuple[str, ...]]:
+) -> tuple[DecisionRule, Predictions | None, tuple[str | Finding, ...]]:
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
     file, picks = chosen_on.file, chosen_on.picks
     if places.rule is not None:
@@ -159,7 +161,7 @@ def _rule(
     reading = (
         read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
     )
-    calibration, notes = reading.only(), reading.notes
+    calibration, notes = reading.only(), told(reading)
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
     rule = set_threshold(calibration, method=method, **more, **options)
     return rule, calibration, (*notes, *mixed(file, columns.by, picks))

@@ -1,11 +1,14 @@
 """What the reader of a checked rule should know, in plain words."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from abstain._foundation.scored import Scored
 from abstain.evaluation._rule_checking import in_log_odds
 from abstain.evaluation._rule_data import Part
+from abstain.evaluation.direction import wrong_way
 from abstain.evaluation.records import Finding
 from abstain.thresholds import DecisionRule, RuleCheck
 
@@ -28,9 +31,13 @@ def findings_of(
     """
     about = [*_of_rule(rule), *_scale_unknown(rule, parts)]
     out = [Finding(kind, level, (), "", message) for kind, level, message in about]
+    if calibration is not None:
+        own = replace(calibration, name=calibration.name or "calibration")
+        out += [Finding(*said[:2], (), "", f"{own.name}: {said[2]}") for said in _direction(own)]
     for part, (check, *groups) in zip(parts, found, strict=True):
         said = [
             *_groups(check, groups),
+            *_direction(part),
             *_same_data(rule, part, check, calibration),
             *_scale(rule, part, check),
             *_labels(part),
@@ -38,6 +45,14 @@ def findings_of(
         # The name of the data set stands in the sentence: it need not be that of a split.
         out += [Finding(kind, level, (), "", f"{part.name}: {text}") for kind, level, text in said]
     return out
+
+
+def _direction(part: Part) -> _Said:
+    if part.loss is None:
+        return
+    said = wrong_way(Scored(part.values, part.loss, part.weight), own=bool(part.own))
+    if said:
+        yield "direction", "warning", said
 
 
 def _of_rule(rule: DecisionRule) -> _Said:

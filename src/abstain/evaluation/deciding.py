@@ -24,6 +24,7 @@ from abstain.evaluation._rule_data import (
     part_of,
 )
 from abstain.evaluation._rule_findings import findings_of, ordered
+from abstain.evaluation.findings import sources
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rule_checks import CHECK_COLUMNS, RuleChecks
 from abstain.inference.proportions import level_of
@@ -149,7 +150,7 @@ def check_rule(
     level: float = 0.95,
     scale: Scale | None = None,
     calibration: Predictions | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str | Finding] = (),
 ) -> RuleChecks:
     """Check a decision rule on other data: achieved coverage and risk, and the excess per shift.
 
@@ -174,7 +175,7 @@ def check_rule(
     calibration : Predictions, optional
         The data that the rule was chosen on: for its risk-coverage curve, and to notice when they
         are among the data it is checked on.
-    notes : sequence of str
+    notes : sequence of str or Finding
         Sentences to carry into the findings, such as those of the reader of a file.
 
     Returns
@@ -232,6 +233,8 @@ def check_rule(
     _refuse_mixture(seen, rule)
     checked = [check_part(rule, part, level, scale) for part in parts]
     found = tuple(whole for whole, *_ in checked)
+    given = (calibration, *(data for _, _, data in named(predictions)))
+    told = sources(notes, [data for data in given if isinstance(data, Predictions)])
     parts = [on_scale_of(rule, part, scale) for part in parts]
     chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
     return RuleChecks(
@@ -241,15 +244,10 @@ def check_rule(
         splits=tuple(part.split for part in parts),
         level=level,
         curve=None if chosen_on is None else curve_for(rule, chosen_on),
-        findings=ordered([*findings_of(rule, parts, checked, chosen_on), *_told(notes)]),
+        findings=ordered([*findings_of(rule, parts, checked, chosen_on), *told]),
         binary=all(is_binary(part) for part in seen),
         probability=as_probability(rule, seen),
     )
-
-
-def _told(notes: Sequence[str]) -> list[Finding]:
-    told = [notes] if isinstance(notes, str) else notes
-    return [Finding("source", "note", (), "", note) for note in told]
 
 
 def _score_of(rule: DecisionRule, score: str | Scorer | None) -> str | Scorer | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from abstain.curves.risk_coverage import RiskCoverageCurve
-from abstain.evaluation.records import Finding
+from abstain.evaluation.records import Finding, counted
 from abstain.thresholds import DecisionRule, RuleCheck
 from abstain.typing import Split
 
@@ -92,6 +92,12 @@ class RuleChecks:
     findings: tuple[Finding, ...] = ()
     binary: bool = True
     probability: float | None = None
+
+    def __repr__(self) -> str:
+        """Say what is there, not the numbers."""
+        warnings = sum(finding.level == "warning" for finding in self.findings)
+        said = counted({"data set": len(self), "warning": warnings})
+        return f"RuleChecks({self.rule!s}; {said}; .frame() has the numbers)"
 
     def __len__(self) -> int:
         """Count the data sets that were checked."""
