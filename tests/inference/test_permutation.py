@@ -1,11 +1,17 @@
 """The swap test: its fast form, its size under exchangeability, its power, its edges."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import abstain as ab
+from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.inference.permutation import swap_test, swap_test_by_ranks
+from abstain.metrics import metric_named
+
+AT_HALF = metric_named("selective_risk@50cov")
 
 
 def two_scores(rng, n=150, risk=0.2, gap=0.0, round_to=None):
@@ -93,6 +99,53 @@ def test_a_score_against_itself():
         swap_test_by_ranks(identity, first, first, permutations=20),
     ):
         assert (found.difference, found.p_value) == (0.0, 1.0)
+
+
+def at_half(confidence, loss):
+    """The risk at half of the samples, which jumps where a tie group ends there."""
+    return AT_HALF.compute(Scored(confidence, loss)).value
+
+
+@pytest.mark.parametrize("statistic", [at_half, ab.augrc])
+def test_tied_scores_are_swapped_on_joint_levels(statistic):
+    # All swaps of the levels themselves, each with its loss; the scores hold other numbers of each.
+    first, second = [2, 2, 2, 2, 1, 0, 1, 0, 2], [2, 2, 1, 2, 2, 0, 1, 1, 0]
+    loss, other = [0, 0, 0, 0, 1, 1, 0, 1, 0], [0, 0, 0, 1, 1, 1, 0, 1, 1]
+    level, losses = np.array([first, second], float), np.array([loss, other], float)
+    found = []
+    for swaps in itertools.product([False, True], repeat=9):
+        c, x = (np.where(swaps, both[::-1], both) for both in (level, losses))
+        found.append(statistic(c[0], x[0]) - statistic(c[1], x[1]))
+    exact = np.mean(np.abs(found) >= abs(found[0]) - 1e-9)
+    pair = (first, loss), (np.exp(second), other)
+    drawn = swap_test(statistic, *pair, permutations=4000)
+    assert drawn.difference == pytest.approx(found[0])
+    # Monte-Carlo error 0.8 %.
+    assert drawn.p_value == pytest.approx(exact, abs=0.03)
+    if statistic is ab.augrc:
+        fast = swap_test_by_ranks(identity, *pair, permutations=4000)
+        assert fast.p_value == drawn.p_value
+
+
+def test_joint_levels_keep_the_order_of_each_score():
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        n = int(rng.integers(1, 60))
+        loss = (rng.random(n) < 0.4).astype(float)
+        a, b = (rng.integers(0, rng.integers(1, 20), n).astype(float) for _ in range(2))
+        found = swap_test(ab.augrc, (a, loss), (b, loss), permutations=1)
+        assert found.difference == pytest.approx(ab.augrc(a, loss) - ab.augrc(b, loss), abs=1e-12)
+
+
+def test_size_where_a_tie_group_ends_at_the_coverage():
+    rng, p = np.random.default_rng(9), []
+    for i in range(300):
+        loss = (rng.random(200) < 0.3).astype(float)
+        both = 0.8 * rng.normal(size=200) + 0.6 * rng.normal(size=(2, 200)) - loss
+        # Levels of which the upper two hold half of the samples.
+        first, second = np.digitize(both, [-1.5, -0.3, 0.7]).astype(float)
+        p.append(swap_test(at_half, (first, loss), (second, loss), permutations=59, rng=i).p_value)
+    assert abs((np.array(p) <= 0.05).mean() - 0.05) < 3.5 * np.sqrt(0.05 * 0.95 / 300)
 
 
 def test_undefined_statistics():

@@ -1,7 +1,9 @@
 """The swap test: two scores exchanged sample by sample, as if they were one and the same.
 
 Under the null hypothesis the two scores are exchangeable. Confidences of two scores have no
-common scale, so each is replaced by its mid-ranks in (0, 1) before anything is swapped.
+common scale, so each is replaced by its mid-ranks in (0, 1) before anything is swapped. Scores with
+ties are put on joint levels: a level of one and a level of the other whose mid-ranks are closest to
+each other are one and the same, so that a swap moves samples between tie groups and splits none.
 """
 
 from collections.abc import Callable
@@ -85,8 +87,9 @@ def swap_test(
     -----
     Swaps for which the statistic is undefined count against the difference. The null hypothesis
     is that the scores are exchangeable, which is more than that their metrics are equal: the
-    influence-function test and the paired bootstrap assume less. Cost: 2 calls a permutation; see
-    `swap_test_by_ranks` for rank-weighted metrics.
+    influence-function test and the paired bootstrap assume less. Levels of tied confidences are
+    matched by their mid-ranks, since the scores have no common scale. Cost: 2 calls a permutation;
+    see `swap_test_by_ranks` for rank-weighted metrics.
 
     References
     ----------
@@ -222,17 +225,42 @@ class _Swaps:
 def _pair(
     first: tuple[AnyArray, AnyArray], second: tuple[AnyArray, AnyArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mid-ranks in (0, 1) and the losses of both scores, each of shape (2, n)."""
-    ranked, losses = [], []
+    """Return the joint levels in (0, 1) and the losses of both scores, each of shape (2, n)."""
+    levels, places, losses = [], [], []
     for confidence, loss in (first, second):
         c = checks.confidence(confidence)
         _, place, count = np.unique(c, return_inverse=True, return_counts=True)
-        ranked.append((np.cumsum(count) - count / 2)[place] / c.size)
+        levels.append((np.cumsum(count) - count / 2) / c.size)
+        places.append(place)
         losses.append(checks.loss(loss, length=c.size).astype(np.float64))
-    if ranked[0].size != ranked[1].size:
-        msg = f"the scores must be of the same samples; got {ranked[0].size} and {ranked[1].size}"
+    if places[0].size != places[1].size:
+        msg = f"the scores must be of the same samples; got {places[0].size} and {places[1].size}"
         raise ShapeError(msg)
+    joint = _joint_levels(levels[0], levels[1])
+    ranked = [own[place] for own, place in zip(joint, places, strict=True)]
     return np.array(ranked), np.array(losses)
+
+
+def _joint_levels(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Give one number to two levels that are each other's nearest, the mean of their mid-ranks.
+
+    The order within each score stays: two such pairs never cross, and no level lies between the
+    two of a pair.
+    """
+    over, back = _nearest(first, second), _nearest(second, first)
+    mine = np.flatnonzero(back[over] == np.arange(first.size))
+    theirs = over[mine]
+    one, two = first.copy(), second.copy()
+    one[mine] = two[theirs] = (first[mine] + second[theirs]) / 2
+    return one, two
+
+
+def _nearest(of: FloatArray, among: FloatArray) -> IntArray:
+    """Return the place of the nearest of ascending numbers; of two as near, the lower."""
+    after = np.clip(np.searchsorted(among, of), 1, max(among.size - 1, 1))
+    before = after - 1
+    last = np.minimum(after, among.size - 1)
+    return np.where(of - among[before] <= among[last] - of, before, last)
 
 
 def _result(found: float, drawn: FloatArray) -> PermutationResult:
