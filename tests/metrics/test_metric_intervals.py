@@ -126,7 +126,8 @@ def test_an_interval_holds_its_value_or_says_why_there_is_none(metric, loss, con
         assert found.low <= value <= found.high
         assert metric.low - 1e-12 <= found.low
         assert found.high <= max(metric.high, value) + 1e-12
-        assert found.low < found.high
+        # Where no risk near the one asked for is plausible, the coverage is known for sure.
+        assert found.low < found.high or "beyond doubt" in found.note
 
 
 def test_without_failures_the_end_is_what_the_error_rate_allows() -> None:

@@ -16,13 +16,18 @@ from abstain.evaluation.compared_across import Agreement, BandOf, NonInferiority
 from abstain.evaluation.uncertainty import NO_SPREAD, of_replicates
 from abstain.evaluation.units import Unit
 from abstain.inference.bootstrap_intervals import bca, told, vary
-from abstain.inference.intervals import Interval, interval_from, no_interval
+from abstain.inference.intervals import Interval, interval_from, no_interval, widened
 from abstain.inference.multiplicity import adjust
 from abstain.inference.non_inferiority import NonInferiority as Found
 from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric
-from abstain.metrics._influence_registry import influence_function, is_heavy, most_degrees
+from abstain.metrics._influence_registry import (
+    influence_function,
+    is_heavy,
+    most_degrees,
+    risk_asked,
+)
 from abstain.metrics.intervals import bounds_of, interval_of
 from abstain.metrics.resampling import central
 from abstain.typing import Split
@@ -128,18 +133,39 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     """Return the interval of the mean over the runs of one method."""
     if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
-    scored = [unit.scored[sampled.methods[i]] for unit in sampled.units]
-    influences = sampled.influences_on(i)
-    return interval_from(
-        float(sampled.mean[i]),
-        influences[:, 0],
-        level=plan.level,
-        bounds=bounds_of(sampled.metric, scored[0]),
-        failures=sampled.resting(i),
-        heavy=is_heavy(sampled.metric),
-        most_degrees=min(most_degrees(sampled.metric, s) for s in scored),
-        cluster=sampled.codes(influences),
-    )
+    own = [unit.scored[sampled.methods[i]] for unit in sampled.units]
+    if risk_asked(sampled.metric.name) is not None:
+        return _mean_of(
+            [
+                interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
+                for s, unit in zip(own, sampled.units, strict=True)
+            ]
+        )
+    influences, reaches = sampled.held_on(i)
+
+    def around(value: float, level: float) -> Interval:
+        return interval_from(
+            value,
+            influences[:, 0],
+            level=level,
+            bounds=bounds_of(sampled.metric, own[0]),
+            failures=sampled.resting(i),
+            heavy=is_heavy(sampled.metric),
+            most_degrees=min(most_degrees(sampled.metric, s) for s in own),
+            cluster=sampled.codes(influences),
+        )
+
+    mean = float(sampled.mean[i])
+    found = around(mean, plan.level)
+    return found if reaches is None else widened(found, mean, around, reaches[0])
+
+
+def _mean_of(intervals: Sequence[Interval]) -> Interval:
+    """Return the mean of the intervals of the runs: as wide as if they erred together."""
+    ends = np.mean([(each.low, each.high) for each in intervals], axis=0)
+    method = f"mean over {len(intervals)} runs of the ends of: {intervals[0].method}"
+    notes = "; ".join(dict.fromkeys(each.note for each in intervals if each.note))
+    return Interval(float(ends[0]), float(ends[1]), intervals[0].level, method, note=notes)
 
 
 def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:

@@ -126,7 +126,7 @@ def deciding(sampled: Sampled, plan: Plan) -> str:
 # ------------------------------------------------------------------------------------ influence
 def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
     """Return the difference of the means of two methods by their influences."""
-    influences = sampled.influences_on(i, j)
+    influences, reaches = sampled.held_on(i, j)
     return difference_from(
         (float(sampled.mean[i]), float(sampled.mean[j])),
         influences,
@@ -136,6 +136,7 @@ def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
         heavy=is_heavy(sampled.metric),
         bounds=sampled.bounds,
         cluster=sampled.codes(influences),
+        reaches=reaches,
     )
 
 

@@ -19,7 +19,7 @@ from abstain.metrics import Metric
 from abstain.metrics._influence_registry import influence_function
 from abstain.metrics._resampled import replicates
 from abstain.metrics._resampled_bins import ece_replicates
-from abstain.metrics.intervals import fewest_failures, range_of
+from abstain.metrics.intervals import fewest_failures, held_influences, range_of
 from abstain.typing import FloatArray, IntArray
 
 
@@ -43,6 +43,10 @@ class Sampled:
         What each sample (or cluster) adds to the error of the means; None without influence.
     replicates : ndarray of shape (runs, k, resamples) or None
         Of the bootstrap, where there was one.
+    held : ndarray of shape (units, k) or None
+        The shares with the thresholds held that jump between large tie groups; None where none do.
+    reaches : ndarray of shape (k, 2, steps) or None
+        How far such jumps may move the means (`abstain.inference.reach`).
     """
 
     metric: Metric
@@ -52,6 +56,8 @@ class Sampled:
     reasons: tuple[str, ...] = ()
     shares: FloatArray | None = None
     replicates: FloatArray | None = None
+    held: FloatArray | None = None
+    reaches: FloatArray | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -130,6 +136,12 @@ class Sampled:
         rows = self.rows.counted[:, methods].any(axis=1)
         return np.asarray(self.shares[:, list(methods)][rows] * np.count_nonzero(rows))
 
+    def held_on(self, *methods: int) -> tuple[FloatArray, FloatArray | None]:
+        """Return `influences_on` with the thresholds held that jump, and the reach of the means."""
+        if self.held is None or self.reaches is None:
+            return self.influences_on(*methods), None
+        return replace(self, shares=self.held).influences_on(*methods), self.reaches[list(methods)]
+
     @property
     def mean_replicates(self) -> FloatArray:
         """The replicates of the means over the runs, shape (k, resamples)."""
@@ -170,20 +182,48 @@ def measured(metric: Metric, units: Sequence[Unit], rows: Rows) -> Sampled:
     function = influence_function(metric)
     if not sampled.defined:
         return sampled
-    size, tables = size_of(tuple(values.ravel()), sampled.bounds), []
-    for unit, own in zip(units, values, strict=True):
-        if function is None:
+    size = size_of(tuple(values.ravel()), sampled.bounds)
+    if function is None:
+        for own in values:
             equal_up_to(rounding(0, size), own)
-            continue
-        table = np.column_stack([function(s) for s in unit.scored.values()])
-        tables.append(table)
-        least = rounding(table.shape[0], size)
-        table[:, np.abs(table).max(axis=0) <= least] = 0.0
-        equal_up_to(least, own, table, unit.weight)
-    if not tables:
         return sampled
+    tables = []
+    for unit, own in zip(units, values, strict=True):
+        table = np.column_stack([function(s) for s in unit.scored.values()])
+        tables.append(_without_rounding(table, own, unit, size))
     table = np.concatenate(tables) if len(tables) > 1 else tables[0]
-    return replace(sampled, shares=shares(table, rows.weight, rows.cluster))
+    sampled = replace(sampled, shares=shares(table, rows.weight, rows.cluster))
+    return _with_held(sampled, tables, size)
+
+
+def _without_rounding(table: FloatArray, values: FloatArray, unit: Unit, size: float) -> FloatArray:
+    """Make values and influences that differ by rounding only equal, in place."""
+    least = rounding(table.shape[0], size)
+    table[:, np.abs(table).max(axis=0) <= least] = 0.0
+    equal_up_to(least, values, table, unit.weight)
+    return table
+
+
+def _with_held(sampled: Sampled, tables: Sequence[FloatArray], size: float) -> Sampled:
+    """Add what is known where thresholds jump between large tie groups."""
+    found = [
+        held_influences(sampled.metric, list(unit.scored.values()), unit.cluster)
+        for unit in sampled.units
+    ]
+    if not any(found):
+        return sampled
+    held, reaches = list(tables), []
+    for r, (unit, own) in enumerate(zip(sampled.units, found, strict=True)):
+        if own is not None:
+            held[r] = _without_rounding(own[0], sampled.values[r].copy(), unit, size)
+            reaches.append(own[1])
+    table = np.concatenate(held) if len(held) > 1 else held[0]
+    return replace(
+        sampled,
+        held=shares(table, sampled.rows.weight, sampled.rows.cluster),
+        # The mean over the runs: those whose thresholds do not jump add nothing.
+        reaches=np.sum(reaches, axis=0) / len(sampled.units),
+    )
 
 
 def equal_up_to(

@@ -6,6 +6,7 @@ import numpy as np
 
 from abstain.inference._ratio import ratio_ends
 from abstain.inference.influence import covariance_of_shares
+from abstain.inference.reach import OPEN, joint_p_value, levels_left, of_difference
 from abstain.inference.small_samples import (
     Failures,
     counted,
@@ -103,23 +104,49 @@ def plain_difference(
     note = _why_no_difference(value, error, parts)
     if note:
         return _not_apart(value, error, parts, level, note)
-    degrees, skew = min(degrees_of_freedom(apart), most_degrees(failures)), skewness(apart)
-    reach = t_quantile(level, degrees)
-    statistic = straightened(value / error, skew)
+    test = _Test.of(error, apart, failures)
+    low, high = test.ends(value, level)
+    statistic = straightened(value / error, test.skew)
     better = -statistic if lower_is_better else statistic
     return Difference(
         value=value,
-        low=value - error * skewed(reach, skew),
-        high=value - error * skewed(-reach, skew),
+        low=low,
+        high=high,
         level=level,
         standard_error=error,
-        p_value=2 * t_probability(-abs(statistic), degrees),
-        superiority=t_probability(better, degrees),
+        p_value=test.p_value(value),
+        superiority=t_probability(better, test.degrees),
         ratio=NAN,
         ratio_low=NAN,
         ratio_high=NAN,
-        method=f"influence function, half of the skewness corrected, {quantile_words(degrees)}",
+        method="influence function, half of the skewness corrected, "
+        + quantile_words(test.degrees),
     )
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The test of a difference: its standard error, degrees of freedom and skewness."""
+
+    error: float
+    degrees: float
+    skew: float
+
+    @classmethod
+    def of(cls, error: float, apart: FloatArray, failures: int | Failures | None) -> "_Test":
+        degrees = min(degrees_of_freedom(apart), most_degrees(failures))
+        return cls(error, degrees, skewness(apart))
+
+    def ends(self, value: float, level: float) -> tuple[float, float]:
+        """Return the interval of a difference."""
+        reach = t_quantile(level, self.degrees)
+        low = value - self.error * skewed(reach, self.skew)
+        return low, value - self.error * skewed(-reach, self.skew)
+
+    def p_value(self, value: float) -> float:
+        """Return the two-sided p-value of a difference."""
+        statistic = straightened(value / self.error, self.skew)
+        return 2 * t_probability(-abs(statistic), self.degrees)
 
 
 def most_degrees(failures: int | Failures | None) -> float:
@@ -164,6 +191,66 @@ def with_ratio(
         return found
     low, high = ratio_ends(values, parts, most_degrees(failures), level=found.level)
     return replace(found, ratio=values[0] / values[1], ratio_low=low, ratio_high=high)
+
+
+def over_thresholds(
+    found: Difference,
+    values: tuple[float, float],
+    parts: FloatArray,
+    failures: int | Failures | None,
+    *,
+    reaches: FloatArray,
+) -> Difference:
+    """Widen a difference, and its ratio, by the thresholds that the data leave open."""
+    down, up = of_difference(reaches)
+    test = _Test.of(found.standard_error, parts[:, 0] - parts[:, 1], failures)
+    left = levels_left(found.level)
+    lows, highs = [(found.low, -1)], [(found.high, -1)]
+    for step, own in enumerate(left):
+        if down[step] > 0:
+            lows.append((test.ends(found.value - down[step], own)[0], step))
+        if up[step] > 0:
+            highs.append((test.ends(found.value + up[step], own)[1], step))
+    (low, lowest), (high, highest) = min(lows), max(highs)
+    beside = _p_beside(test, found.value, down if found.value > 0 else up)
+    p_value = max(found.p_value, joint_p_value(beside))
+    wider = replace(found, low=low, high=high, p_value=p_value)
+    if lowest == highest == -1:
+        return wider
+    wider = replace(wider, note=OPEN)
+    if np.isnan(found.ratio):
+        return wider
+    # The ends of the ratio are where those of the difference were found.
+    first, second = reaches
+    if lowest >= 0:
+        moved = values[0] - first[0, lowest], values[1] + second[1, lowest]
+        low = _ratio_end(moved, parts, failures, level=left[lowest], upper=False)
+        wider = replace(wider, ratio_low=low)
+    if highest >= 0:
+        moved = values[0] + first[1, highest], values[1] - second[0, highest]
+        high = _ratio_end(moved, parts, failures, level=left[highest], upper=True)
+        wider = replace(wider, ratio_high=high)
+    return wider
+
+
+def _p_beside(test: _Test, value: float, move: FloatArray) -> FloatArray:
+    """Return the p-value of what is left of a difference at each step; 0 where nothing moves."""
+    left, place = np.unique(np.maximum(abs(value) - move, 0.0), return_inverse=True)
+    found = [test.p_value(float(np.sign(value)) * x) if x > 0 else 1.0 for x in left.tolist()]
+    return np.where(move > 0, np.array(found)[place], 0.0)
+
+
+def _ratio_end(
+    values: tuple[float, float],
+    parts: FloatArray,
+    failures: int | Failures | None,
+    *,
+    level: float,
+    upper: bool,
+) -> float:
+    if min(values) <= 0:
+        return np.inf if upper else 0.0
+    return ratio_ends(values, parts, most_degrees(failures), level=level)[int(upper)]
 
 
 def clipped(found: Difference, bounds: tuple[float, float]) -> Difference:

@@ -1,5 +1,6 @@
 """Intervals and paired differences of numbers whose influence functions are known."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,12 +11,14 @@ from abstain.inference._differences import (
     Difference,
     clipped,
     error_of,
+    over_thresholds,
     plain_difference,
     quantile_words,
     with_ratio,
     without_rounding,
 )
 from abstain.inference.influence import shares
+from abstain.inference.reach import OPEN, levels_left
 from abstain.inference.small_samples import (
     Failures,
     degrees_of_freedom,
@@ -135,6 +138,23 @@ def interval_from(
     return Interval(low, high, level, method, error, note)
 
 
+def widened(
+    found: Interval, value: float, around: Callable[[float, float], Interval], reach: FloatArray
+) -> Interval:
+    """Widen an interval by those `around` (value, level) the numbers at other thresholds."""
+    if np.isnan(found.low) or not reach.any():
+        return found
+    ends = [found]
+    for move, sign in zip(reach, (-1.0, 1.0), strict=True):
+        steps = zip(move, levels_left(found.level), strict=False)
+        ends += [around(value + sign * far, level) for far, level in steps if far > 0]
+    low, high = np.nanmin([e.low for e in ends]), np.nanmax([e.high for e in ends])
+    if (low, high) == (found.low, found.high):
+        return found
+    notes = "; ".join(filter(None, (OPEN, found.note)))
+    return replace(found, low=float(low), high=float(high), note=notes)
+
+
 def _trouble(value: float, error: float, bounds: tuple[float, float]) -> str:
     """Return why there is no interval, or an empty string."""
     if not np.isfinite(value):
@@ -176,6 +196,7 @@ def difference_from(
     bounds: tuple[float, float] = (-float("inf"), float("inf")),
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
+    reaches: FloatArray | None = None,
 ) -> Difference:
     """Compare two numbers of the same samples by their influences, pair by pair.
 
@@ -200,6 +221,10 @@ def difference_from(
         The range of the numbers: their difference cannot leave it, and it says what is rounding.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
+    reaches : ndarray of shape (2, 2, steps), optional
+        For working points among large tie groups: how far each number may move because its
+        threshold may be another one (`abstain.inference.reach`); the influences are then those at
+        the thresholds found.
 
     Returns
     -------
@@ -238,8 +263,11 @@ def difference_from(
     plain = plain_difference(value, parts, failures, level=level, lower_is_better=lower_is_better)
     if plain.note:
         return plain
-    note = warning(failures, heavy=heavy, units=units)
-    return replace(clipped(with_ratio(plain, both, parts, failures), bounds), note=note)
+    found = with_ratio(plain, both, parts, failures)
+    if reaches is not None and reaches.any():
+        found = over_thresholds(found, both, parts, failures, reaches=reaches)
+    notes = found.note, warning(failures, heavy=heavy, units=units)
+    return replace(clipped(found, bounds), note="; ".join(filter(None, notes)))
 
 
 def size_of(values: tuple[float, ...], bounds: tuple[float, float]) -> float:

@@ -100,6 +100,8 @@ def _at_coverage(metric: Metric) -> Extremes | None:
     kind, share = share_asked(metric.name)
     if kind == "generalized_risk":
         return (lambda r: max(0.0, r + share - 1), lambda r: min(r, share))
+    if kind == "selective_risk" and share == 0:
+        return (lambda r: float(r == 1), lambda r: float(r > 0))
     if kind == "selective_risk":
         return (lambda r: max(0.0, (r + share - 1) / share), lambda r: min(r / share, 1.0))
     return None

@@ -7,7 +7,8 @@ is its slope against the coverage (or risk) that was asked for, measured on the 
 vertices that the same rule picks a little to either side. Where both are the same vertex (a large
 tie group, a risk that is least in the interior) the threshold stays, and the slope is 0. For the
 selective risk this is the textbook form with the local risk m at the threshold estimated as
-``R + c dR/dc``.
+``R + c dR/dc``. Where the threshold may jump across a large tie group no slope describes it:
+`_open_thresholds` says what does.
 """
 
 from collections.abc import Callable
@@ -24,11 +25,18 @@ def at_coverage(s: Scored, kind: str, share: float) -> FloatArray:
     """Influence on a number at the vertex that keeps a coverage."""
     groups = s.groups
     index = _points.at_coverage(groups, share)
-    weight, _, _ = _points.accepted(groups, index)
-    inside = _inside(s, index)
-    fixed = _centered(s, _FIXED[kind](s, index, inside))
-    slope = _slope_in_coverage(groups, share, _VALUES[kind])
-    return fixed - slope * _centered(s, inside - weight / groups.total)
+    slope = _slope_in_coverage(groups, share, VALUES[kind])
+    return at_vertex(s, kind, index) - slope * share_at_vertex(s, index)
+
+
+def at_vertex(s: Scored, kind: str, index: int) -> FloatArray:
+    """Influence on a number at a threshold that is given and does not move."""
+    return _centered(s, _FIXED[kind](s, index, _inside(s, index)))
+
+
+def share_at_vertex(s: Scored, index: int) -> FloatArray:
+    """Influence on the coverage of such a threshold."""
+    return _centered(s, _inside(s, index))
 
 
 def coverage_at_risk(s: Scored, risk: float) -> FloatArray:
@@ -38,11 +46,8 @@ def coverage_at_risk(s: Scored, risk: float) -> FloatArray:
     if index < 0:
         return np.zeros(s.n)
     weight, wrong, _ = _points.accepted(groups, index)
-    inside = _inside(s, index)
-    at_fixed = inside - weight / groups.total
-    own = inside * (s.loss - wrong / weight) * (groups.total / weight)
     slope = _slope_in_risk(groups, risk, wrong / weight, weight)
-    return _centered(s, at_fixed - slope * own)
+    return share_at_vertex(s, index) - slope * at_vertex(s, "selective_risk", index)
 
 
 def failures_accepted(s: Scored, index: int) -> int:
@@ -126,7 +131,8 @@ _FIXED: dict[str, Callable[[Scored, int, FloatArray], FloatArray]] = {
     "rejection_quality": _rejected,
 }
 
-_VALUES: dict[str, Callable[[TieGroups, int], Measured]] = {
+#: The numbers at a vertex, by the first word of their name.
+VALUES: dict[str, Callable[[TieGroups, int], Measured]] = {
     "selective_risk": _points.selective_risk_of,
     "generalized_risk": _points.generalized_risk_of,
     "classification_quality": _points.classification_quality_at,

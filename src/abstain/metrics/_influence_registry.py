@@ -107,6 +107,12 @@ def share_asked(name: str) -> tuple[str, float]:
     return (found[1], float(found[2]) / 100) if found else ("", float("nan"))
 
 
+def risk_asked(name: str) -> float | None:
+    """Return the risk of a coverage at a risk, by its name; None for other names."""
+    found = _AT_RISK.fullmatch(name)
+    return float(found[1]) / 100 if found else None
+
+
 _HEAVY = frozenset(
     {
         "aurc",

@@ -3,11 +3,13 @@
 A vertex is the index of a tie group; -1 means that nothing is accepted.
 """
 
+import numpy as np
+
 from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, reached
 from abstain._foundation.scored import Measured, undefined
 from abstain.curves.risk_coverage import ROUNDING
-from abstain.typing import Scalar
+from abstain.typing import FloatArray, IntArray, Scalar
 
 
 def at_threshold(groups: TieGroups, threshold: float) -> int:
@@ -26,6 +28,30 @@ def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> i
     risk = without_gradient(groups.loss_through[start:]) / through[start:]
     # Of equal risks the largest coverage is the one worth using.
     return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
+
+
+def at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:
+    """Return `at_coverage` of many coverages, on the host."""
+    needed = coverages * groups.total * (1 - ROUNDING)
+    start = np.minimum(np.searchsorted(groups.through, needed), groups.through.size - 1)
+    # From the last vertex on: where the least risk so far was first seen.
+    risk = (groups.loss_through / groups.through)[::-1]
+    least = np.minimum.accumulate(np.append(np.inf, risk[:-1]))
+    lower = risk < least * (1 - ROUNDING)
+    last = risk.size - 1
+    best = last - np.maximum.accumulate(np.where(lower, np.arange(risk.size), 0))
+    return np.asarray(best[last - start])
+
+
+#: A tie group is large from this share on of the range in which a threshold may lie: half a
+#: standard error where the range is two to either side.
+_LARGE = 1 / 8
+
+
+def jumps(groups: TieGroups, low: float, high: float) -> bool:
+    """Tell whether a tie group within a range of coverages is a large part of it."""
+    meets = (groups.above < high * groups.total) & (groups.through > low * groups.total)
+    return bool((groups.weight[meets] > _LARGE * (high - low) * groups.total).any())
 
 
 def at_risk(groups: TieGroups, max_risk: float) -> int:

@@ -8,6 +8,7 @@ import numpy as np
 from abstain._foundation.names import codes_of
 from abstain._foundation.scored import Measured, Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
+from abstain.inference.influence import standard_error
 from abstain.inference.intervals import (
     Difference,
     Interval,
@@ -16,6 +17,7 @@ from abstain.inference.intervals import (
     no_interval,
 )
 from abstain.inference.proportions import level_of, wilson
+from abstain.inference.reach import STEPS
 from abstain.inference.small_samples import Failures, few_clusters
 from abstain.metrics._entry import Metric
 from abstain.metrics._influence_extremes import extreme_interval, independent
@@ -26,9 +28,12 @@ from abstain.metrics._influence_registry import (
     influence_of,
     is_heavy,
     most_degrees,
+    risk_asked,
     why_not,
 )
+from abstain.metrics._open_thresholds import open_thresholds, over_thresholds
 from abstain.metrics._registry import metric_named
+from abstain.metrics._risk_inversion import coverage_ends
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 
@@ -200,10 +205,55 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
-    known = extreme_interval(metric, s, measured, level=level, cluster=cluster)
-    if known is not None:
-        return known
+    risk = risk_asked(metric.name)
+    if risk is not None:
+        return inverted_interval(metric, s, risk, level=level, cluster=cluster)
+    left_open = open_thresholds(metric, s, cluster)
+    found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
+    if found is None:
+        held = None if left_open is None else left_open.influence(left_open.vertex)
+        found = _of_influence(metric, s, measured, held, level=level, cluster=cluster)
+    if left_open is None:
+        return found
+    return over_thresholds(found, left_open, s, bounds=bounds_of(metric, s), cluster=cluster)
+
+
+def inverted_interval(
+    metric: Metric, s: Scored, risk: float, *, level: float, cluster: IntArray | None
+) -> Interval:
+    """Return the interval of the coverage at a risk: see `_risk_inversion`."""
+    units = None if cluster is None else np.unique(cluster).size
+    if units == 1:
+        return no_interval(level, "one independent cluster shows no spread")
+    low, high = coverage_ends(s, risk, cluster, level)
     influence = influence_of(metric, s)
+    error = 0.0
+    if influence is not None:
+        error = standard_error(influence, weight=s.weight, cluster=cluster)
+    note = few_clusters(units)
+    if low == high:
+        what = "every sample may be kept" if high == 1 else "nothing can be kept"
+        note = "; ".join(filter(None, (note, f"{what}, beyond doubt at this level")))
+    return Interval(
+        float(low),
+        float(high),
+        level,
+        "test of the risk at each coverage, inverted",
+        error if error > 0 else float("nan"),
+        note,
+    )
+
+
+def _of_influence(
+    metric: Metric,
+    s: Scored,
+    measured: Measured,
+    held: FloatArray | None,
+    *,
+    level: float,
+    cluster: IntArray | None,
+) -> Interval:
+    influence = influence_of(metric, s) if held is None else held
     if influence is None:
         return no_interval(level, why_not(metric))
     if metric.name == "accuracy" and 0 < measured.value < 1:
@@ -264,6 +314,24 @@ def influences(metric: Metric, cases: Sequence[Scored]) -> FloatArray:
     return np.stack(columns, axis=1)
 
 
+def held_influences(
+    metric: Metric, cases: Sequence[Scored], cluster: IntArray | None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return influences (n, k) with the thresholds that may jump held, and what these may move.
+
+    The second has the shape (k, 2, steps). None where no threshold of any of the scores jumps.
+    """
+    left_open = [open_thresholds(metric, s, cluster) for s in cases]
+    if not any(left_open):
+        return None
+    columns = [
+        _column(metric, s) if own is None else own.influence(own.vertex)
+        for own, s in zip(left_open, cases, strict=True)
+    ]
+    still = np.zeros((2, STEPS.size))
+    return np.stack(columns, axis=1), np.array([o.reach if o else still for o in left_open])
+
+
 def _column(metric: Metric, s: Scored) -> FloatArray:
     if metric.compute(s).reason:
         return np.full(s.n, np.nan)
@@ -280,9 +348,11 @@ def difference_of(
 ) -> Difference:
     """Return the paired difference of a metric between two scores of the same samples."""
     first, second = pair
+    held = held_influences(metric, pair, cluster)
+    table, reaches = held if held is not None else (influences(metric, pair), None)
     return difference_from(
         (metric.compute(first).value, metric.compute(second).value),
-        influences(metric, pair),
+        table,
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=fewest_failures(metric, pair),
@@ -290,4 +360,5 @@ def difference_of(
         bounds=range_of(metric, pair),
         weight=first.weight,
         cluster=cluster,
+        reaches=reaches,
     )

@@ -89,7 +89,7 @@ def _pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
     family = _Family(sampled, sampled.units[0].data, plan)
     found = []
     for i, j in family.two():
-        values, influences = family.values(i, j), sampled.influences_on(i, j)
+        values, (influences, reaches) = family.values(i, j), sampled.held_on(i, j)
         # The difference of numbers that are moved alike is the same, and a ratio, which takes
         # nearly all of the time, does not exist where one of them is 0.
         moved = (values[0] - max(values), values[1] - max(values))
@@ -102,6 +102,7 @@ def _pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
             heavy=is_heavy(sampled.metric),
             bounds=sampled.bounds,
             cluster=sampled.codes(influences),
+            reaches=reaches,
         )
         known = {name: getattr(own, name) for name in _OF_A_PAIR}
         found.append(family.pair(i, j, TEST_NAMES["influence"], **known))

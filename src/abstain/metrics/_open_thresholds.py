@@ -1,0 +1,173 @@
+"""Working points among large tie groups: which thresholds the data leave open.
+
+The risk at a coverage, as the risk at the best threshold that keeps it, jumps where a tie group
+ends at that coverage. A study whose group ends within a standard error of it finds the one or the
+other side by chance. What the rule finds is then no number with a standard error, but the vertex
+that it would find in the population is one of a few, each so many standard errors of the coverage
+(or of the risk that was asked for) away. Where all groups near the threshold are small the
+influence function has the same result with a slope, and nothing is left open here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from abstain._foundation.scored import Scored
+from abstain.inference.influence import standard_error
+from abstain.inference.intervals import Interval, interval_from
+from abstain.inference.reach import OPEN, STEPS, reach_of, squares_left
+from abstain.metrics import _points
+from abstain.metrics._entry import Metric
+from abstain.metrics._influence_points import VALUES, at_vertex, share_at_vertex
+from abstain.metrics._influence_registry import risk_asked, share_asked
+from abstain.metrics._risk_inversion import plausible
+from abstain.typing import FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class OpenThresholds:
+    """The thresholds that a working point may mean, where tie groups make it jump.
+
+    Attributes
+    ----------
+    vertex : int
+        The one that is found.
+    others : ndarray of shape (k,)
+        Vertices that may be meant; -1 accepts nothing.
+    away : ndarray of shape (k,)
+        How far from the data each is, in standard errors.
+    values : ndarray of shape (k,)
+        The number there.
+    value : float
+        The number at the one that is found.
+    influence : callable
+        From a vertex to the influences (n,) on the number at its threshold, held fixed.
+    """
+
+    vertex: int
+    others: IntArray
+    away: FloatArray
+    values: FloatArray
+    value: float
+    influence: Callable[[int], FloatArray]
+
+    @property
+    def reach(self) -> FloatArray:
+        """How far down and up the number may move, shape (2, steps)."""
+        return reach_of(self.values, self.away, self.value)
+
+
+def open_thresholds(
+    metric: Metric, s: Scored, cluster: IntArray | None = None
+) -> OpenThresholds | None:
+    """Return the thresholds that are left open; None where nothing jumps."""
+    kind, share = share_asked(metric.name)
+    if kind:
+        return _at_coverage(kind, share, s, cluster)
+    risk = risk_asked(metric.name)
+    return None if risk is None else _at_risk(risk, s, cluster)
+
+
+def _at_coverage(
+    kind: str, share: float, s: Scored, cluster: IntArray | None
+) -> OpenThresholds | None:
+    groups = s.groups
+    error = _error_of_coverage(s, share, cluster)
+    if not _points.jumps(groups, share - 2 * error, share + 2 * error):
+        return None
+    # The far end of each step, to either side.
+    far = np.append(STEPS[1:], STEPS[-1] + STEPS[1])
+    asked = np.clip(np.concatenate((share - far * error, share + far * error)), 0.0, 1.0)
+    others = _points.at_coverages(groups, asked)
+    number, vertex = VALUES[kind], _points.at_coverage(groups, share)
+    known, place = np.unique(others, return_inverse=True)
+    return _unless_all_equal(
+        OpenThresholds(
+            vertex,
+            others,
+            np.tile(STEPS, 2),
+            np.array([number(groups, int(i)).value for i in known])[place],
+            float(number(groups, vertex).value),
+            lambda index: at_vertex(s, kind, index),
+        )
+    )
+
+
+def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> float:
+    """Return the standard error of a coverage near the one asked for."""
+    bare = share * (1 - share)
+    if s.weight is None and cluster is None:
+        return float(np.sqrt(bare / s.n))
+    # A group that holds all that is asked for may be far larger: what counts is near its end.
+    coverage = s.groups.through / s.groups.total
+    near = int(np.abs(coverage[:-1] - share).argmin()) if coverage.size > 1 else 0
+    spread = coverage[near] * (1 - coverage[near])
+    if spread <= 0:
+        return 0.0
+    error = standard_error(share_at_vertex(s, near), weight=s.weight, cluster=cluster)
+    return float(error * np.sqrt(bare / spread)) if np.isfinite(error) else 0.0
+
+
+def _at_risk(risk: float, s: Scored, cluster: IntArray | None) -> OpenThresholds | None:
+    found = plausible(s, risk, cluster)
+    near = found.coverage[found.away <= 2]
+    if not _points.jumps(s.groups, near.min(), near.max()):
+        return None
+    vertex = _points.at_risk(s.groups, risk)
+    kept = np.flatnonzero(found.away < STEPS[-1] + STEPS[1])
+    return _unless_all_equal(
+        OpenThresholds(
+            vertex,
+            kept - 1,
+            found.away[kept],
+            found.coverage[kept],
+            float(found.coverage[vertex + 1]),
+            lambda index: share_at_vertex(s, index),
+        )
+    )
+
+
+def _unless_all_equal(found: OpenThresholds) -> OpenThresholds | None:
+    return found if found.reach.any() else None
+
+
+def over_thresholds(
+    found: Interval,
+    left_open: OpenThresholds,
+    s: Scored,
+    *,
+    bounds: tuple[float, float],
+    cluster: IntArray | None = None,
+) -> Interval:
+    """Widen an interval by those at the other thresholds that are left open.
+
+    Each of these is of the level that its distance leaves.
+    """
+    left = squares_left(found.level, left_open.away)
+    kept = (left > 0) & (left_open.others != left_open.vertex) & np.isfinite(left_open.values)
+    if np.isnan(found.low) or not kept.any():
+        return found
+    others, values = left_open.others[kept], left_open.values[kept]
+    reach = np.sqrt(left[kept])
+    # A rough half width picks the two that count.
+    half = reach * np.sqrt(np.abs(values) / s.groups.count_through[others])
+    ends = found.low, found.high
+    for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
+        own = interval_from(
+            float(values[pick]),
+            left_open.influence(int(others[pick])),
+            level=float(2 * ndtr(reach[pick]) - 1),
+            bounds=bounds,
+            weight=s.weight,
+            cluster=cluster,
+        )
+        ends = (
+            float(np.fmin.reduce([ends[0], own.low, values[pick]])),
+            float(np.fmax.reduce([ends[1], own.high, values[pick]])),
+        )
+    if ends == (found.low, found.high):
+        return found
+    notes = "; ".join(filter(None, (OPEN, found.note)))
+    return replace(found, low=ends[0], high=ends[1], note=notes)

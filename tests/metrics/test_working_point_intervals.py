@@ -1,0 +1,276 @@
+"""Intervals and differences at working points: brute force, what must not matter, simulation."""
+
+from dataclasses import replace
+from itertools import pairwise
+from math import log
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+from scipy.stats import norm
+
+import abstain as ab
+from abstain._foundation.scored import Scored
+from abstain.evaluation.uncertainty import of_replicates
+from abstain.inference.reach import OPEN, STRETCH
+from abstain.metrics import _points, metric_named
+from abstain.metrics._open_thresholds import open_thresholds
+from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
+
+RISK = metric_named("selective_risk@80cov")
+
+
+def levels(rng, n, masses, risks):
+    """One score of a few levels, the most confident first, and its errors."""
+    place = rng.choice(len(masses), n, p=masses)
+    return -place.astype(float), (rng.random(n) < np.array(risks)[place]).astype(float)
+
+
+def ten_levels(rng, n, rate, cuts, scores=2):
+    """Equally good scores of ten levels of the same errors."""
+    loss = rng.random(n) < rate
+    noise = np.sqrt(0.6) * rng.standard_normal(n) + np.sqrt(0.4) * rng.standard_normal((scores, n))
+    found = np.searchsorted(cuts, noise + np.where(loss, 0, 1.6), side="right")
+    return [Scored(c.astype(float), loss.astype(float)) for c in found]
+
+
+def cuts_at(rate, boundary):
+    """Cuts of which one keeps just this coverage, and the risk there."""
+    grid = np.linspace(-8, 9, 400_001)
+    covered = rate * norm.sf(grid) + (1 - rate) * norm.sf(grid - 1.6)
+    shares = [
+        *(boundary * np.arange(1, 8) / 7),
+        *(boundary + (1 - boundary) * np.array([1, 2]) / 3),
+    ]
+    cut = np.interp(shares, covered[::-1], grid[::-1])
+    return np.sort(cut), float(rate * norm.sf(cut[6]) / boundary)
+
+
+# ------------------------------------------------------------------------------ coverage at a risk
+def departure(x: float, m: float, risk: float) -> float:
+    """The signed root of the deviance of a count, half an event nearer, written out."""
+    expected = m * risk
+    y = max(x - 0.5, expected) if x > expected else min(x + 0.5, expected)
+    terms = [a * log(a / b) if a else 0.0 for a, b in ((y, expected), (m - y, m - expected))]
+    return float(np.sign(y - expected) * np.sqrt(2 * max(sum(terms), 0)))
+
+
+def by_definition(confidence, loss, risk, level=0.95):
+    """Test every coverage of a fine grid at every threshold."""
+    n, cuts = confidence.size, np.unique(confidence)[::-1]
+    kept = [0] + [int((confidence >= c).sum()) for c in cuts]
+    wrong = [0.0] + [float(loss[confidence >= c].sum()) for c in cuts]
+    z = [0.0] + [departure(x, m, risk) for x, m in zip(wrong[1:], kept[1:], strict=True)]
+    best = max(k for k in range(len(kept)) if wrong[k] <= risk * kept[k] + 1e-9)
+    away = []
+    for k in range(len(kept)):
+        # Its own risk is not above, those of all larger coverages are; beyond the best, the
+        # farthest so far.
+        own = max([0.0, *z[best + 1 : k + 1]]) if k > best else max(0.0, z[k])
+        away.append(np.hypot(own, max([0.0, *(-later for later in z[k + 1 :])])))
+    near = [kept[k] / n for k in range(len(kept)) if away[k] <= 2]
+    sizes = [(b - a) / n for a, b in pairwise(kept) if a / n < max(near) and b / n > min(near)]
+    stretch = STRETCH if any(size > (max(near) - min(near)) / 8 for size in sizes) else 1.0
+    square = ndtri((1 + level) / 2) ** 2
+    grid, held = np.linspace(0, 1, 20_001), np.zeros(20_001, dtype=bool)
+    for k in range(len(kept)):
+        left = square * (stretch if away[k] > 0 else 1.0) - away[k] ** 2
+        if left < 0:
+            continue
+        share = kept[k] / n
+        if share in {0.0, 1.0}:
+            held[int(share) * 20_000] = True
+            continue
+        # The score test of a share, at each coverage.
+        spread = np.maximum(grid * (1 - grid) / n, 1e-15)
+        held |= (share - grid) ** 2 / spread <= left
+    return grid[held].min(), grid[held].max()
+
+
+@pytest.mark.parametrize("risk", [1, 5, 20, 45])
+@pytest.mark.parametrize("ties", [1, 8, None])
+def test_coverage_at_a_risk_inverts_the_test_at_each_coverage(risk, ties) -> None:
+    rng = np.random.default_rng(risk)
+    for n in (7, 60, 300):
+        loss = (rng.random(n) < 0.3).astype(float)
+        c = rng.normal(size=n) - 2 * loss
+        c = c if ties is None else np.round(c * ties / 4)
+        found = metric_interval(c, loss, metric=f"coverage@{risk}risk")
+        expected = by_definition(c, loss, risk / 100)
+        assert [found.low, found.high] == pytest.approx(expected, abs=2e-4)
+
+
+def test_copies_in_one_cluster_say_nothing_more_and_weights_have_no_scale() -> None:
+    rng = np.random.default_rng(2)
+    c = np.round(rng.normal(size=200), 1)
+    loss = (rng.random(200) < 0.3 * (c < 0.5)) * rng.uniform(0.5, 1.5, 200)
+    for metric in ("coverage@10risk", "selective_risk@80cov"):
+        once = metric_interval(c, loss, metric=metric)
+        thrice = metric_interval(
+            np.tile(c, 3), np.tile(loss, 3), metric=metric, group=np.tile(np.arange(200), 3)
+        )
+        weighted = metric_interval(c, loss, metric=metric, weight=np.full(200, 0.25))
+        single = metric_interval(c, loss, metric=metric, group=np.arange(200))
+        for other in (thrice, weighted, single):
+            assert [other.low, other.high] == pytest.approx([once.low, once.high], abs=0.004)
+
+
+def test_the_unit_of_the_loss_does_not_matter() -> None:
+    rng = np.random.default_rng(3)
+    c, loss = levels(rng, 500, [0.5, 0.2, 0.2, 0.1], [0.02, 0.1, 0.2, 0.5])
+    one = metric_interval(c, loss, metric="coverage@8risk")
+    ten = metric_interval(c, 10 * loss, metric="coverage@80risk")
+    assert [one.low, one.high] == pytest.approx([ten.low, ten.high], abs=1e-12)
+
+
+def test_all_and_nothing_are_in_the_interval_where_they_may_be_the_truth() -> None:
+    rng = np.random.default_rng(4)
+    right = metric_interval(rng.random(2000), np.zeros(2000), metric="coverage@5risk")
+    assert (right.low, right.high) == (1.0, 1.0)
+    assert "beyond doubt" in right.note
+    few = metric_interval(rng.random(20), np.zeros(20), metric="coverage@5risk")
+    assert (few.low, few.high) == (0.0, 1.0)
+    wrong = metric_interval(rng.random(500), np.ones(500), metric="coverage@5risk")
+    assert (wrong.low, wrong.high > 0) == (0.0, True)
+    assert wrong.high < 0.05
+    # The bootstrap sees no spread there, and falls back on it.
+    s = Scored(rng.random(50), np.zeros(50))
+    found = of_replicates(
+        metric_named("coverage@10risk"), np.ones(100), s, cluster=None, level=0.95
+    )
+    assert (found.low, found.high) == (1.0, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("risks", "risk", "truth"),
+    [
+        # The risk of the first level is just the one asked for: either side is found by chance.
+        ([0.1, 0.3, 0.5], 10, 0.5),
+        ([0.02, 0.1, 0.5], 10, 0.8),
+        ([0.05, 0.1, 0.2], 3, 0.0),
+        ([0.02, 0.05, 0.1], 20, 1.0),
+    ],
+)
+def test_intervals_of_the_coverage_at_a_risk_hold_the_truth(risks, risk, truth) -> None:
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(1000):
+        found = metric_interval(
+            *levels(rng, 400, [0.5, 0.3, 0.2], risks), metric=f"coverage@{risk}risk"
+        )
+        held += found.low <= truth + 1e-9 and truth - 1e-9 <= found.high
+    # Monte-Carlo error 0.7 %.
+    assert held / 1000 >= 0.935
+
+
+# ------------------------------------------------------------------------------ risk at a coverage
+def test_many_coverages_at_once() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(200):
+        n = int(rng.integers(1, 40))
+        c = rng.integers(0, rng.integers(1, 30), n).astype(float)
+        groups = Scored(c, (rng.random(n) < 0.3).astype(float)).groups
+        asked = np.concatenate((rng.random(5), [0, 0.5, 1], groups.through / groups.total))
+        one_by_one = [_points.at_coverage(groups, float(share)) for share in asked]
+        assert _points.at_coverages(groups, asked).tolist() == one_by_one
+
+
+def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> None:
+    rng = np.random.default_rng(7)
+    c, loss = np.repeat([3.0, 2.0, 1.0], [1605, 200, 195]), np.zeros(2000)
+    loss[rng.permutation(1605)[:80]] = 1
+    loss[1605:1805] = rng.random(200) < 0.5
+    s = Scored(c, loss)
+    sides = [loss[:1605].mean(), loss[:1805].mean()]
+    found = interval_of(RISK, s)
+    assert RISK.compute(s).value == sides[0]
+    assert found.low < sides[0] < sides[1] < found.high
+    assert OPEN in found.note
+    # Ten standard errors away it is the mean of the accepted, and nothing else.
+    far = interval_of(metric_named("selective_risk@70cov"), s)
+    assert far.note == ""
+    assert far.high < sides[1]
+    assert open_thresholds(metric_named("selective_risk@70cov"), s) is None
+
+
+def test_continuous_scores_leave_nothing_open() -> None:
+    rng = np.random.default_rng(8)
+    for n in (200, 2000):
+        loss = (rng.random(n) < 0.2).astype(float)
+        s = Scored(rng.normal(size=n) - loss, loss)
+        for name in ("selective_risk@80cov", "generalized_risk@50cov", "coverage@10risk"):
+            assert open_thresholds(metric_named(name), s) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["selective_risk@80cov", "generalized_risk@80cov", "coverage@20risk"]
+)
+def test_test_and_intervals_of_a_difference_agree_among_ties(name) -> None:
+    rng, metric, noted = np.random.default_rng(9), metric_named(name), 0
+    cuts, _ = cuts_at(0.3, 0.8)
+    for _ in range(150):
+        first, second = ten_levels(rng, 600, 0.3, cuts)
+        # Some are told apart.
+        if rng.random() < 0.5:
+            second = replace(second, confidence=rng.permutation(second.confidence))
+        found = difference_of(metric, (first, second))
+        assert (found.low <= 0 <= found.high) == (found.p_value >= 0.05)
+        if not np.isnan(found.ratio):
+            assert (found.ratio_low <= 1 <= found.ratio_high) == (found.p_value >= 0.05)
+        assert found.low <= found.value <= found.high
+        noted += OPEN in found.note
+    assert noted > 30
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [200, 2000])
+@pytest.mark.parametrize("boundary", [0.8, 0.82])
+def test_risks_at_a_coverage_hold_next_to_the_end_of_a_group(n, boundary) -> None:
+    rng, rate, draws = np.random.default_rng(10), 0.3, 400
+    cuts, truth = cuts_at(rate, boundary)
+    held = rejected = 0
+    for _ in range(draws):
+        pair = ten_levels(rng, n, rate, cuts)
+        found = interval_of(RISK, pair[0])
+        held += found.low <= truth <= found.high
+        rejected += difference_of(RISK, tuple(pair)).p_value < 0.05
+    # Monte-Carlo error 1 %; with the slope of the influence function 64 % were held and 25 %
+    # rejected where a group of 2000 samples ends at the coverage.
+    assert held / draws >= 0.92
+    assert rejected / draws <= 0.08
+
+
+def test_compare_knows_what_is_left_open() -> None:
+    rng = np.random.default_rng(11)
+    cuts, _ = cuts_at(0.3, 0.8)
+    one, two = ten_levels(rng, 1000, 0.3, cuts)
+    predictions = ab.Predictions(
+        confidence={"one": one.confidence, "two": two.confidence}, loss=one.loss
+    )
+    for name in ("selective_risk@80cov", "coverage@20risk"):
+        pair = ab.compare(predictions, metrics=[name], bands=False).pairs[0]
+        alone = metric_difference(one.confidence, two.confidence, one.loss, metric=name)
+        assert OPEN in pair.note
+        for field in ("low", "high", "p_value", "ratio_low", "ratio_high"):
+            assert getattr(pair, field) == pytest.approx(getattr(alone, field), rel=1e-9)
+
+
+def test_means_over_runs_know_it_too() -> None:
+    rng = np.random.default_rng(12)
+    cuts, _ = cuts_at(0.3, 0.8)
+    runs = [ten_levels(rng, 500, 0.3, cuts) for _ in range(2)]
+    parts = {
+        (("seed", str(r)),): ab.Predictions(
+            confidence={"one": one.confidence, "two": two.confidence}, loss=one.loss
+        )
+        for r, (one, two) in enumerate(runs)
+    }
+    names = ["selective_risk@80cov", "coverage@60risk"]
+    found = ab.compare(parts, metrics=names, runs="seed", bands=False)
+    means = [e for e in found.estimates if e.run == "mean"]
+    assert {e.note.startswith(OPEN) for e in means if e.metric.startswith("selective")} == {True}
+    for e in means:
+        assert e.low <= e.value <= e.high
+    # The risk of all is 30 %: every sample may be kept in both runs.
+    assert {(e.low, e.high) for e in means if e.metric.startswith("coverage")} == {(1.0, 1.0)}
+    assert OPEN in found.pairs[0].note
