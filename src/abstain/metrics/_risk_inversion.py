@@ -99,14 +99,16 @@ def _sums(s: Scored, cluster: IntArray | None) -> _Sums:
     if plain:
         return _Sums(risk, unit, size, everyone)
     share = size / groups.total
-    square, ends = rows.squares_of_weight()
-    spread = square - 2 * share * ends + share**2 * square[-1]
-    n = share * (1 - share) * groups.total**2 / np.maximum(spread, 1e-300)
-    apart, together = rows.squares_about(risk)
-    inflation = np.divide(together, apart, out=np.ones_like(apart), where=apart > 0)
     alone = rows.through(rows.weight**2)
-    accepted = size * size / alone / np.maximum(inflation, 1.0)
-    return _Sums(risk, unit, accepted, np.maximum(n, 1.0))
+    square, ends = (alone, alone) if cluster is None else rows.squares_of_weight(alone)
+    spread = square - 2 * share * ends + share**2 * square[-1]
+    n = np.maximum(share * (1 - share) * groups.total**2 / np.maximum(spread, 1e-300), 1.0)
+    accepted = size * size / alone
+    if cluster is not None:
+        apart, together = rows.squares_about(risk, alone, square)
+        inflation = np.divide(together, apart, out=np.ones_like(apart), where=apart > 0)
+        accepted /= np.maximum(inflation, 1.0)
+    return _Sums(risk, unit, accepted, n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +130,8 @@ class _Rows:
         if cluster is None:
             return cls(home, weight, loss, np.zeros(home.size), np.zeros(home.size), weight)
         unit = cluster[kept]
-        order = np.lexsort((home, unit))
+        # By unit, and within it in the order of acceptance.
+        order = np.argsort(unit * (int(home.max()) + 1) + home)
         before = [_before(x, unit, order) for x in (weight, weight * loss)]
         whole: FloatArray = np.bincount(unit, weights=weight).astype(np.float64)[unit]
         return cls(home, weight, loss, before[0], before[1], whole)
@@ -138,23 +141,29 @@ class _Rows:
         out: FloatArray = np.cumsum(np.bincount(self.home, weights=x))
         return out
 
-    def squares_of_weight(self) -> tuple[FloatArray, FloatArray]:
-        """Return, over the units, the squares of the weight accepted, and it times the whole."""
-        w = self.weight
-        # A square grows by the new square and twice the new times what was there.
-        square = self.through(w * (w + 2 * self.weight_before))
-        return square, self.through(w * self.weight_of_unit)
+    def squares_of_weight(self, alone: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return, over the units, the squares of the weight accepted, and it times the whole.
 
-    def squares_about(self, risk: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the squares of weight x (loss - risk) of the accepted: of samples, of units."""
+        `alone` is the same over the samples.
+        """
+        # A square grows by the new square and twice the new times what was there.
+        square = alone + 2 * self.through(self.weight * self.weight_before)
+        return square, self.through(self.weight * self.weight_of_unit)
+
+    def squares_about(
+        self, risk: FloatArray, alone: FloatArray, square: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the squares of weight x (loss - risk) of the accepted: of samples, of units.
+
+        From those of the weights, of samples and of units.
+        """
         w, x = self.weight, self.weight * self.loss
         w0, x0 = self.weight_before, self.loss_before
-        alone = ((w, w), (w, x), (x, x))
-        more = (2 * w * w0, w * x0 + x * w0, 2 * x * x0)
-        apart = [self.through(a * b) for a, b in alone]
-        joint = [one + self.through(new) for one, new in zip(apart, more, strict=True)]
-        found = (ww * risk**2 - 2 * risk * wx + xx for ww, wx, xx in (apart, joint))
-        return next(found), next(found)
+        cross, own = self.through(w * x), self.through(x * x)
+        apart = alone * risk**2 - 2 * risk * cross + own
+        cross += self.through(w * x0 + x * w0)
+        own += 2 * self.through(x * x0)
+        return apart, square * risk**2 - 2 * risk * cross + own
 
 
 def _before(x: FloatArray, unit: IntArray, order: IntArray) -> FloatArray:
