@@ -16,7 +16,7 @@ from abstain.benchmark.store import Store
 
 COVARIATE = ("iid", "corruption", "sub-class")
 NEW = ("new-class", "far-new-class")
-LOGITS = ("mls", "temp-mls", "energy", "mcd-mls")
+LOGITS = ("mls", "energy", "mcd-mls")
 
 
 def main() -> None:

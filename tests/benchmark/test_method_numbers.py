@@ -1,6 +1,7 @@
 """Methods: what single ones compute, what happens to those that fail, and the page about them."""
 
 import contextlib
+import csv
 import importlib.util
 import io
 import pickle
@@ -41,7 +42,8 @@ def test_numbers_are_those_of_the_scores(fitted):
     held = KNOWN.validation.predictions()
     tempered = ab.fit_score("temperature", held, by="nll")
     assert np.array_equal(found["temp-msr"], score(tempered, p).values)
-    np.testing.assert_allclose(found["temp-mls"] * tempered.temperature, found["mls"], rtol=1e-12)
+    for name in ("temp-mls", "dg-temp-mls", "dg-temp-msr"):
+        assert np.array_equal(found[name], found["temp-msr"]), name
     chosen = ab.fit_score("pnorm", held, metric="augrc")
     assert np.array_equal(found["pnorm"], score(chosen, p).values)
     for name, options in (
@@ -51,6 +53,77 @@ def test_numbers_are_those_of_the_scores(fitted):
     ):
         state = fit(name, KNOWN.train.predictions(), **options)
         assert np.array_equal(found[name.replace("_", "-")], score(state, p).values)
+
+
+def test_temp_mls_is_the_largest_tempered_probability_and_no_logit(fitted):
+    found = fitted.score(NETWORK)
+    tempered = NETWORK.logits / fitted.scorers["temp-mls"].temperature
+    p = np.exp(tempered) / np.exp(tempered).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(1 / (1 + np.exp(-found["temp-mls"])), p.max(axis=1), rtol=1e-5)
+    ranks = {name: np.argsort(np.argsort(found[name])) for name in ("mls", "temp-mls")}
+    assert not np.array_equal(ranks["mls"], ranks["temp-mls"])
+
+
+def test_another_name_gives_the_same_numbers_and_is_no_row_of_its_own(fitted):
+    found = fitted.score(NETWORK)
+    others = {m.name: METHODS[m.same_as] for m in METHODS.values() if m.same_as}
+    assert set(others) == {"temp-mls", "dg-temp-mls"}
+    for name, method in others.items():
+        assert np.array_equal(found[name], found[method.name])
+        assert not method.same_as
+        # Whether it is a probability is read from its meaning.
+        assert method.meaning in METHODS[name].meaning
+
+
+def published(shared, method):
+    with (shared / "data" / "published" / "augrc_table_3.csv").open(encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["method"] == method]
+    return {(row["dataset"], row["study"]): float(row["value"]) for row in rows}
+
+
+def test_the_published_temp_mls_tracks_the_softmax_response(shared):
+    msr, mls, tempered = (published(shared, name) for name in ("msr", "mls", "temp-mls"))
+    assert len(msr) == len(tempered) == 21
+    apart = {
+        name: [abs(own[c] / msr[c] - 1) for c in msr]
+        for name, own in (("mls", mls), ("t", tempered))
+    }
+    assert np.median(apart["t"]) < 0.002
+    assert max(apart["t"]) < 0.009
+    assert max(apart["mls"]) > 0.26
+
+
+def test_ours_tracks_it_too():
+    pytest.importorskip("torch")
+    from abstain import training
+    from abstain.benchmark.loaded import loaded
+    from abstain.benchmark.models import MODELS
+    from abstain.benchmark.passes import outputs_of
+    from abstain.benchmark.training import Recipe, train
+
+    task, objective = loaded("digits8", ""), training.make("cross-entropy", rng=2)
+    backbone = MODELS["small-conv"].make(task.shape, seed=2)
+    network = training.Network(backbone, objective.head(backbone.width, 10))
+    recipe = Recipe(epochs=6, learning_rate=0.1, batch_size=64, schedule="cosine", nesterov=True)
+    train(network, task.parts.train, objective, recipe, inputs=task.inputs, seed=2)
+
+    def said(seen):
+        return outputs_of(network, objective, seen.pictures, seen.labels, seen.places)
+
+    held = said(task.validation)
+    fitted = fit_all(["msr", "mls", "temp-mls"], Known(held, held))
+    assert abs(fitted.scorers["temp-mls"].temperature - 1) > 0.05
+    apart = {"mls": [], "temp-mls": []}
+    for exposure in task.parts.exposures:
+        if exposure.severity in {0, 1, 3, 5}:
+            outputs = said(task.exposed(exposure))
+            wrong, scores = ~right("msr", outputs), fitted.score(outputs)
+            base = ab.augrc(scores["msr"], wrong)
+            for name, own in apart.items():
+                own.append(abs(ab.augrc(scores[name], wrong) / base - 1))
+    assert len(apart["mls"]) == 48
+    assert np.median(apart["temp-mls"]) < 0.01
+    assert np.median(apart["mls"]) > 0.1
 
 
 def test_own_confidences_and_their_mean(fitted):
@@ -136,7 +209,8 @@ def test_names_that_are_not_there():
 def test_all_methods_of_the_papers_are_there():
     logit = {"msr", "mls", "pe", "temp-msr", "temp-mls", "energy", "margin", "gini", "pnorm", "gen"}
     passes = {f"mcd-{name}" for name in ("msr", "mls", "pe", "ee", "mi")}
-    learned = {"confidnet", "devries", "dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-mls"}
+    learned = {"confidnet", "devries", "dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-msr"}
+    learned |= {"dg-temp-mls"}
     seen = {"mahalanobis", "relative-mahalanobis", "knn", "vim", "react"}
     assert logit | passes | learned | seen | {"ens-msr", "ens-pe", "ens-mi"} <= set(METHODS)
 

@@ -14,7 +14,7 @@ from abstain._foundation.saved import parsed
 from abstain.benchmark.jobs.receipts import intact
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.runs import Run
-from abstain.benchmark.settings import Setting, passes_of, settings_of
+from abstain.benchmark.settings import SCORED, TRAINED, Setting, passes_of, settings_of
 from abstain.errors import InputError
 
 #: The arm of the networks of all seeds; `abstain.benchmark.config` has the same.
@@ -102,8 +102,8 @@ class Followers:
         self, config: Mapping[str, Any], exposures: Sequence[str], receipts: Receipts
     ) -> None:
         self.config, self.receipts = config, receipts
-        self.tests = {"exposures": list(exposures)}
-        self.validates = {"metrics": list(config["metrics"])}
+        self.tests = {"version": SCORED, "exposures": list(exposures)}
+        self.validates = {"version": SCORED, "metrics": list(config["metrics"])}
         self.methods = [METHODS[name] for name in config["methods"] if name in METHODS]
 
     @cached_property
@@ -138,6 +138,7 @@ class Followers:
     def _network(self, arm: str, kind: str, setting: Setting, seed: int) -> Followed:
         run = Run(f"{arm}-{setting.label}-seed{seed}", arm, setting.label, seed)
         training = {
+            "version": TRAINED,
             "task": self.config["task"],
             "model": self.config["model"],
             "precision": self.config["precision"],

@@ -45,7 +45,10 @@ def default_arms(task: Task, recipe: Recipe, kinds: Sequence[str] = _KINDS) -> t
 
 
 def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) -> tuple[str, ...]:
-    """Return every method that has its objective, its passes, or its networks to put together."""
+    """Return every method that has its objective, its passes, or its networks to put together.
+
+    Once each: not under other names that papers have for it, which would be rows twice.
+    """
     trained = set(kinds)
     lacking = set() if samples else {"samples"}
     if len(seeds) < 2:
@@ -53,7 +56,7 @@ def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) ->
     return tuple(
         method.name
         for method in METHODS.values()
-        if method.objective in trained and lacking.isdisjoint(method.needs)
+        if method.objective in trained and lacking.isdisjoint(method.needs) and not method.same_as
     )
 
 

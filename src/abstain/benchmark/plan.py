@@ -8,20 +8,15 @@ settings are chosen from that. ``test`` scores the exposures, by networks that w
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Final
 
 from abstain.benchmark.config import ENSEMBLE, Arm, Config, Setting
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.runs import Run
-from abstain.benchmark.settings import passes_of
+from abstain.benchmark.settings import SCORED, TRAINED, passes_of
 from abstain.benchmark.tasks import TASKS
 from abstain.training import OBJECTIVES
 
 __all__ = ["Plan", "Planned"]
-
-#: Raised where the outcome of training, or of scoring, changes for the same specification.
-_TRAINED: Final = 1
-_SCORED: Final = 2
 
 
 @dataclass(frozen=True)
@@ -125,7 +120,7 @@ class Plan:
         known = self.config.methods_of(arm)
         methods = [method.name for method in known]
         samples = passes_of(self.config.samples, setting, known)
-        spec = {"version": _SCORED, "methods": methods, "samples": samples}
+        spec = {"version": SCORED, "methods": methods, "samples": samples}
         validate = Job(f"validate-{name}", {**spec, "metrics": list(self.config.metrics)}, (first,))
         test = Job(f"test-{name}", {**spec, **self._tested}, (first,))
         run = Run(name, arm.name, setting.label, seed, self.config.model)
@@ -139,7 +134,7 @@ class Plan:
     def _training(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
         task = TASKS[self.config.task]
         spec: dict[str, object] = {
-            "version": _TRAINED,
+            "version": TRAINED,
             "task": self.config.task,
             "variation": dict(task.variation),
             "model": self.config.model,
@@ -157,7 +152,7 @@ class Plan:
         label = setting.label
         own = [one for one in self.networks if (one.run.arm, one.run.setting) == (arm.name, label)]
         methods = [method.name for method in self.config.ensemble_methods]
-        spec = {"version": _SCORED, "methods": methods}
+        spec = {"version": SCORED, "methods": methods}
         validate = Job(
             f"ensemble-validate-{label}",
             {**spec, "metrics": list(self.config.metrics)},

@@ -3,11 +3,15 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from abstain.benchmark.methods import Method
 
-__all__ = ["Setting", "passes_of", "settings_of"]
+__all__ = ["SCORED", "TRAINED", "Setting", "passes_of", "settings_of"]
+
+#: Raised where the outcome of training, or of scoring, changes for the same specification.
+TRAINED: Final = 1
+SCORED: Final = 3
 
 
 @dataclass(frozen=True)

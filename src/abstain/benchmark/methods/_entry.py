@@ -71,6 +71,9 @@ class Method:
         layer; empty where nothing is fitted.
     meaning : str
         What the confidence is, in a few words.
+    same_as : str
+        The name of the method of which this is another name, as papers have it; empty for most.
+        Its numbers are the same, so it is no method of its own where nobody asks for it.
 
     Raises
     ------
@@ -87,6 +90,7 @@ class Method:
     fit: Callable[[Known], Scorer]
     fitted_on: str = ""
     meaning: str = ""
+    same_as: str = ""
 
     def __post_init__(self) -> None:
         """Refuse needs that nobody could meet."""

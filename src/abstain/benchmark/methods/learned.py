@@ -1,6 +1,7 @@
 """Methods of networks that were trained to know when they are wrong."""
 
 from abstain.benchmark.methods._entry import Method
+from abstain.benchmark.methods.post_hoc import TRAUB, renamed
 from abstain.benchmark.methods.scoring import Named, Tempered, own, own_mean
 from abstain.confidence import SCORES
 
@@ -25,6 +26,17 @@ def _gamblers(name: str, title: str) -> Method:
         meaning=f"{known.meaning}; {_RENORMALIZED}",
     )
 
+
+_TEMPERED = Method(
+    "dg-temp-msr",
+    "DeepGamblers, maximum softmax response, with a temperature",
+    f"{_LIU}; {_JAEGER}",
+    _GAMBLERS,
+    frozenset(),
+    Tempered("msr"),
+    "validation",
+    f"{SCORES['msr'].meaning}; {_RENORMALIZED}, divided by the most likely temperature",
+)
 
 #: In the order of tables.
 ENTRIES = (
@@ -58,16 +70,8 @@ ENTRIES = (
     _gamblers("msr", "maximum softmax response"),
     _gamblers("pe", "predictive entropy"),
     _gamblers("mcd_msr", "Monte-Carlo maximum softmax response"),
-    Method(
-        "dg-temp-mls",
-        "DeepGamblers, maximum logit, with a temperature",
-        f"{_LIU}; {_JAEGER}",
-        _GAMBLERS,
-        frozenset(),
-        Tempered("mls"),
-        "validation",
-        f"the largest logit {_RENORMALIZED}, divided by the most likely temperature",
-    ),
+    _TEMPERED,
+    renamed(_TEMPERED, "dg-temp-mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {TRAUB}"),
     Method(
         "devries",
         "DeVries & Taylor",

@@ -1,5 +1,7 @@
 """Methods that need the logits of a plain classifier, and no more."""
 
+from dataclasses import replace
+
 from abstain.benchmark.methods._entry import Method
 from abstain.benchmark.methods.scoring import Named, OnValidation, Tempered
 from abstain.confidence import FITTED, SCORES
@@ -7,6 +9,8 @@ from abstain.confidence import FITTED, SCORES
 _PLAIN = "cross-entropy"
 _NONE: frozenset[str] = frozenset()
 _GUO = "temperature: Guo et al. (2017), https://arxiv.org/abs/1706.04599"
+#: Who calls the largest probability of tempered logits "TEMP-MLS".
+TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 
 
 def _named(name: str) -> Method:
@@ -16,26 +20,31 @@ def _named(name: str) -> Method:
     )
 
 
-def _tempered(name: str) -> Method:
-    known = SCORES[name]
-    return Method(
-        f"temp-{name}",
-        f"{known.title}, with a temperature",
-        f"{known.source}; {_GUO}",
-        _PLAIN,
-        _NONE,
-        Tempered(name),
-        "validation",
-        f"{known.meaning}; the logits divided by the most likely temperature",
-    )
+def renamed(method: Method, name: str, title: str, source: str) -> Method:
+    """Return a method under another name."""
+    meaning = f"`{method.name}` by another name: {method.meaning}"
+    other = {"source": source, "meaning": meaning, "same_as": method.name}
+    return replace(method, name=name, title=title, **other)
 
 
+_MSR = SCORES["msr"]
+_TEMPERED = Method(
+    "temp-msr",
+    f"{_MSR.title}, with a temperature",
+    f"{_MSR.source}; {_GUO}",
+    _PLAIN,
+    _NONE,
+    Tempered("msr"),
+    "validation",
+    f"{_MSR.meaning}; the logits divided by the most likely temperature",
+)
 _NORM = FITTED["pnorm"]
 
 #: In the order of tables.
 ENTRIES = (
     *map(_named, ("msr", "mls", "pe")),
-    *map(_tempered, ("msr", "mls")),
+    _TEMPERED,
+    renamed(_TEMPERED, "temp-mls", "TEMP-MLS of FD-Shifts", f"{TRAUB}; {_GUO}"),
     *map(_named, ("energy", "margin", "gini")),
     Method(
         "pnorm",
