@@ -30,6 +30,7 @@ def test_the_columns_of_the_tables():
         "corruption",
         "corruption-1",
         "corruption-3",
+        "corruption-pooled",
         "unseen",
         "digits",
         "digits-kept",
@@ -50,12 +51,25 @@ def test_the_columns_of_the_tables():
     }
     assert studies["corruption-3"].exposures == ("corruption-fog-3", "corruption-blur-3")
     assert studies["corruption-3"].severity == 3
+    assert studies["corruption"].parts == ("corruption-1", "corruption-3")
+    assert set(studies["corruption-pooled"].exposures) == set(studies["corruption"].exposures)
+    assert studies["corruption-pooled"].parts == ()
     assert studies["digits"].exposures == ("iid", "digits")
     assert [studies[f"digits{end}"].errors for end in ("", "-kept", "-scod")] == [
         "removed",
         "kept",
         "scod",
     ]
+
+
+def test_the_exposures_of_a_mean_come_part_by_part():
+    studies = {study.name: study for study in studies_of(exposures_of((1, 3)))}
+    mean = studies["corruption"]
+    assert mean.exposures == tuple(k for name in mean.parts for k in studies[name].exposures)
+    # Of one severity the mean is the study itself.
+    alone = {study.name: study for study in studies_of(exposures_of((3,)))}
+    assert alone["corruption"].parts == ()
+    assert "corruption-pooled" not in alone
 
 
 def test_new_classes_need_iid_pictures_beside_them():

@@ -49,6 +49,13 @@ def by_hand(store, run, study, method):
     return confidence[method], loss, counts
 
 
+def cases(store, results, run, study, method):
+    """Return what a number of a study is the mean of: of each part confidence, loss, what counts."""
+    named = {own.name: own for own in results.studies}
+    parts = [named[name] for name in study.parts] or [study]
+    return [by_hand(store, run, part, method) for part in parts]
+
+
 def values(results, metric):
     return {
         (dict(e.data)["study"], e.run, e.method): e.value
@@ -66,12 +73,12 @@ def test_every_study_method_and_seed_has_the_value_of_the_concatenated_arrays(st
             each = []
             for seed in store.seeds:
                 run = run_of(store, one, seed)
-                confidence, loss, counts = by_hand(store, run, study, method)
-                each.append(ab.augrc(confidence[counts], loss[counts]))
+                own = cases(store, results, run, study, method)
+                each.append(np.mean([ab.augrc(c[kept], loss[kept]) for c, loss, kept in own]))
                 assert found[study.name, str(seed), method] == pytest.approx(each[-1], abs=1e-12)
             assert found[study.name, "mean", method] == pytest.approx(np.mean(each), abs=1e-12)
             checked += 1
-    assert checked == 11 * 8
+    assert checked == 12 * 8
 
 
 def test_each_metric_uses_the_settings_chosen_by_it(store, results):
@@ -87,12 +94,12 @@ def test_each_metric_uses_the_settings_chosen_by_it(store, results):
             assert results.undefined["accuracy", study.name]
             continue
         for one in (own for own in results.chosen if own.metric == "accuracy"):
-            _, loss, counts = by_hand(store, run_of(store, one, 1), study, one.method)
-            expected = 1 - loss[counts].mean()
+            own = cases(store, results, run_of(store, one, 1), study, one.method)
+            expected = np.mean([1 - loss[counts].mean() for _, loss, counts in own])
             assert found[study.name, "1", one.method] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ["corruption", "digits"])
+@pytest.mark.parametrize("name", ["corruption-pooled", "digits"])
 def test_intervals_and_pairs_are_those_of_compare(store, results, name):
     study = next(study for study in results.studies if study.name == name)
     splits = {}
@@ -131,6 +138,51 @@ def test_intervals_and_pairs_are_those_of_compare(store, results, name):
             assert getattr(ours[place], field) == pytest.approx(getattr(one, field), abs=1e-9)
     ranks = {s.method: s.rank for s in mine.standings if s.data == data}
     assert ranks == {s.method: s.rank for s in direct.standings if s.data == data}
+
+
+def test_the_mean_over_the_severities_is_that_of_their_runs_side_by_side(store, results):
+    """What `compare` says of seeds x severities as runs, in which a picture counts once."""
+    named = {own.name: own for own in results.studies}
+    splits = {}
+    for one in results.chosen:
+        if one.metric == "augrc":
+            for seed in store.seeds:
+                run = run_of(store, one, seed)
+                for part in named["corruption"].parts:
+                    confidence, loss, _ = by_hand(store, run, named[part], one.method)
+                    places = [store.scores(run, key).places for key in named[part].exposures]
+                    split = (("run", f"{seed} {part}"), ("method", one.method))
+                    splits[split] = ab.Predictions(
+                        confidence={"c": confidence}, loss=loss, group=np.concatenate(places)
+                    )
+    direct = ab.compare(splits, metrics=["augrc"], methods="method", runs="run", clustered=True)
+    mine, data = results.comparisons["augrc"], (("study", "corruption"),)
+    ours = {e.method: e for e in mine.estimates if e.data == data and e.run == "mean"}
+    theirs = {e.method: e for e in direct.estimates if e.run == "mean"}
+    assert set(ours) == set(theirs)
+    for method, one in theirs.items():
+        for field in ("value", "low", "high", "standard_error"):
+            assert getattr(ours[method], field) == pytest.approx(getattr(one, field), abs=1e-12)
+        assert ours[method].n == 120
+    ours = {(p.first, p.second): p for p in mine.pairs if p.data == data}
+    theirs = {(p.first, p.second): p for p in direct.pairs if p.data == ()}
+    assert set(ours) == set(theirs)
+    for place, one in theirs.items():
+        assert ours[place].difference == pytest.approx(one.difference, abs=1e-12)
+        assert ours[place].standard_error == pytest.approx(one.standard_error, abs=1e-12)
+    ranks = {s.method: s.rank for s in mine.standings if s.data == data}
+    assert ranks == {s.method: s.rank for s in direct.standings if s.data == ()}
+    # Pooled is another number: severities differ in difficulty, so their areas do not add up.
+    pooled = values(results, "augrc")["corruption-pooled", "mean", "msr"]
+    assert abs(pooled - values(results, "augrc")["corruption", "mean", "msr"]) > 1e-3
+
+
+def test_the_area_under_the_mean_curve_is_the_mean_of_the_areas(store, results):
+    for method in ("msr", "knn"):
+        curve = results.curves["corruption", method]
+        area = np.trapezoid(curve.generalized_risk, curve.coverage)
+        first = values(results, "augrc")["corruption", curve.run, method]
+        assert area == pytest.approx(first, abs=2e-3)
 
 
 def test_only_headline_studies_count_together(results):
@@ -232,10 +284,11 @@ def test_curves_end_in_the_risk_of_everything(store, results):
     }
     one = next(o for o in results.chosen if (o.metric, o.method) == ("augrc", "pe"))
     for study in results.studies:
-        _, loss, counts = by_hand(store, run_of(store, one, 1), study, "pe")
+        own = cases(store, results, run_of(store, one, 1), study, "pe")
         curve = results.curves[study.name, "pe"]
         assert curve.coverage[-1] == pytest.approx(1)
-        assert curve.selective_risk[-1] == pytest.approx(loss[counts].mean())
+        expected = np.mean([loss[counts].mean() for _, loss, counts in own])
+        assert curve.selective_risk[-1] == pytest.approx(expected)
         assert curve.generalized_risk == pytest.approx(curve.coverage * curve.selective_risk)
         assert curve.coverage.size <= 200
 
@@ -246,7 +299,7 @@ def test_every_table_is_plain_and_complete(results):
             for name, value in row.items():
                 assert isinstance(name, str)
                 assert value is None or type(value) in (str, int, float, bool), (table, name)
-    assert results.frame("estimates").height == 3 * 8 * (11 + 9 + 7 + 9)
+    assert results.frame("estimates").height == 3 * 8 * (12 + 10 + 8 + 10)
     with pytest.raises(InputError, match="estimates"):
         results.rows("estimate")
 

@@ -88,6 +88,15 @@ def test_one_severity_beside_clean_data_is_drawn_and_said():
     assert "One severity is all that was looked at" in lead
 
 
+def test_the_page_says_which_column_is_the_mean_and_has_the_pooled_one():
+    text = benchmark_html(replace(plain(), curves={}, extremes=()))
+    own = html.unescape(text[text.index('id="severities"') : text.index('id="new-classes"')])
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", own, re.DOTALL)
+    assert any("corruptions, pooled" in head for head in heads)
+    assert any("severity 2" in head for head in heads)
+    assert "the mean over the severities, as in FD-Shifts" in own
+
+
 def test_severities_without_their_mean_are_drawn():
     own = [s for s in plain().studies if s.kind != "corruption" or s.severity]
     display = severities_of(replace(plain(), studies=tuple(own)), ())

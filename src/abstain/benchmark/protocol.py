@@ -31,21 +31,26 @@ class Study:
     Attributes
     ----------
     name : str
-        "iid"; "corruption", all types and severities together; "corruption-1" to "corruption-5",
-        one severity with all types together; the name of each sub-class exposure; that of each
-        new-class exposure, also with "-kept" and "-scod" behind it.
+        "iid"; "corruption", the mean over the severities; "corruption-1" to "corruption-5", one
+        severity with all types together; "corruption-pooled", all types and severities together;
+        the name of each sub-class exposure; that of each new-class exposure, also with "-kept"
+        and "-scod" behind it.
     title : str
         The name people read.
     kind : str
         In `abstain.benchmark.data.exposures.KINDS`.
     exposures : tuple of str
-        Their keys. To a new-class exposure belong the i.i.d. pictures.
+        Their keys. To a new-class exposure belong the i.i.d. pictures; those of a mean come part
+        by part.
     errors : {"kept", "removed", "scod"}
         What is done with wrong answers about known classes; see `ERRORS`.
     severity : int
         Of the corruptions, 0 for all.
     headline : bool
         Whether it is a column of the main table.
+    parts : tuple of str
+        The studies whose numbers are averaged, by name; empty where all pictures are taken
+        together.
     """
 
     name: str
@@ -55,6 +60,7 @@ class Study:
     errors: str = "kept"
     severity: int = 0
     headline: bool = True
+    parts: tuple[str, ...] = ()
 
 
 def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
@@ -98,17 +104,35 @@ def _familiar(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
     """Return the studies of known classes."""
     for one in _of(exposures, "iid"):
         yield Study(one.name, KINDS["iid"] if one.name == "iid" else one.title, "iid", (one.key,))
-    corrupted = _of(exposures, "corruption")
-    if corrupted:
-        keys = tuple(one.key for one in corrupted)
-        yield Study("corruption", "corruptions", "corruption", keys)
-    for severity in sorted({one.severity for one in corrupted}):
-        keys = tuple(one.key for one in corrupted if one.severity == severity)
-        title = f"corruptions of severity {severity}"
-        name = f"corruption-{severity}"
-        yield Study(name, title, "corruption", keys, severity=severity, headline=False)
+    yield from _corrupted(_of(exposures, "corruption"))
     for one in _of(exposures, "sub-class"):
         yield Study(one.name, _words(one.title), one.kind, (one.key,))
+
+
+def _corrupted(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
+    """Return the mean over the severities, each severity, and all pictures together."""
+    each = [
+        Study(
+            f"corruption-{severity}",
+            f"corruptions of severity {severity}",
+            "corruption",
+            tuple(one.key for one in exposures if one.severity == severity),
+            severity=severity,
+            headline=False,
+        )
+        for severity in sorted({one.severity for one in exposures})
+    ]
+    keys = tuple(key for study in each for key in study.exposures)
+    if len(each) > 1:
+        names = tuple(study.name for study in each)
+        yield Study("corruption", "corruptions", "corruption", keys, parts=names)
+        yield from each
+        title = "corruptions, pooled"
+        yield Study("corruption-pooled", title, "corruption", keys, headline=False)
+    elif each:
+        # Of one severity all three are the same.
+        yield Study("corruption", "corruptions", "corruption", keys)
+        yield from each
 
 
 def _new(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:

@@ -79,6 +79,18 @@ class RunScores:
         """Number of pictures."""
         return len(self.labels)
 
+    def rows(self, rows: slice, exposure: str) -> "RunScores":
+        """Return some of the pictures, without logits, under the name of an exposure or study."""
+        return RunScores(
+            exposure,
+            self.labels[rows],
+            self.places[rows],
+            self.prediction[rows],
+            None if self.averaged is None else self.averaged[rows],
+            {name: own[rows] for name, own in self.confidence.items()},
+            reasons=self.reasons,
+        )
+
     def predicted(self, averages: bool) -> IntArray:
         """Return the predictions that a method judges."""
         return self.averaged if averages and self.averaged is not None else self.prediction

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from abstain.benchmark.results import BenchmarkResults
 from abstain.plots import chosen
@@ -16,14 +16,20 @@ from abstain.report.benchmark_grid import Grid, baseline
 from abstain.report.benchmark_tables import Keys, page_grid
 from abstain.report.comparison_words import listed
 
+_FOLDED: Final = (
+    "Below: all types of corruption together, severity by severity. The column of corruptions in "
+    "the main table is the mean over the severities, as in FD-Shifts; “pooled” takes the pictures "
+    "of all severities together, which is another number."
+)
+
 
 def severity_tables(
     results: BenchmarkResults, grids: Mapping[str, Grid], keys: Keys
 ) -> list[dict[str, Any]]:
-    """Return methods x severities by each metric; none where one severity is all there is."""
-    studies = [study for study in results.studies if study.severity]
-    whole = any(study.kind == "corruption" and not study.severity for study in results.studies)
-    if len(studies) < 2 and whole:
+    """Return methods x severities by each metric, and all together; none of one severity alone."""
+    corrupted = [study for study in results.studies if study.kind == "corruption"]
+    studies = [study for study in corrupted if not study.headline]
+    if len(studies) < 2 and len(corrupted) > len(studies):
         return []
     tables = [page_grid(grid.only(studies), keys, results.level) for grid in grids.values()]
     return [table for table in tables if table["studies"]]
@@ -32,7 +38,7 @@ def severity_tables(
 def severities_said(results: BenchmarkResults, *, drawn: bool, tables: bool) -> str:
     """Say what the figure shows, or why there is none."""
     promise = _promise(results)
-    folded = " Below: all types of corruption together, severity by severity." if tables else ""
+    folded = f" {_FOLDED}" if tables else ""
     if not drawn:
         return f"{_why_not(results, promise)}{folded}"
     names = shown_by_severity(results)

@@ -23,7 +23,10 @@ _FIRST: Final = {
 
 _KINDS: Final = {
     "iid": "new pictures of the same kind as those of training (i.i.d.).",
-    "corruption": "the same pictures with noise, blur, fog and the like; severity 5 is the worst.",
+    "corruption": (
+        "the same pictures with noise, blur, fog and the like; severity 5 is the worst. Values are "
+        "means over the severities, as in FD-Shifts; thresholds meet the pictures of all together."
+    ),
     "sub-class": "known classes that look different from what training had of them.",
     "new-class": (
         "pictures of the same sort whose classes training did not have, mixed with known ones; no "

@@ -22,12 +22,12 @@ from abstain.evaluation._sampled import Sampled, measured
 from abstain.evaluation._standings import standings
 from abstain.evaluation.compared import Estimate, PairedDifference, Standing
 from abstain.evaluation.units import Unit
-from abstain.inference.intervals import difference_from, no_interval
+from abstain.inference.intervals import Interval, difference_from, no_interval
 from abstain.inference.ranking import ranks
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import is_heavy, why_not
 
-__all__ = ["BY_VALUE", "Studied", "compared"]
+__all__ = ["BY_VALUE", "Studied", "by_value", "compared", "none_of", "pairs_of", "slimmed", "told"]
 
 #: How a standing was found where nothing but the values is known.
 BY_VALUE = "values"
@@ -66,8 +66,13 @@ def compared(units: Sequence[Unit], metric: Metric, plan: Plan, *, headline: boo
         part = replace(compare_data(units, [metric], plan), bands=())
     else:
         part = _without_resamples(units, metric, plan)
+    return told(units, part, plan, headline=headline)
+
+
+def told(units: Sequence[Unit], part: DataPart, plan: Plan, *, headline: bool) -> Studied:
+    """Say what is to be known of a study, and forget its samples."""
     said = findings_of_comparison(units, [part], Together(), plan)
-    slim = replace(part, sampled=(_slim(part.sampled[0]),))
+    slim = replace(part, sampled=(slimmed(part.sampled[0]),))
     return Studied(slim, tuple(one for one in said if one.kind in _TOLD), headline)
 
 
@@ -77,14 +82,14 @@ def _without_resamples(units: Sequence[Unit], metric: Metric, plan: Plan) -> Dat
     if sampled.shares is not None:
         estimates = tuple(_estimates(sampled, data, plan))
         found = tuple(standings(sampled, data, plan))
-        pairs = tuple(_pairs(sampled, plan))
+        pairs = tuple(pairs_of(sampled, plan))
     else:
         estimates, pairs = tuple(_bare(sampled, plan)), ()
-        found = tuple(_by_value(sampled))
+        found = tuple(by_value(sampled))
     return DataPart(data, (sampled,), estimates, pairs, found, (), (), (), (), 0)
 
 
-def _pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
+def pairs_of(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
     """Return all pairs by their influences, without the ratio."""
     family = _Family(sampled, sampled.units[0].data, plan)
     found = []
@@ -114,9 +119,7 @@ _OF_A_PAIR = ("low", "high", "standard_error", "superiority", "p_value", "note")
 
 def _bare(sampled: Sampled, plan: Plan) -> Iterator[Estimate]:
     """Return values without intervals: of each run, and the means over those that have one."""
-    missing = "; ".join(sampled.reasons)
-    without = no_interval(plan.level, missing or why_not(sampled.metric))
-    data = sampled.units[0].data
+    without, data = none_of(sampled, plan), sampled.units[0].data
     for r, unit in enumerate(sampled.units):
         for i, method in enumerate(sampled.methods):
             yield _estimate(sampled, (data, unit.run, method), without, (r, i))
@@ -126,7 +129,12 @@ def _bare(sampled: Sampled, plan: Plan) -> Iterator[Estimate]:
                 yield _estimate(sampled, (data, MEAN, method), without, (None, i))
 
 
-def _by_value(sampled: Sampled) -> Iterator[Standing]:
+def none_of(sampled: Sampled, plan: Plan) -> Interval:
+    """Return the interval that values without influences have: none, and why."""
+    return no_interval(plan.level, "; ".join(sampled.reasons) or why_not(sampled.metric))
+
+
+def by_value(sampled: Sampled) -> Iterator[Standing]:
     """Return ranks where it is not known how they vary."""
     known = [i for i, mean in enumerate(sampled.mean) if np.isfinite(mean)]
     if not known:
@@ -147,7 +155,7 @@ def _by_value(sampled: Sampled) -> Iterator[Standing]:
         )
 
 
-def _slim(sampled: Sampled) -> Sampled:
+def slimmed(sampled: Sampled) -> Sampled:
     """Forget the samples: what all studies say together needs the values and the shares."""
     nothing = Scored(np.zeros(1), np.zeros(1))
     units = tuple(

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from abstain._foundation.scored import Scored
-from abstain.benchmark.protocol import Study
+from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.available import Compared
+from abstain.benchmark.results.averaging import averaged
 from abstain.benchmark.results.calibrating import Calibrators, as_probability, ece_of
 from abstain.benchmark.results.comparing import Studied, compared
 from abstain.benchmark.results.deciding import Deciding
-from abstain.benchmark.results.looking import curve_points, extremes_of
+from abstain.benchmark.results.looking import curve_points, extremes_of, mean_curve
 from abstain.benchmark.results.reading import Reading
 from abstain.benchmark.results.records import (
     MEAN,
@@ -79,6 +80,7 @@ class Gathering:
         self.calibrators = Calibrators(self.reading)
         self.deciding = Deciding(self.options.risk, self.options.delta, self.plan.level)
         self.studied = {metric.name: [] for metric in self.metrics}
+        self.known = {study.name: study for study in studies_of(self.reading.store.exposures)}
 
     def add(self, study: Study) -> None:
         """Find all there is to say of one more study."""
@@ -96,13 +98,24 @@ class Gathering:
                 len(self.reading.store.classes),
                 self.options.outlier_cost,
             )
+            parts = self._parts(samples, next(iter(runs.values())))
             for metric in self.metrics:
-                self._compare(metric, samples)
-                samples.forget()
-            self._look(samples)
+                self._compare(metric, samples, parts)
+                for own in (samples, *parts):
+                    own.forget()
+            self._look(samples, parts)
         self.reading.over(study)
 
-    def _compare(self, metric: Metric, samples: Samples) -> None:
+    def _parts(self, samples: Samples, run: Run) -> list[Samples]:
+        """Return the samples of each study whose numbers are averaged; none for most."""
+        found, first = [], 0
+        for study in (self.known[name] for name in samples.study.parts):
+            last = first + sum(part.n for part in self.reading.parts(study, run))
+            found.append(samples.part(study, slice(first, last)))
+            first = last
+        return found
+
+    def _compare(self, metric: Metric, samples: Samples, parts: Sequence[Samples]) -> None:
         study, place = samples.study, (metric.name, samples.study.name)
         if why := _meaningless(metric, study):
             self.undefined[place] = why
@@ -112,11 +125,18 @@ class Gathering:
         if not runs:
             self.undefined[place] = "no method has numbers here"
             return
-        units = [
-            samples.unit(seed, {m: own[seed] for m, own in runs.items()}, calibrated=calibrated)
-            for seed in self.who[metric.name].seeds
-        ]
-        found = compared(units, metric, self.plan, headline=study.headline)
+        places = {
+            seed: {m: own[seed] for m, own in runs.items()} for seed in self.who[metric.name].seeds
+        }
+        units = [samples.unit(seed, own, calibrated=calibrated) for seed, own in places.items()]
+        if parts:
+            each = [
+                [part.unit(seed, own, calibrated=calibrated, named=study) for part in parts]
+                for seed, own in places.items()
+            ]
+            found = averaged(each, metric, self.plan, headline=study.headline)
+        else:
+            found = compared(units, metric, self.plan, headline=study.headline)
         self.studied[metric.name].append(found)
         if found.sampled.reasons:
             self.undefined[place] = "; ".join(found.sampled.reasons)
@@ -138,7 +158,7 @@ class Gathering:
             message = f"{method} is left out of {samples.study.name} by {metric}: {missing[0]}."
             self.findings.append(Finding("left_out", "warning", split, method, message))
 
-    def _look(self, samples: Samples) -> None:
+    def _look(self, samples: Samples, parts: Sequence[Samples]) -> None:
         """Add curves, thresholds, calibration and pictures, with the settings of one metric."""
         study = samples.study
         runs = {
@@ -147,38 +167,53 @@ class Gathering:
             if not any(samples.missing(run, method) for run in own.values())
         }
         for method, own in runs.items():
-            self.curves[study.name, method] = curve_points(samples.scored(own[0], method), own[0])
+            scored = [part.scored(own[0], method) for part in parts or [samples]]
+            draw = mean_curve(scored, own[0]) if parts else curve_points(scored[0], own[0])
+            self.curves[study.name, method] = draw
         if study.headline or study.severity:
             self.thresholds += self.deciding.rows(samples, runs)
         if study.headline:
-            self.calibration += self._calibrated(samples, runs)
+            self.calibration += self._calibrated(study, parts or [samples], runs)
             for method, own in runs.items():
                 parts = self.reading.parts(study, own[0])
                 self.extremes += extremes_of(samples, parts, own[0], method)
 
     def _calibrated(
-        self, samples: Samples, runs: Mapping[str, Sequence[Run]]
+        self, study: Study, parts: Sequence[Samples], runs: Mapping[str, Sequence[Run]]
     ) -> Iterator[CalibrationRow]:
-        name = samples.study.name
         for method, own in runs.items():
-            raw: list[float | None] = []
-            platt: list[float] = []
-            for run in own:
-                if not self.calibrators.there(run, method):
-                    continue
-                plain = samples.scored(run, method)
-                chance = as_probability(method, plain.confidence)
-                raw.append(
-                    None
-                    if chance is None
-                    else ece_of(Scored(chance, plain.loss, plain.weight, probability=chance))
-                )
-                platt.append(ece_of(samples.calibrated(run, method)))
-                yield CalibrationRow(name, method, str(run.seed), raw[-1], platt[-1])
-            if len(platt) > 1:
-                known = [value for value in raw if value is not None]
-                mean = sum(known) / len(known) if len(known) == len(raw) else None
-                yield CalibrationRow(name, method, MEAN, mean, sum(platt) / len(platt))
+            found = [
+                CalibrationRow(study.name, method, str(run.seed), *self._errors(parts, run, method))
+                for run in own
+                if self.calibrators.there(run, method)
+            ]
+            yield from found
+            if len(found) > 1:
+                raw = _mean_if_all([row.raw for row in found])
+                platt = sum(row.platt for row in found) / len(found)
+                yield CalibrationRow(study.name, method, MEAN, raw, platt)
+
+    def _errors(
+        self, parts: Sequence[Samples], run: Run, method: str
+    ) -> tuple[float | None, float]:
+        """Return the calibration error as it is and after scaling, means over the parts."""
+        raw: list[float | None] = []
+        for part in parts:
+            plain = part.scored(run, method)
+            chance = as_probability(method, plain.confidence)
+            raw.append(
+                None
+                if chance is None
+                else ece_of(Scored(chance, plain.loss, plain.weight, probability=chance))
+            )
+        platt = [ece_of(part.calibrated(run, method)) for part in parts]
+        return _mean_if_all(raw), sum(platt) / len(platt)
+
+
+def _mean_if_all(values: Sequence[float | None]) -> float | None:
+    """Return the mean, or None where one of them is none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None
 
 
 def _meaningless(metric: Metric, study: Study) -> str:

@@ -1,6 +1,6 @@
 """What one looks at: curves, and the pictures that a method is most wrong about."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["EXTREMES", "POINTS", "curve_points", "extremes_of"]
+__all__ = ["EXTREMES", "POINTS", "curve_points", "extremes_of", "mean_curve"]
 
 #: The most points of a curve.
 POINTS: Final = 200
@@ -27,6 +27,16 @@ def curve_points(s: Scored, run: Run) -> CurvePoints:
     # `thin` keeps what is high or low in each step of coverage, which may be two more.
     curve = thin(curve_of(s.groups, "selective"), vertices=POINTS - 2)
     coverage, risk = np.asarray(curve.coverage), np.asarray(curve.risk)
+    return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
+
+
+def mean_curve(cases: Sequence[Scored], run: Run) -> CurvePoints:
+    """Return the mean of several curves at the same coverages: its area is the mean of theirs."""
+    coverage = np.arange(1, POINTS + 1) / POINTS
+    curves = [curve_of(s.groups, "selective") for s in cases]
+    # Flat below the first vertex, as the area has it.
+    each = [np.interp(coverage, np.asarray(c.coverage), np.asarray(c.risk)) for c in curves]
+    risk = np.mean(each, axis=0)
     return CurvePoints(coverage, risk, coverage * risk, str(run.seed))
 
 

@@ -73,11 +73,18 @@ class Samples:
         """Return what metrics take, by the calibrated confidence."""
         return self._made(run, method, calibrated=True)
 
-    def unit(self, seed: int, methods: Mapping[str, Run], *, calibrated: bool = False) -> Unit:
-        """Return all methods on these samples in one seed."""
+    def unit(
+        self,
+        seed: int,
+        methods: Mapping[str, Run],
+        *,
+        calibrated: bool = False,
+        named: Study | None = None,
+    ) -> Unit:
+        """Return all methods on these samples in one seed, perhaps as part of another study."""
         first = self.scores[next(iter(methods.values())).name]
         return Unit(
-            data=(("study", self.study.name),),
+            data=(("study", (named or self.study).name),),
             run=str(seed),
             scored={m: self._made(run, m, calibrated=calibrated) for m, run in methods.items()},
             names=None,
@@ -88,6 +95,11 @@ class Samples:
             matched="name",
             own_weights=self.study.errors == "removed",
         )
+
+    def part(self, study: Study, rows: slice) -> "Samples":
+        """Return some of the samples, as a study of their own."""
+        own = {name: scores.rows(rows, study.name) for name, scores in self.scores.items()}
+        return Samples(study, own, self.calibrators, self.classes, self.outlier_cost)
 
     def forget(self) -> None:
         """Forget what was sorted, where it is much: metrics then sort anew."""
