@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 
 from abstain.benchmark.plan import Plan
 from abstain.benchmark.reading import default_config
+from abstain.training import OBJECTIVES
 
 
 def plan_of(**changes):
@@ -66,3 +67,69 @@ def test_what_does_not_change_an_outcome_does_not_change_a_key():
     assert [one.test.needs[0].key for one in fewer.networks] == trained
     other = Plan(plan.config, plan.exposures, "cuda")
     assert not {one.test.needs[0].key for one in other.networks} & set(trained)
+
+
+def classifiers(plan):
+    """The classifier that each network of ConfidNet begins with, and those of cross-entropy."""
+    of = {"confidnet": [], "cross-entropy": []}
+    for one in plan.networks:
+        if one.run.arm in of:
+            (first,) = one.validate.needs
+            of[one.run.arm] += first.needs or [first]
+    return of["confidnet"], of["cross-entropy"]
+
+
+def test_confidnet_begins_with_the_classifier_of_cross_entropy_which_is_trained_once():
+    plan = plan_of()
+    begun, plain = classifiers(plan)
+    assert [job.stem for job in begun] == [job.stem for job in plain]
+    trained = [job for job in plan.before_choice() if job.name.startswith("train-")]
+    assert len({job.stem for job in trained}) == len(plan.networks)
+    order = [job.stem for job in plan.before_choice()]
+    for one in plan.networks:
+        for job in one.validate.needs:
+            assert all(order.index(need.stem) < order.index(job.stem) for need in job.needs)
+
+
+def test_without_an_arm_of_its_own_the_classifier_is_the_same_job():
+    whole = plan_of()
+    arms = tuple(arm for arm in whole.config.arms if arm.kind == "confidnet")
+    alone = plan_of(arms=arms, methods=("confidnet",))
+    assert [j.stem for j in classifiers(alone)[0]] == [j.stem for j in classifiers(whole)[0]]
+
+
+def test_a_classifier_that_is_trained_otherwise_is_another_job():
+    plan = plan_of()
+    other = [
+        replace(arm, recipe=replace(arm.recipe, epochs=7)) if arm.kind == "confidnet" else arm
+        for arm in plan.config.arms
+    ]
+    begun, plain = classifiers(plan_of(arms=tuple(other)))
+    assert not {job.key for job in begun} & {job.key for job in plain}
+    assert begun[0].name == "train-confidnet-classifier-dropout0-seed0"
+    assert begun[0].spec["recipe"]["epochs"] == 7
+
+
+@pytest.mark.parametrize(
+    ("task", "lengths"),
+    [
+        ("cifar10", (250, 200, 20)),
+        ("cifar100", (250, 200, 20)),
+        ("svhn", (100, 200, 20)),
+        ("entity13", (300, 200, 20)),
+        ("iwildcam", (12, 5, 3)),
+        ("iwildcam-open-2", (12, 5, 3)),
+        ("camelyon17", (5, 3, 1)),
+        ("glyphs", (16, 48)),
+        ("digits8", (20, 16)),
+    ],
+)
+def test_the_stages_are_those_of_fd_shifts(task, lengths):
+    """Jaeger et al. 2023, table 4: epochs, then "ConfidNet-epochs"; MSR has the first number."""
+    arms = {arm.kind: arm for arm in default_config(task, seeds=1).arms}
+    arm = arms["confidnet"]
+    shares, epochs = OBJECTIVES["confidnet"].staged(arm.recipe.epochs, arm.stages)
+    plan = [p.name for p in OBJECTIVES["confidnet"].make(**arm.options, **shares).plan(epochs)]
+    assert tuple(plan.count(name) for name in dict.fromkeys(plan)) == lengths
+    assert arms["cross-entropy"].recipe.epochs == lengths[0]
+    assert {arm.classifier_epochs(setting) for setting in arm.settings} == {lengths[0]}

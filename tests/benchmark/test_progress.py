@@ -179,3 +179,28 @@ def test_a_configuration_that_was_changed_by_hand_is_said_to_be_damaged(tmp_path
 def test_no_folder_of_runs(tmp_path):
     with pytest.raises(InputError, match="is no folder of runs"):
         progress_of(tmp_path)
+
+
+def test_a_shared_classifier_is_trained_for_both_arms(tmp_path):
+    arms = {"cross-entropy": {}, "confidnet": {"stages": {"confidence": 4}}}
+    config = small(arms=arms, methods=["msr", "confidnet"])
+    begin(tmp_path, config)
+    outcomes = before(tmp_path, config, jobs=slice(4))
+    assert [outcome.job.name.partition("-")[0] for outcome in outcomes] == ["train", "validate"] * 2
+    assert counts(progress_of(tmp_path)) == {
+        "cross-entropy": (2, 1, 1, 2, 0),
+        "confidnet": (2, 1, 1, 2, 0),
+    }
+    before(tmp_path, config)
+    after(tmp_path, config)
+    assert progress_of(tmp_path).over
+
+
+def test_scores_of_another_version_are_not_done(tmp_path):
+    config = small()
+    begin(tmp_path, config)
+    before(tmp_path, config)
+    for path in (tmp_path / JOBS).glob("validate-*.json"):
+        found = json.loads(path.read_text())
+        path.write_text(json.dumps({**found, "spec": {**found["spec"], "version": 1}}))
+    assert counts(progress_of(tmp_path))["cross-entropy"] == (4, 4, 0, 0, 0)

@@ -49,7 +49,7 @@ dropout = 0.1
 
 [arms.deep-gamblers]
 dropout = [0.0, 0.3]
-options = { warm_up = 0.5 }
+stages = { warm-up = 10 }
 try = { reward = [2.2, 6.0] }
 recipe = { epochs = 20, learning_rate = 1 }
 """
@@ -76,7 +76,8 @@ def test_the_default_of_every_task(name):
     assert config.model == TASKS[name].model
     assert config.arms[0].recipe == TASKS[name].recipe
     assert {arm.kind for arm in config.arms} == {METHODS[m].objective for m in METHODS}
-    assert config.methods == tuple(METHODS)
+    # Each once, not under other names too.
+    assert config.methods == tuple(name for name in METHODS if not METHODS[name].same_as)
     assert config.corruptions == tuple(CORRUPTIONS)
     (gamblers,) = [arm for arm in config.arms if arm.kind == "deep-gamblers"]
     assert gamblers.grid["reward"] == TASKS[name].rewards
@@ -100,13 +101,14 @@ def test_a_file_says_everything(tmp_path, monkeypatch):
                 "deep-gamblers",
                 gamblers,
                 (0.0, 0.3),
-                {"warm_up": 0.5},
+                {},
                 {"reward": (2.2, 6.0)},
+                {"warm-up": 10},
             ),
         ),
         seeds=(3, 5),
         model="vgg13",
-        methods=tuple(name for name, method in METHODS.items() if method.objective in kinds),
+        methods=tuple(m.name for m in METHODS.values() if m.objective in kinds and not m.same_as),
         metrics=("augrc",),
         samples=4,
         corruptions=("fog",),
@@ -222,6 +224,15 @@ def test_what_is_not_asked_for_stays():
         ({"arms__dg__dropout": [0.3, 0.3]}, "`arms.dg.dropout` must hold each value once"),
         ({"arms__dg__dropout": 1.5}, r"`arms.dg.dropout` must lie in \[0, 0.99\]"),
         ({"arms__dg__options": {"rewrd": 3.0}}, r"\[arms.dg.options\] has no field 'rewrd'"),
+        ({"arms__dg__stages": {"warmup": 3}}, r"no stage 'warmup'. Did you mean 'warm-up'"),
+        ({"arms__dg__stages": {"warm-up": 0}}, r"\[arms.dg\]: `stages.warm-up` must be"),
+        ({"arms__dg__stages": {"warm-up": 10**6}}, r"\[arms.dg\]: `epochs` must be at most"),
+        ({"arms__cross-entropy__stages": {"train": 3}}, "Its stages are: none"),
+        ({"arms__confidnet__stages": {"fine-tune": 3}}, "must name 'confidence' too"),
+        (
+            {"arms__dg__stages": {"warm-up": 3}, "arms__dg__options": {"warm_up": 0.1}},
+            "`arms.dg.stages` and the option `warm_up` of arms.dg must not both be given",
+        ),
         ({"arms__dg__try": {"rewrd": [3.0]}}, r"\[arms.dg.try\] has no field 'rewrd'"),
         ({"arms__dg__try": {"reward": 3.0}}, "`arms.dg.try.reward` must be a list"),
         ({"arms__dg__try": {"reward": [3.0, -1.0]}}, r"\[arms.dg\]: `reward`"),
@@ -283,3 +294,14 @@ def test_settings_have_labels_of_their_own():
     # Their files would have one name.
     with pytest.raises(InputError, match=r"two settings 'dropout0\.3'"):
         Arm("x", "cross-entropy", Recipe(), (0.3, 0.3000001))
+
+
+def test_fewer_epochs_shorten_the_stages_in_proportion():
+    config = default_config("glyphs", epochs=4, seeds=1)
+    stages = {arm.name: (arm.recipe.epochs, dict(arm.stages)) for arm in config.arms}
+    assert stages["confidnet"] == (4, {"confidence": 12})
+    assert stages["cross-entropy"] == (4, {})
+    assert from_plain({"task": "glyphs", "recipe": {"epochs": 2}}).arms[1].stages == {
+        "confidence": 6
+    }
+    assert from_plain(plain(config)) == config

@@ -136,12 +136,49 @@ def test_results_do_not_depend_on_the_order_or_the_process(run, tmp_path):
     # One network on its own, in another folder, equals that of the whole run bit by bit.
     store = run[0]
     plan = Plan(miniature(), KEYS)
-    one = plan.networks[1]
-    run_jobs([one.validate.needs[0], one.validate, one.test], Worker(), tmp_path / JOBS)
+    one = plan.networks[3]
+    assert one.run.arm == "confidnet"
+    (first,) = one.validate.needs
+    run_jobs([*first.needs, first, one.validate, one.test], Worker(), tmp_path / JOBS)
     whole = contents(store.folder)
     found = contents(tmp_path)
-    assert len(found) == 3
+    assert len(found) == 4
     assert all(whole[name] == content for name, content in found.items())
+
+
+def test_two_arms_share_one_classifier_bit_by_bit(run):
+    store, outcomes, _ = run
+    jobs = {outcome.job.name: outcome.job for outcome in outcomes}
+    for place in ("dropout0-seed0", "dropout0.1-seed1"):
+        plain, own = (
+            torch.load(jobs[f"train-{arm}-{place}"].place(store.folder / JOBS, ".pt"))
+            for arm in ("cross-entropy", "confidnet")
+        )
+        assert [job.name for job in jobs[f"train-confidnet-{place}"].needs] == [
+            f"train-cross-entropy-{place}"
+        ]
+        shared = [name for name in own if not name.startswith("head.confidence.")]
+        assert set(shared) == set(plain)
+        assert all(torch.equal(own[name], plain[name]) for name in shared)
+    # Trained once: nothing but the branch learns in the job of the other arm.
+    assert len(outcomes[0].facts["losses"]) == 3
+    branch = next(o for o in outcomes if o.job.name == "train-confidnet-dropout0-seed0")
+    assert len(branch.facts["losses"]) == 16
+    assert not [name for name in jobs if name.startswith("train-confidnet-classifier")]
+
+
+def test_an_arm_alone_trains_the_same_classifier(run, tmp_path):
+    config = miniature()
+    alone = replace(config, arms=config.arms[1:], methods=("confidnet",), seeds=(1,))
+    run_benchmark(alone, tmp_path)
+    whole, found = contents(run[0].folder), contents(tmp_path)
+    trained = [name for name in found if name.endswith(".pt")]
+    assert sorted(name.rpartition("-")[0] for name in trained) == [
+        f"train-{arm}-dropout{p}-seed1"
+        for arm in ("confidnet", "cross-entropy")
+        for p in ("0", "0.1")
+    ]
+    assert all(found[name] == whole[name] for name in trained)
 
 
 def test_a_changed_configuration_keeps_what_it_has_in_common(run, tmp_path):
@@ -162,9 +199,10 @@ def test_a_failed_network_is_listed_and_the_others_go_on(tmp_path):
     arms = (config.arms[0], replace(config.arms[1], recipe=wild))
     store, outcomes = run_benchmark(replace(config, arms=arms), tmp_path)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    # Its classifier is not trained as that of the other arm, so it is one of its own.
     assert {outcome.job.name for outcome in failed} == {
-        "train-confidnet-dropout0-seed0",
-        "train-confidnet-dropout0.1-seed0",
+        "train-confidnet-classifier-dropout0-seed0",
+        "train-confidnet-classifier-dropout0.1-seed0",
     }
     assert all(outcome.job.place(tmp_path / JOBS, ".log").is_file() for outcome in failed)
     assert {one.arm for one in store.tested} == {"cross-entropy"}

@@ -2,6 +2,7 @@
 
 import io
 import sys
+from dataclasses import replace
 from itertools import chain
 
 import numpy as np
@@ -26,6 +27,7 @@ from abstain.benchmark.training import (  # noqa: E402
 from abstain.benchmark.training.checkpoints import load_state  # noqa: E402
 from abstain.benchmark.training.variation import variation_of  # noqa: E402
 from abstain.errors import AbstainError, DomainError, FileFormatError, InputError  # noqa: E402
+from abstain.training import OBJECTIVES  # noqa: E402
 
 
 def pictures(n=50, seed=0):
@@ -114,6 +116,43 @@ def resumes(tmp_path, **options):
 @pytest.mark.parametrize("precision", ["32-true", "bf16-mixed"])
 def test_training_resumes_to_the_same_bits(tmp_path, name, precision):
     assert resumes(tmp_path, name=name, precision=precision) == {}
+
+
+def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp_path):
+    """Classifier, then branch and fine-tuning in a job of their own, also after a kill."""
+    data, recipe = pictures(), Recipe(epochs=3, batch_size=16, schedule="cosine")
+    plain, objective = fresh()
+    train(plain, data, objective, recipe, seed=4)
+    shares, epochs = OBJECTIVES["confidnet"].staged(3, {"confidence": 2, "fine-tune": 1})
+    longer = replace(recipe, epochs=epochs)
+
+    def begun(first):
+        network, objective = fresh("confidnet", seed=1, **shares)
+        network.backbone.load_state_dict(first.backbone.state_dict())
+        network.head.classifier.load_state_dict(first.head.classifier.state_dict())
+        return network, objective
+
+    untrained, _ = fresh()
+    whole, objective = begun(untrained)
+    losses = train(whole, data, objective, longer, seed=4)
+    network, objective = begun(plain)
+    seen = []
+    options = {"seed": 4, "done": 3, "saving": Saving(tmp_path / "run.part", 0.0)}
+
+    def kill(epoch, _loss):
+        seen.append(epoch)
+        if epoch == 5:
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        train(network, data, objective, longer, on_epoch=kill, **options)
+    network, objective = begun(plain)
+    found = train(network, data, objective, longer, on_epoch=lambda e, _: seen.append(e), **options)
+    assert seen == [4, 5, 6] or seen == [4, 5, 5, 6]
+    assert found == losses[3:]
+    assert torch.equal(state(network), state(whole))
+    with pytest.raises(InputError, match="`done` must be a whole number from 0 to 5; got 6"):
+        train(network, data, objective, longer, done=6)
 
 
 def test_the_scale_of_gradients_is_resumed_too(tmp_path, half_on_the_cpu):

@@ -14,7 +14,15 @@ from abstain._foundation.saved import parsed
 from abstain.benchmark.jobs.receipts import intact
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.runs import Run
-from abstain.benchmark.settings import SCORED, TRAINED, Setting, passes_of, settings_of
+from abstain.benchmark.settings import (
+    BEGINS_WITH,
+    SCORED,
+    TRAINED,
+    Setting,
+    classifier_name,
+    passes_of,
+    settings_of,
+)
 from abstain.errors import InputError
 
 #: The arm of the networks of all seeds; `abstain.benchmark.config` has the same.
@@ -71,16 +79,19 @@ class Receipts:
         return frozenset(str(one["spec"]["task"]) for one in self.all if "task" in one["spec"])
 
     def find(
-        self, name: str, spec: Mapping[str, Any], needs: Sequence[Receipt | None] = ()
+        self, name: str, spec: Mapping[str, Any], needs: Sequence[Receipt | None] | None = None
     ) -> Receipt | None:
-        """Return the receipt of a job, if it and all it needs are done."""
-        keys = [one["key"] for one in needs if one is not None]
-        if len(keys) < len(needs):
+        """Return the receipt of a job, if it and all it needs are done.
+
+        Without `needs` it is not looked at what it needed: the specification has it all.
+        """
+        keys = [one["key"] for one in needs or () if one is not None]
+        if len(keys) < len(needs or ()):
             return None
         for one in self.all:
             same = one["name"] == name and all(one["spec"].get(k) == v for k, v in spec.items())
             # Not every version says what a job needed.
-            if same and one.get("needs", keys) == keys:
+            if same and (needs is None or one.get("needs", keys) == keys):
                 return one
         return None
 
@@ -137,6 +148,7 @@ class Followers:
 
     def _network(self, arm: str, kind: str, setting: Setting, seed: int) -> Followed:
         run = Run(f"{arm}-{setting.label}-seed{seed}", arm, setting.label, seed)
+        own = self.config["arms"][arm]
         training = {
             "version": TRAINED,
             "task": self.config["task"],
@@ -145,11 +157,14 @@ class Followers:
             "objective": kind,
             "options": dict(setting.options),
             "dropout": setting.dropout,
-            "recipe": {**self.config["recipe"], **self.config["arms"][arm].get("recipe", {})},
+            "recipe": {**self.config["recipe"], **own.get("recipe", {})},
             "seed": seed,
         }
+        training |= {"stages": own["stages"]} if own.get("stages") else {}
         known = [m for m in self.methods if m.objective == kind and "ensemble" not in m.needs]
-        trained = self.receipts.find(f"train-{run.name}", training)
+        shared = kind in BEGINS_WITH.values()
+        name = classifier_name(kind, setting.dropout, seed) if shared else run.name
+        trained = self.receipts.find(f"train-{name}", training)
         scores = {
             "methods": [method.name for method in known],
             "samples": passes_of(self.config["samples"], setting, known),

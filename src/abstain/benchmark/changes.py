@@ -9,6 +9,7 @@ from abstain._foundation.toml_fields import refuse_unknown, text
 from abstain.benchmark.config import Arm, Config, whole
 from abstain.benchmark.defaults import default_methods
 from abstain.benchmark.methods import METHODS
+from abstain.benchmark.settings import scaled
 from abstain.errors import InputError, UnknownNameError, suggest
 
 __all__ = ["Changes", "changed"]
@@ -29,7 +30,8 @@ class Changes(TypedDict, total=False):
     folder : str or Path
         Where the files of the data set are.
     epochs : int
-        Of the training of all arms.
+        Of the training of all arms; stages that have epochs of their own get more or fewer in
+        proportion.
     model, samples, methods, metrics, corruptions, severities, precision
         As in `Config`.
     """
@@ -143,7 +145,14 @@ def _named_arms(arms: Sequence[Arm], names: Sequence[str]) -> tuple[Arm, ...]:
 
 
 def _shortened(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
-    return tuple(replace(arm, recipe=replace(arm.recipe, epochs=epochs)) for arm in arms)
+    return tuple(
+        replace(
+            arm,
+            recipe=replace(arm.recipe, epochs=epochs),
+            stages=scaled(arm.stages, epochs / arm.recipe.epochs),
+        )
+        for arm in arms
+    )
 
 
 def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:

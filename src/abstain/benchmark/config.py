@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -50,6 +50,9 @@ class Arm:
         Of the objective, the same in all settings.
     grid : mapping from str to tuple
         Options of the objective, with the values to try.
+    stages : mapping from str to int
+        Epochs of phases of the objective by name, on top of those of the recipe, which are then
+        of the classifier; empty where the objective shares out the epochs of the recipe.
 
     Examples
     --------
@@ -66,6 +69,7 @@ class Arm:
     dropout: tuple[float, ...] = (0.0,)
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    stages: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._refuse_name()
@@ -92,8 +96,20 @@ class Arm:
             raise InputError(msg)
         # An option that the objective does not take is said before anything is trained.
         for setting in self.settings:
-            objective = OBJECTIVES[self.kind].make(rng=0, **setting.options)
-            objective.plan(self.recipe.epochs)
+            self.classifier_epochs(setting)
+
+    def classifier_epochs(self, setting: Setting) -> int:
+        """Return the epochs of the first phase of the objective in one of the settings."""
+        kind = OBJECTIVES[self.kind]
+        shares, epochs = kind.staged(self.recipe.epochs, self.stages)
+        if self.stages and (twice := sorted(set(kind.stages.values()) & set(setting.options))):
+            where = f"arms.{self.name}"
+            msg = f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
+            raise InputError(msg)
+        # All of them together must be a number of epochs that a recipe may have.
+        whole = replace(self.recipe, epochs=epochs)
+        plan = kind.make(rng=0, **{**setting.options, **shares}).plan(whole.epochs)
+        return plan.count(plan[0])
 
     def _refuse_name(self) -> None:
         # A text is not sure to be one: it may come from a file.

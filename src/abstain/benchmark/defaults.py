@@ -7,6 +7,7 @@ from typing import Any, Final
 from abstain.benchmark.config import Arm
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.settings import scaled
 from abstain.benchmark.tasks import Task
 
 __all__ = ["SEEDS", "default_arms", "default_methods"]
@@ -18,23 +19,19 @@ SEEDS: Final = 5
 #: that of the task, DeepGamblers also the rewards of the task (Jaeger et al. 2023, appendix E).
 _KINDS: Final = ("cross-entropy", "confidnet", "devries", "deep-gamblers")
 
+#: The stages of ConfidNet that a task gives epochs.
+_BRANCH: Final = ("confidence", "fine-tune")
+
 #: By task and arm: fields of `Arm` that are otherwise, and fields of the recipe under "recipe".
 #: They were chosen on validation data.
 _OTHERWISE: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
     "glyphs": {
-        # The classifier has the epochs of cross-entropy, its branch three times as many.
-        "confidnet": {
-            "recipe": {"epochs": 64},
-            "options": {"confidence_share": 0.75, "learning_rate": 1e-3},
-        },
+        "confidnet": {"options": {"learning_rate": 1e-3}},
         # Hints cost the classifier time; it takes longer to learn as much.
         "devries": {"recipe": {"epochs": 24}, "options": {"budget": 0.1}},
     },
     "digits": {
-        "confidnet": {
-            "recipe": {"epochs": 60},
-            "options": {"confidence_share": 0.5, "learning_rate": 1e-3},
-        },
+        "confidnet": {"options": {"learning_rate": 1e-3}},
     },
 }
 
@@ -64,5 +61,9 @@ def _default_arm(kind: str, task: Task, recipe: Recipe) -> Arm:
     own = dict(_OTHERWISE.get(task.name, {}).get(kind, {}))
     recipe = replace(recipe, **own.pop("recipe", {}))
     grid = {"reward": task.rewards} if kind == "deep-gamblers" else {}
+    if kind == "confidnet":
+        # Its classifier is that of cross-entropy, and the branch comes on top.
+        branch = {k: n for k, n in zip(_BRANCH, task.branch, strict=True) if n}
+        own["stages"] = scaled(branch, recipe.epochs / task.recipe.epochs)
     rates = tuple(dict.fromkeys((0.0, task.dropout)))
     return Arm(kind, kind, recipe, **({"dropout": rates, "grid": grid} | own))

@@ -1,18 +1,25 @@
 """The jobs of a benchmark: which there are, and what each depends on.
 
-``train`` trains one network. ``validate`` scores the validation pictures with it, by every method;
-settings are chosen from that. ``test`` scores the exposures, by networks that were chosen.
-``ensemble-validate`` and ``ensemble-test`` put the networks of all seeds together.
+``train`` trains one network; one whose objective begins with the whole training of a plain
+classifier goes on from the network of that job. ``validate`` scores the validation pictures with
+it, by every method; settings are chosen from that. ``test`` scores the exposures, by networks that
+were chosen. ``ensemble-validate`` and ``ensemble-test`` put the networks of all seeds together.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from abstain.benchmark.config import ENSEMBLE, Arm, Config, Setting
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.runs import Run
-from abstain.benchmark.settings import SCORED, TRAINED, passes_of
+from abstain.benchmark.settings import (
+    BEGINS_WITH,
+    SCORED,
+    TRAINED,
+    classifier_name,
+    passes_of,
+)
 from abstain.benchmark.tasks import TASKS
 from abstain.training import OBJECTIVES
 
@@ -86,9 +93,15 @@ class Plan:
         )
 
     def before_choice(self) -> list[Job]:
-        """Return the jobs that have to be done before settings can be chosen."""
-        jobs = [job for one in self.networks for job in (*one.validate.needs, one.validate)]
-        return [*jobs, *(one.validate for one in self.ensembles)]
+        """Return the jobs that have to be done before settings can be chosen, each once."""
+        jobs = [
+            job
+            for one in self.networks
+            for first in one.validate.needs
+            for job in (*first.needs, first, one.validate)
+        ]
+        jobs += [one.validate for one in self.ensembles]
+        return list({job.stem: job for job in jobs}.values())
 
     def after_choice(self, chosen: Iterable[tuple[str, str]]) -> list[Job]:
         """Return the jobs that test what was chosen.
@@ -115,8 +128,7 @@ class Plan:
 
     def _network(self, arm: Arm, setting: Setting, seed: int) -> Planned:
         name = f"{arm.name}-{setting.label}-seed{seed}"
-        # Two arms whose networks are trained alike share them.
-        first = Job(f"train-{name}", self._training(arm, setting, seed))
+        first = self._first(arm, setting, seed)
         known = self.config.methods_of(arm)
         methods = [method.name for method in known]
         samples = passes_of(self.config.samples, setting, known)
@@ -125,6 +137,27 @@ class Plan:
         test = Job(f"test-{name}", {**spec, **self._tested}, (first,))
         run = Run(name, arm.name, setting.label, seed, self.config.model)
         return Planned(run, validate, test)
+
+    def _first(self, arm: Arm, setting: Setting, seed: int) -> Job:
+        """Return the job that trains a network, after the classifier that it begins with."""
+        spec = self._training(arm, setting, seed)
+        name = f"{arm.name}-{setting.label}-seed{seed}"
+        if arm.kind in BEGINS_WITH:
+            return Job(f"train-{name}", spec, (self._classifier(arm, setting, seed),))
+        if arm.kind in BEGINS_WITH.values():
+            name = classifier_name(arm.kind, setting.dropout, seed)
+        return Job(f"train-{name}", spec)
+
+    def _classifier(self, arm: Arm, setting: Setting, seed: int) -> Job:
+        """Return the job that trains what a network begins with: one for all that need it alike."""
+        kind = BEGINS_WITH[arm.kind]
+        plain = Arm(kind, kind, replace(arm.recipe, epochs=arm.classifier_epochs(setting)))
+        spec = self._training(plain, Setting(setting.dropout), seed)
+        others = [one for one in self.config.arms if one.kind == kind]
+        # The arm of that kind may be trained otherwise; then the name must not be the same.
+        alike = all(one.recipe == plain.recipe for one in others)
+        own = kind if alike else f"{arm.name}-classifier"
+        return Job(f"train-{classifier_name(own, setting.dropout, seed)}", spec)
 
     @property
     def _tested(self) -> dict[str, object]:
@@ -146,6 +179,7 @@ class Plan:
             "seed": seed,
             "device": self.device,
         }
+        spec |= {"stages": dict(arm.stages)} if arm.stages else {}
         return spec | ({"pictures": self.pictures} if self.pictures else {})
 
     def _all(self, setting: Setting, arm: Arm) -> Iterator[Planned]:

@@ -44,7 +44,7 @@ _TABLES: Final = {
 #: Of `Config`, and what its arms have in common.
 _FIELDS: Final = (*_TABLES["benchmark"], *_TABLES["exposures"], "model", "recipe", "arms")
 _OF_RECIPE: Final = tuple(f.name for f in fields(Recipe))
-_OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe")
+_OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 
 
 def default_config(task: str, **changes: Unpack[Changes]) -> Config:
@@ -244,7 +244,9 @@ def _flat(found: Mapping[str, Any]) -> dict[str, Any]:
 def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
     where = f"[arms.{name}]"
     refuse_unknown(own, _OF_ARM, where)
-    options, grid, recipe = (table(own, t, f"arms.{name}") for t in ("options", "try", "recipe"))
+    options, grid, recipe, stages = (
+        table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
+    )
     # An arm of that name needs no other word about what it is.
     kind = text(own.get("kind", name), f"arms.{name}.kind")
     for part, what in ((options, "options"), (grid, "try")):
@@ -257,7 +259,7 @@ def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
     tried = {key: tuple_of(values, f"arms.{name}.try.{key}") for key, values in grid.items()}
     own_recipe = _recipe(recipe, f"[arms.{name}.recipe]", base)
     try:
-        return Arm(name, kind, own_recipe, tuple(map(float, rates)), options, tried)
+        return Arm(name, kind, own_recipe, tuple(map(float, rates)), options, tried, stages)
     except InputError as error:
         msg = f"{where}: {error}"
         raise InputError(msg) from None
@@ -271,6 +273,7 @@ def _plain_arm(arm: Arm, base: Mapping[str, Any]) -> dict[str, Any]:
         "options": dict(arm.options),
         "try": {name: list(values) for name, values in arm.grid.items()},
         "recipe": recipe,
+        "stages": dict(arm.stages),
     }
     return {name: value for name, value in found.items() if value}
 

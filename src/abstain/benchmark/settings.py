@@ -7,11 +7,23 @@ from typing import Any, Final
 
 from abstain.benchmark.methods import Method
 
-__all__ = ["SCORED", "TRAINED", "Setting", "passes_of", "settings_of"]
+__all__ = [
+    "BEGINS_WITH",
+    "SCORED",
+    "TRAINED",
+    "Setting",
+    "classifier_name",
+    "passes_of",
+    "scaled",
+    "settings_of",
+]
 
 #: Raised where the outcome of training, or of scoring, changes for the same specification.
 TRAINED: Final = 1
 SCORED: Final = 3
+
+#: Objectives whose first phase is the whole training of another one, which is done once for both.
+BEGINS_WITH: Final[Mapping[str, str]] = {"confidnet": "cross-entropy"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,16 @@ def settings_of(
         tried = dict(zip(grid, values, strict=True))
         found.append(Setting(float(rate), {**options, **tried}, {"dropout": rate} | tried))
     return tuple(found)
+
+
+def classifier_name(kind: str, dropout: float, seed: int) -> str:
+    """Return what the training of a classifier is called, whichever arms use it."""
+    return f"{kind}-dropout{_short(dropout)}-seed{seed}"
+
+
+def scaled(stages: Mapping[str, int], factor: float) -> dict[str, int]:
+    """Return stages so many times as long, one epoch each at least."""
+    return {name: max(1, round(own * factor)) for name, own in stages.items()}
 
 
 def _short(value: Any) -> str:

@@ -1,7 +1,7 @@
 """`Worker`: how each job of a benchmark is done."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,13 +24,16 @@ from abstain.benchmark.training import Machine, Recipe, Saving, train
 from abstain.benchmark.training.checkpoints import load_state, save_state
 from abstain.errors import InputError
 from abstain.predictions import Predictions
-from abstain.training import Network, Objective, make
+from abstain.training import OBJECTIVES, Network, Objective, make
 from abstain.typing import IntArray
 
 __all__ = ["Worker"]
 
 #: Where the files of scores are, by their ending.
 SCORES: Final = ".npz"
+
+#: Where the state of a network has its classifier.
+_CLASSIFIER: Final = "head.classifier."
 
 #: What is told of a network as soon as it is tested.
 _TOLD: Final = ("augrc", "accuracy")
@@ -67,15 +70,23 @@ class Worker:
         task = self._task(job)
         objective = _objective(job)
         network = _fresh(job, task, objective)
+        recipe = Recipe(**job.spec["recipe"])
+        recipe = replace(recipe, epochs=_staged(job)[1])
+        plan, done = objective.plan(recipe.epochs), 0
+        for need in job.needs:
+            # Its first phase was the whole training of another job.
+            _take_over(network, load_state(need.place(place, ".pt")))
+            done = plan.count(plan[0])
         losses = train(
             network,
             task.parts.train,
             objective,
-            Recipe(**job.spec["recipe"]),
+            recipe,
             inputs=task.inputs,
             seed=job.spec["seed"],
             machine=Machine(device_of_this_process(self.devices), job.spec["precision"]),
             saving=Saving(job.place(place, ".part"), self.save_every),
+            done=done,
         )
         save_state(network.cpu().state_dict(), job.place(place, ".pt"))
         return {"losses": losses}
@@ -196,7 +207,21 @@ def _averaged(outputs: Outputs) -> IntArray:
 
 def _objective(first: Job) -> Objective:
     spec = first.spec
-    return make(spec["objective"], rng=spec["seed"], **spec["options"])
+    return make(spec["objective"], rng=spec["seed"], **{**spec["options"], **_staged(first)[0]})
+
+
+def _staged(first: Job) -> tuple[dict[str, float], int]:
+    """Return the shares that the stages of a training are, and the epochs of all."""
+    spec = first.spec
+    epochs, stages = spec["recipe"]["epochs"], spec.get("stages", {})
+    return OBJECTIVES[spec["objective"]].staged(epochs, stages)
+
+
+def _take_over(network: Network, state: Mapping[str, Any]) -> None:
+    """Give a network the backbone and the classifier of another."""
+    for part, start in ((network.backbone, "backbone."), (network.head.classifier, _CLASSIFIER)):
+        own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+        part.load_state_dict(own)
 
 
 def _fresh(first: Job, task: LoadedTask, objective: Objective) -> Network:

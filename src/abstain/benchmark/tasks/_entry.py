@@ -85,6 +85,8 @@ class Task:
         The rate to try beside none.
     rewards : tuple of float
         Those of DeepGamblers to try.
+    branch : tuple of int
+        Epochs of ConfidNet's branch on the trained classifier, and of its fine-tuning; 0 for none.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Task:
     needs_folder: bool = False
     dropout: float = 0.3
     rewards: tuple[float, ...] = (2.2, 3.0, 6.0, 10.0)
+    branch: tuple[int, int] = (200, 20)
 
 
 #: Every task by name.

@@ -165,6 +165,7 @@ ENTRIES: Final = (
         },
         dropout=_DROPOUT,
         rewards=(2.2, 6.0),
+        branch=(48, 0),
     ),
     Task(
         "digits",
@@ -176,6 +177,7 @@ ENTRIES: Final = (
         Recipe(epochs=30, learning_rate=0.1, batch_size=64, schedule="cosine", nesterov=True),
         {"name": "distortion"},
         dropout=_DROPOUT,
+        branch=(30, 0),
     ),
     Task(
         "digits8",
@@ -186,5 +188,6 @@ ENTRIES: Final = (
         "small-conv",
         Recipe(epochs=20, learning_rate=0.1, batch_size=64, schedule="cosine", nesterov=True),
         dropout=_DROPOUT,
+        branch=(16, 0),
     ),
 )

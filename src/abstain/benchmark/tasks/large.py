@@ -160,6 +160,8 @@ _CAMELYON17: Final = Recipe(
 )
 RESNET_DROPOUT: Final = 0.1
 RESNET_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 15.0)
+#: Of ConfidNet, on classifiers that learn for few epochs.
+IWILDCAM_BRANCH: Final = (5, 3)
 _CROP_FLIP: Final = {"name": "crop-flip", "padding": 8}
 
 ENTRIES: Final = (
@@ -187,6 +189,7 @@ ENTRIES: Final = (
         needs_folder=True,
         dropout=RESNET_DROPOUT,
         rewards=RESNET_REWARDS,
+        branch=IWILDCAM_BRANCH,
     ),
     Task(
         "camelyon17",
@@ -198,6 +201,7 @@ ENTRIES: Final = (
         _CAMELYON17,
         needs_folder=True,
         dropout=RESNET_DROPOUT,
+        branch=(3, 1),
     ),
     Task(
         "imagenet-folder",
@@ -211,5 +215,6 @@ ENTRIES: Final = (
         needs_folder=True,
         dropout=RESNET_DROPOUT,
         rewards=RESNET_REWARDS,
+        branch=(60, 6),
     ),
 )

@@ -23,6 +23,7 @@ from abstain.benchmark.tasks._entry import Parts, Task, given
 from abstain.benchmark.tasks._folders import OFFICIAL, Sizes, divided, required
 from abstain.benchmark.tasks.large import (
     IWILDCAM,
+    IWILDCAM_BRANCH,
     RESNET_DROPOUT,
     RESNET_REWARDS,
     chosen_on,
@@ -112,6 +113,7 @@ def _entries() -> Iterator[Task]:
             needs_folder=True,
             dropout=RESNET_DROPOUT,
             rewards=RESNET_REWARDS,
+            branch=IWILDCAM_BRANCH,
         )
 
 

@@ -186,6 +186,7 @@ SVHN: Final = Recipe(
 _GRAY: Final = Recipe(
     epochs=20, learning_rate=0.1, batch_size=128, weight_decay=5e-4, schedule="cosine"
 )
+_GRAY_BRANCH: Final = (16, 2)
 _MANY_REWARDS: Final = (2.2, 3.0, 6.0, 10.0, 12.0, 15.0, 20.0)
 
 ENTRIES: Final = (
@@ -260,6 +261,7 @@ ENTRIES: Final = (
         "small-conv",
         _GRAY,
         needs_folder=True,
+        branch=_GRAY_BRANCH,
     ),
     Task(
         "fashion-mnist",
@@ -271,5 +273,6 @@ ENTRIES: Final = (
         _GRAY,
         {"name": "crop-flip", "padding": 2},
         needs_folder=True,
+        branch=_GRAY_BRANCH,
     ),
 )

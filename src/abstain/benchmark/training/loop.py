@@ -61,6 +61,7 @@ def train(
     machine: Machine = _CPU,
     saving: Saving | None = None,
     on_epoch: OnEpoch | None = None,
+    done: int = 0,
 ) -> list[float]:
     """Train a network on pictures.
 
@@ -85,11 +86,13 @@ def train(
         Where to keep the state, to resume from it after a kill: the result is the same.
     on_epoch : callable, optional
         Called after each epoch with its number and the mean loss.
+    done : int, default=0
+        Epochs of `recipe` in which the network has learned already, elsewhere: whole phases.
 
     Returns
     -------
     list of float
-        The mean loss of each epoch.
+        The mean loss of each epoch but those.
 
     Raises
     ------
@@ -123,11 +126,11 @@ def train(
     """
     fabric = fabric_of(machine)
     data = _Data(images, inputs or Inputs.of(images), machine.device)
-    run = _Run(network, objective, data, recipe, seed, fabric)
+    run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), fabric)
     losses = [] if saving is None else run.resumed(saving.path)
     saved = monotonic()
     with torch.random.fork_rng(devices=_devices(machine.device)):
-        for epoch in range(len(losses), recipe.epochs):
+        for epoch in range(done + len(losses), recipe.epochs):
             losses.append(run.epoch(epoch))
             if on_epoch is not None:
                 on_epoch(epoch + 1, losses[-1])
@@ -140,6 +143,14 @@ def train(
     network.eval()
     objective.eval()
     return losses
+
+
+def _before(done: int, recipe: Recipe) -> int:
+    """Validate the number of epochs that are done already."""
+    if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done < recipe.epochs:
+        msg = f"`done` must be a whole number from 0 to {recipe.epochs - 1}; got {done!r}"
+        raise InputError(msg)
+    return done
 
 
 def _devices(device: str) -> list[Any]:
@@ -165,7 +176,7 @@ class _Run:
         objective: Objective,
         data: _Data,
         recipe: Recipe,
-        seed: int,
+        start: tuple[int, int],
         fabric: Any,
     ) -> None:
         # Moved to the device; called through it, the network computes in the precision asked for.
@@ -174,7 +185,7 @@ class _Run:
         cast("Any", network).to(memory_format=torch.channels_last)
         self.network = network
         self.objective = objective.to(data.device)
-        self.data, self.recipe, self.seed = data, recipe, seed
+        self.data, self.recipe, (self.seed, self.done) = data, recipe, start
         self.plan = objective.plan(recipe.epochs)
         self.descent: Any = None
 
@@ -271,12 +282,15 @@ class _Run:
             return []
         try:
             losses = [float(loss) for loss in found["losses"]]
-            if found["seed"] != self.seed or not 0 < len(losses) < self.recipe.epochs:
+            if (
+                found["seed"] != self.seed
+                or not self.recipe.epochs > self.done + len(losses) > self.done
+            ):
                 _refuse_other(path)
             if found.get("precision", "32-true") != self.precision.precision:
                 _refuse_other(path)
             self.network.load_state_dict(found["network"])
-            self._enter(len(losses) - 1)
+            self._enter(self.done + len(losses) - 1)
             self.descent.load_state_dict(found["descent"])
             self.objective.load_state_dict(found["objective"])
             self.precision.load_state_dict(found.get("scaling", {}))
