@@ -23,8 +23,9 @@ def _named(name: str) -> Method:
 def renamed(method: Method, name: str, title: str, source: str) -> Method:
     """Return a method under another name."""
     meaning = f"`{method.name}` by another name: {method.meaning}"
-    other = {"source": source, "meaning": meaning, "same_as": method.name}
-    return replace(method, name=name, title=title, **other)
+    return replace(
+        method, name=name, title=title, source=source, meaning=meaning, same_as=method.name
+    )
 
 
 _MSR = SCORES["msr"]

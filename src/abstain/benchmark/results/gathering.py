@@ -175,8 +175,8 @@ class Gathering:
         if study.headline:
             self.calibration += self._calibrated(study, parts or [samples], runs)
             for method, own in runs.items():
-                parts = self.reading.parts(study, own[0])
-                self.extremes += extremes_of(samples, parts, own[0], method)
+                said = self.reading.parts(study, own[0])
+                self.extremes += extremes_of(samples, said, own[0], method)
 
     def _calibrated(
         self, study: Study, parts: Sequence[Samples], runs: Mapping[str, Sequence[Run]]

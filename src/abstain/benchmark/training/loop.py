@@ -145,7 +145,7 @@ def train(
     return losses
 
 
-def _before(done: int, recipe: Recipe) -> int:
+def _before(done: Any, recipe: Recipe) -> int:
     """Validate the number of epochs that are done already."""
     if isinstance(done, bool) or not isinstance(done, int) or not 0 <= done < recipe.epochs:
         msg = f"`done` must be a whole number from 0 to {recipe.epochs - 1}; got {done!r}"
