@@ -205,3 +205,44 @@ def test_the_global_random_state_is_never_touched() -> None:
     for function in EDGES:
         function(OK, [0, 1, 0])
     assert (before == np.random.get_state()[1]).all()  # noqa: NPY002
+
+
+EXACT = 2**53
+
+
+@pytest.mark.parametrize("function", [ab.augrc, ab.aurc, ab.failure_auroc, ab.risk_coverage_curve])
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.longdouble, object])
+def test_integers_that_float64_would_tie_are_refused(
+    function: Callable[..., Any], kind: type
+) -> None:
+    confidence = np.array([EXACT + 3, EXACT + 1, EXACT, 5], dtype=kind)
+    with pytest.raises(DomainError, match=r"float64 tells apart; got 90.* at index 1 and 90.* 2,"):
+        function(confidence, [0, 1, 0, 1])
+
+
+def test_large_integers_that_float64_tells_apart_keep_their_order() -> None:
+    start = 1_700_000_000_000_000_000
+    loss = [0, 1, 0, 1]
+    microseconds = np.array([start + 1000 * i for i in range(4)])
+    assert ab.augrc(microseconds, loss) == ab.augrc([0, 1, 2, 3], loss)
+    equal = np.array([start, start, start + 5000, start + 5000])
+    assert ab.augrc(equal, loss) == ab.augrc([0, 0, 1, 1], loss)
+    with pytest.raises(DomainError, match=r"at index 0 and .* at index 1"):
+        ab.augrc(np.array([start + i for i in range(4)]), loss)
+
+
+def test_an_integer_beyond_float64_is_refused() -> None:
+    with pytest.raises(DomainError, match="beyond the range of float64"):
+        ab.augrc(np.array([10**400, 1, 2], dtype=object), [0, 1, 0])
+    with pytest.raises(DomainError, match=r"predictions|confidence.*tells apart"):
+        ab.Predictions(prediction=[0, 1], labels=[0, 0], confidence=np.array([EXACT, EXACT + 1]))
+
+
+def test_integers_are_checked_where_their_library_computes() -> None:
+    torch = pytest.importorskip("torch")
+    confidence = torch.tensor([EXACT + 1, EXACT, 1])
+    with pytest.raises(DomainError, match="float64 tells apart"):
+        ab.augrc(confidence, torch.tensor([0.0, 1.0, 0.0], requires_grad=True))
+    metrics = pytest.importorskip("abstain.integrations.torchmetrics")
+    with pytest.raises(DomainError, match="got 9,007,199,254,740,993"):
+        metrics.AUGRC().update(confidence, torch.tensor([0, 1, 0]))

@@ -114,3 +114,20 @@ def test_dropped_rows_leave_every_column_together():
     assert len(reading) == 1
     assert predictions.confidence["confidence"].tolist() == [0.1, 0.3]
     assert predictions.weight.tolist() == predictions.ids.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["18446744073709551614", "18446744073709551615"],
+        ["NA", "9007199254740993", "9007199254740992"],
+    ],
+)
+def test_long_integers_of_a_text_file_do_not_tie(tmp_path, rows):
+    path = tmp_path / "preds.csv"
+    lines = [f"{i % 2},1,{row}" for i, row in enumerate(rows)]
+    path.write_text("\n".join(["label,prediction,confidence", *lines]), encoding="utf-8")
+    with pytest.raises(
+        DomainError, match=r"preds\.csv: `confidence` must hold numbers that float64"
+    ):
+        read_predictions(path, missing="drop")

@@ -13,6 +13,9 @@ from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
 _NUMERIC = "biuf"
 
+#: From here on, neighboring whole numbers are one float64.
+EXACT = 2**53
+
 
 def _first(bad: BoolArray) -> int:
     return int(np.flatnonzero(bad.ravel())[0])
@@ -52,7 +55,13 @@ def vector(x: AnyArray, name: str, *, length: int | None = None, like: str = "")
 def _numbers(x: Array, name: str) -> Array:
     """Turn an object array that holds plain numbers into floats; refuse everything else."""
     if x.dtype.kind == "O" and all(isinstance(v, float | int | np.number) for v in x):
-        return x.astype(np.float64)
+        try:
+            out = x.astype(np.float64)
+        except OverflowError:
+            msg = f"`{name}` must be finite; got a whole number beyond the range of float64"
+            raise DomainError(msg) from None
+        refuse_tied(x, out, name)
+        return out
     shown = x[0] if x.size else ""
     msg = f"`{name}` must hold numbers; got {x.dtype} values such as {shown!r}"
     raise DomainError(msg)
@@ -77,12 +86,35 @@ def finite(x: AnyArray, name: str, *, hint: str = "") -> Array:
 
 def confidence(x: AnyArray, name: str = "confidence", *, length: int | None = None) -> Array:
     """Validate a confidence vector: one finite number a sample, higher is more trusted."""
+    given = vector(x, name, length=length, like="labels")
     out = finite(
-        _double(vector(x, name, length=length, like="labels")),
+        _double(given),
         name,
         hint="Drop these samples, or give an abstention the lowest confidence instead.",
     )
-    return out if out.dtype.kind == "f" else out.astype(np.float64)
+    out = out if out.dtype.kind == "f" else out.astype(np.float64)
+    if out is not given:
+        refuse_tied(given, out, name)
+    return out
+
+
+def refuse_tied(given: Array, double: Array, name: str) -> None:
+    """Refuse numbers that differ and are one number in the precision we compute in."""
+    most = EXACT if double.dtype == np.float64 else 2**24
+    if given.dtype.kind in "biuO" and not (np.abs(double) >= most).any():
+        return
+    order = np.argsort(given, kind="stable")
+    found, kept = given[order], double[order]
+    bad = np.flatnonzero((found[1:] != found[:-1]) & (kept[1:] == kept[:-1]))
+    if bad.size == 0:
+        return
+    first, second = sorted((int(order[bad[0]]), int(order[bad[0] + 1])))
+    msg = (
+        f"`{name}` must hold numbers that {double.dtype} tells apart; got {given[first]!s} at "
+        f"index {first} and {given[second]!s} at index {second}, which would be tied. Subtract a "
+        "constant from all, or pass their ranks"
+    )
+    raise DomainError(msg)
 
 
 def loss(x: AnyArray, *, length: int | None = None) -> Array:

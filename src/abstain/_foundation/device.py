@@ -103,6 +103,10 @@ def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = No
         checks.loss(to_numpy(loss, "loss"), length=host.size)
         checks.weight(weight, length=host.size)
     probability, loss = floats(confidence), double(loss)
+    if xp.isdtype(confidence.dtype, "integral"):
+        checks.refuse_tied(
+            to_numpy(confidence, "confidence"), to_numpy(probability, "confidence"), "confidence"
+        )
     weight = None if weight is None else double(weight)
     _summable(without_gradient(loss), weight)
     return Samples(without_gradient(probability), loss, weight, probability)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from abstain._foundation.checks import EXACT, refuse_tied
 from abstain.errors import InputError
-from abstain.typing import Array, BoolArray, IntArray
+from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -218,4 +219,12 @@ def to_number(column: Column) -> Column:
     except ValueError:
         return column
     numbers = np.array([*parsed, np.nan])
+    _refuse_tied(words, numbers[:-1], column.name)
     return from_array(numbers[column.values], column.name)
+
+
+def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
+    """Refuse whole numbers that were written apart and would be one float64."""
+    large = [i for i in np.flatnonzero(np.abs(numbers) >= EXACT) if words[i].lstrip("+-").isdigit()]
+    exact = np.array([int(words[i]) for i in large], dtype=object)
+    refuse_tied(exact, numbers[large], name)

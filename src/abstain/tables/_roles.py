@@ -5,13 +5,12 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from abstain._foundation.checks import EXACT
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables._column import Column, to_number
 from abstain.typing import Array, BoolArray
 
-#: From here on, neighboring whole numbers are one float64.
-_EXACT = 2.0**53
 
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
@@ -96,7 +95,7 @@ def plain(column: Column) -> Column:
         )
         raise DomainError(msg)
     values = np.where(np.isnan(column.values), 0, column.values)
-    if np.abs(values).max(initial=0) >= _EXACT:
+    if np.abs(values).max(initial=0) >= EXACT:
         row = int(np.argmax(np.abs(values)))
         msg = (
             f"column {column.name!r} holds classes as decimals too large to be exact; got "

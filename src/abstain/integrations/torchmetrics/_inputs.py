@@ -6,7 +6,7 @@ from abstain._foundation import checks
 from abstain.confidence import score as confidence_of
 from abstain.confidence._entry import Need, Score
 from abstain.confidence.registry import find
-from abstain.errors import InputError, ShapeError
+from abstain.errors import DomainError, InputError, ShapeError
 from abstain.integrations.torchmetrics._library import torch
 from abstain.predictions import Predictions
 
@@ -107,6 +107,22 @@ def _validate(confidence: Any, loss: Any, weight: Any) -> None:
         checks.confidence(confidence)
         checks.loss(loss)
         checks.weight(weight, length=len(confidence))
+    _refuse_inexact(confidence)
+
+
+def _refuse_inexact(confidence: Any) -> None:
+    """Refuse integers that the state would round: they could tie with those of another batch."""
+    if confidence.is_floating_point():
+        return
+    kept = confidence.to(double(confidence.device))
+    most = checks.EXACT if kept.dtype == torch.float64 else 1 << 24
+    if bool((kept.abs() >= most).any()):
+        value = int(confidence[int(kept.abs().argmax())])
+        msg = (
+            f"`confidence` must hold integers below {most:,} in size, which the state keeps "
+            f"exactly; got {value:,}. Subtract a constant from all, or pass ranks."
+        )
+        raise DomainError(msg)
 
 
 def _scored(outputs: Any, target: Any, inputs: str, score: str) -> tuple[Any, Any]:
