@@ -90,7 +90,7 @@ def test_files_that_break_the_reader(tmp_path, content, said):
 
 
 def test_a_folder_is_no_configuration(tmp_path):
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
+    with pytest.raises(InputError, match="it is a folder, not a file"):
         read_experiment(tmp_path)
 
 

@@ -100,7 +100,7 @@ def test_bad_csv(tmp_path, content, message):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"label": 1}\n{"label"', "line 2 is not JSON"),
+        ('{"label": 1}\n{"label"', "line 2 is not a JSON object such as .*: it is no JSON"),
         ("[1, 2]\n", "line 1 is not a JSON object"),
         ("\n\n", "no columns|has a header but no rows"),
         ("{}\n", "no columns|does not say which samples are right"),
@@ -135,7 +135,7 @@ def test_json_lines_end_at_line_feeds_only(tmp_path):
         (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
     ],
 )
-@pytest.mark.parametrize("call", ["pathlib.Path.open", "polars.read_csv"])
+@pytest.mark.parametrize("call", ["os.open", "polars.read_csv"])
 def test_what_the_system_refuses_is_not_damage(tmp_path, monkeypatch, error, message, call):
     path = tmp_path / "preds.csv"
     frame().write_csv(path)
@@ -177,7 +177,7 @@ def test_pickles_are_never_loaded(tmp_path):
 
     path = tmp_path / "preds.npz"
     np.savez(path, labels=np.arange(3), logits=np.array([Bomb()], dtype=object))
-    with pytest.raises(FileFormatError, match=r"holds Python objects \(pickles\) under 'logits'"):
+    with pytest.raises(FileFormatError, match=r"holds under 'logits' Python objects \(pickles\)"):
         read_predictions(path)
     path.write_bytes(pickle.dumps({"a": 1}))
     with pytest.raises(FileFormatError, match=r"is a pickle, though it ends in '\.npz'"):

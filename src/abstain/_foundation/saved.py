@@ -25,14 +25,15 @@ READERS: dict[str, Callable[[str], Text]] = {}
 ARCHIVES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]] = {}
 
 
-def parsed(text: str) -> dict[str, Any]:
-    """Return the fields of a JSON object: each there once, no NaN and no infinity.
+def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
+    """Return the fields of a JSON object: each there once, and no NaN or infinity if `finite`.
 
     The message of the `InputError` is a clause ("the field `n` is there twice"), for the caller
     to say of what.
     """
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        constant = _no_constant if finite else None
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=constant)
     except InputError:
         raise
     except TypeError:
@@ -45,7 +46,7 @@ def parsed(text: str) -> dict[str, Any]:
         # The limit that Python puts on the digits of integers.
         refuse("it holds a number of thousands of digits")
     if not isinstance(found, dict):
-        refuse("it holds no JSON object with a field `kind`")
+        refuse("it holds no JSON object with a field `kind`" if finite else "it is another value")
     return found
 
 

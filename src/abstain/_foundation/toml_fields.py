@@ -7,24 +7,24 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
+from abstain._foundation import reading
+from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNameError, suggest
 
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Read a configuration as nested plain values, or say in one line why it cannot be read."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists() and not path.is_symlink():
         msg = f"there is no configuration {str(path)!r}"
-        raise InputError(msg) from None
-    except OSError as error:
-        msg = f"the configuration {str(path)!r} cannot be read: {error.strerror or error}"
-        raise InputError(msg) from None
+        raise InputError(msg)
+    try:
+        return tomllib.loads(reading.text(path))
+    except AbstainError:
+        raise
     except RecursionError:
         msg = f"{path.name} is nested too deeply"
         raise FileFormatError(msg) from None
     except ValueError as error:
-        # TOML or text that is none, an integer of thousands of digits, a path that cannot be.
+        # No TOML, or an integer of thousands of digits.
         first = str(error).partition(";")[0]
         msg = f"{path.name} is no TOML: {first}"
         raise FileFormatError(msg) from None

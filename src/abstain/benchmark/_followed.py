@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from abstain._foundation.saved import parsed
+from abstain._foundation.reading import fields
 from abstain.benchmark.jobs.receipts import intact
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.runs import Run
@@ -197,7 +197,7 @@ class Followers:
 def _read(jobs: Path) -> Iterator[tuple[float, Receipt]]:
     for path in jobs.glob("*.json"):
         try:
-            found = parsed(path.read_text(encoding="utf-8"))
+            found = fields(path)
             kinds = {"name": str, "key": str, "spec": dict, "facts": dict, "files": dict}
             right = all(isinstance(found[name], kind) for name, kind in kinds.items())
             # What was deleted or cut is done again, and is not there until then.

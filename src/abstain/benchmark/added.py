@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.saved import parsed
+from abstain._foundation.reading import HEADER, fields
 from abstain.benchmark.runs import Run, RunScores
 from abstain.benchmark.score_files import ScoreFile
 from abstain.errors import FileFormatError, InputError
@@ -106,7 +106,7 @@ class Additions:
         if not path.is_file():
             return cls(folder)
         try:
-            found = parsed(path.read_text(encoding="utf-8"))
+            found = fields(path, HEADER)
             _refuse_other(found)
             return cls(folder, tuple(_facts(one) for one in found["methods"]))
         except (InputError, KeyError, TypeError, ValueError) as error:

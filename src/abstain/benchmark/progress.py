@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from abstain._foundation.reading import last_line
 from abstain.benchmark._followed import ENSEMBLE, Followed, Followers, Receipts
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.selection import Chosen, choose
@@ -199,8 +200,7 @@ def _failures(jobs: Path, receipts: Receipts) -> Iterator[Failure]:
     done = {f"{one['name']}-{one['key'][:12]}" for one in receipts.all}
     for log in sorted(jobs.glob("*.log")):
         if log.stem not in done:
-            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            yield Failure(log.stem.rpartition("-")[0], log, lines[-1] if lines else "")
+            yield Failure(log.stem.rpartition("-")[0], log, last_line(log))
 
 
 def _size(folder: Path) -> int:

@@ -2,7 +2,6 @@
 
 import io
 import json
-import zipfile
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.archives import Archive
 from abstain._foundation.saved import parsed
 from abstain.benchmark.runs import RunScores
-from abstain.errors import FileFormatError, InputError
+from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.typing import Array
 
 __all__ = ["ScoreFile", "packed"]
@@ -20,6 +20,19 @@ __all__ = ["ScoreFile", "packed"]
 #: Arrays that may be absent.
 _OPTIONAL = ("averaged", "logits")
 _ALWAYS = ("labels", "places", "prediction", "methods", "confidence", "reasons")
+#: How many axes each array has, and the kinds of its entries.
+_FORMS = {
+    "labels": (1, "iu"),
+    "places": (1, "iu"),
+    "prediction": (1, "iu"),
+    "methods": (1, "U"),
+    "confidence": (2, "f"),
+    "reasons": (0, "U"),
+    "averaged": (1, "iuf"),
+    "logits": (2, "f"),
+}
+#: Those without a row for each sample.
+_BY_METHOD = ("methods", "reasons")
 
 
 def packed(parts: Iterable[RunScores]) -> bytes:
@@ -86,8 +99,7 @@ class ScoreFile:
     @cached_property
     def exposures(self) -> tuple[str, ...]:
         """The keys of the exposures in it, in the order written."""
-        with self._open() as archive:
-            names = [name.rpartition("/")[0] for name in archive.files if name.endswith("/labels")]
+        names = [name.rpartition("/")[0] for name in self._archive() if name.endswith("/labels")]
         return tuple(names)
 
     def read(self, exposure: str, *, logits: bool = True) -> RunScores:
@@ -112,41 +124,43 @@ class ScoreFile:
         FileFormatError
             The file is damaged.
         """
-        with self._open() as archive:
-            if f"{exposure}/labels" not in archive.files:
-                msg = f"{self.path.name} says nothing of the exposure {exposure!r}"
-                raise InputError(msg)
-            wanted = [*_ALWAYS, *_OPTIONAL[: 1 + logits]]
-            try:
-                found = {
-                    name: archive[f"{exposure}/{name}"]
-                    for name in wanted
-                    if name in _ALWAYS or f"{exposure}/{name}" in archive.files
-                }
-                reasons = parsed(str(found.pop("reasons")))
-            except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-                raise _damaged(self.path) from error
-        names, table = found.pop("methods"), found.pop("confidence")
-        if len(names) != len(table):
-            raise _damaged(self.path)
-        by_method = {str(name): row for name, row in zip(names, table, strict=True)}
-        return RunScores(
-            exposure=exposure,
-            confidence=by_method,
-            reasons=reasons,
-            averaged=found.pop("averaged", None),
-            **found,
-        )
-
-    def _open(self) -> Any:
+        archive = self._archive()
+        if f"{exposure}/labels" not in archive:
+            msg = f"{self.path.name} says nothing of the exposure {exposure!r}"
+            raise InputError(msg)
+        there = [*_ALWAYS, *(name for name in _OPTIONAL if f"{exposure}/{name}" in archive)]
+        wanted = [f"{exposure}/{name}" for name in there if logits or name != "logits"]
         try:
-            found = np.load(self.path, allow_pickle=False)
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+            read = archive.read(wanted)
+            return _scores(exposure, {name.rpartition("/")[2]: x for name, x in read.items()})
+        except (KeyError, ValueError) as error:
             raise _damaged(self.path) from error
-        if not isinstance(found, np.lib.npyio.NpzFile):
-            # One array and no archive.
-            raise _damaged(self.path)
-        return found
+
+    def _archive(self) -> Archive:
+        try:
+            return Archive(self.path)
+        except AbstainError as error:
+            raise _damaged(self.path) from error
+
+
+def _scores(exposure: str, found: dict[str, Any]) -> RunScores:
+    """Return the scores of an exposure; a ValueError where the arrays do not go together."""
+    n = found["labels"].shape[:1]
+    for name, array in found.items():
+        axes, kinds = _FORMS[name]
+        rows = array.shape[1:] if name == "confidence" else array.shape[:1]
+        alike = name in _BY_METHOD or rows == n
+        if array.ndim != axes or array.dtype.kind not in kinds or not alike:
+            raise ValueError(name)
+    reasons = parsed(str(found.pop("reasons")))
+    names, table = found.pop("methods").tolist(), found.pop("confidence")
+    return RunScores(
+        exposure=exposure,
+        confidence=dict(zip(names, table, strict=True)),
+        reasons=reasons,
+        averaged=found.pop("averaged", None),
+        **found,
+    )
 
 
 def _damaged(path: Path) -> FileFormatError:

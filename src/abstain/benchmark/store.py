@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
-from abstain._foundation.saved import parsed
+from abstain._foundation.reading import HEADER, fields
 from abstain.benchmark.added import ADDED, AddedFacts, Additions
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.score_files import ScoreFile
@@ -148,7 +148,7 @@ class Store:
             raise InputError(msg)
         additions = Additions.read(place) if added else Additions(place)
         try:
-            found = parsed(path.read_text(encoding="utf-8"))
+            found = fields(path, HEADER)
             _refuse_other(found)
             return cls(
                 place,

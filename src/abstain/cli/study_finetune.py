@@ -83,6 +83,7 @@ def _exit_where_jobs_failed(found: "StudyResult") -> None:
 
 def _configuration(config: Path | None, data: str | None) -> str:
     """Return the text of the configuration that would be run."""
+    from abstain._foundation import reading
     from abstain._foundation.extras import has
     from abstain.errors import InputError, MissingInputError
 
@@ -97,7 +98,7 @@ def _configuration(config: Path | None, data: str | None) -> str:
     if config is not None and data not in {None, name}:
         msg = f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
         raise InputError(msg)
-    text = path.read_text(encoding="utf-8")
+    text = reading.text(path)
     return text.replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 

@@ -28,6 +28,9 @@ def names(x: AnyArray, name: str) -> Array:
     if out.size == 0:
         msg = f"`{name}` is empty; at least one sample is needed"
         raise ShapeError(msg)
+    if out.dtype.kind == "V":
+        msg = f"`{name}` must hold names or numbers; got records or untyped bytes ({out.dtype})"
+        raise DomainError(msg)
     return out
 
 

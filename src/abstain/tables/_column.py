@@ -127,10 +127,16 @@ def from_array(values: Array, name: str) -> Column:
     if values.ndim != 1:
         msg = f"column {name!r} must have one axis when it holds {values.dtype}"
         raise InputError(msg)
-    entries = values.tolist() if values.dtype.kind != "M" else values
+    if values.dtype.kind == "V":
+        msg = (
+            f"column {name!r} holds records or untyped bytes ({values.dtype}); save each field "
+            "as an array of its own"
+        )
+        raise InputError(msg)
     try:
+        entries = values.tolist() if values.dtype.kind != "M" else values
         series = pl.Series(name, entries, strict=False)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         msg = f"column {name!r} mixes kinds of values that do not fit in one column"
         raise InputError(msg) from error
     return from_series(series)

@@ -1,25 +1,28 @@
 """Files to tables: one opener for each suffix, and plain words when a file is not what it says."""
 
-import csv
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from abstain.errors import FileFormatError, InputError, suggest
+from abstain._foundation.archives import Archive
+from abstain._foundation.reading import opened, refuse_absent, refuse_beyond_memory, size_of
+from abstain.errors import FileFormatError
 from abstain.tables._column import Column, from_series
-from abstain.tables._damage import plain_words, readable
+from abstain.tables._damage import plain_words
 from abstain.tables._table import (
     Table,
-    from_arrays,
+    from_archive,
     from_polars,
     from_scan,
     refuse_repeated,
-    refuse_rowless,
 )
+from abstain.tables._text import first_keys, json_rows, may_repeat_keys, read_header
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SUFFIXES = (
     ".csv",
@@ -33,39 +36,20 @@ SUFFIXES = (
     ".npz",
 )
 
-#: What an archive of pickles would need, and why it is refused.
-_PICKLED = (
-    "{source} holds Python objects (pickles) under {key!r}, which are never loaded because "
-    "loading them can run any code; save plain arrays of numbers or text instead"
-)
+#: More columns than this take minutes and gigabytes.
+_MOST_COLUMNS = 200_000
 
 
 def open_table(path: Path) -> Table:
     """Open one file by its suffix."""
-    source = path.name
     refuse_absent(path)
     opener = _OPENERS.get(path.suffix.lower())
     if opener is None:
         raise FileFormatError(_suffix_refusal(path))
-    if path.stat().st_size == 0:
-        msg = f"{source} is empty (0 bytes)"
+    if size_of(path) == 0:
+        msg = f"{path.name} is empty (0 bytes)"
         raise FileFormatError(msg)
-    with readable(source):
-        return opener(path)
-
-
-def refuse_absent(path: Path) -> None:
-    """Refuse a path that does not exist, and name its nearest neighbor."""
-    if path.exists():
-        return
-    folder = path.parent
-    if not folder.is_dir():
-        msg = f"there is no file {str(path)!r}: the folder {str(folder)!r} does not exist"
-        raise InputError(msg)
-    beside = sorted(p.name for p in folder.iterdir())
-    near = suggest(path.name, beside)
-    msg = f"there is no file {str(path)!r}.{near}"
-    raise InputError(msg)
+    return opener(path)
 
 
 def _suffix_refusal(path: Path) -> str:
@@ -87,168 +71,137 @@ def _suffix_refusal(path: Path) -> str:
 def _open_csv(path: Path) -> Table:
     import polars as pl
 
-    separator, note = _header(path)
+    names, separator, note = read_header(path)
+    _refuse_too_wide(len(names), path.name)
+    refuse_repeated(names, path.name)
+    refuse_beyond_memory(size_of(path), path.name, "its text")
     with plain_words(path.name, _format(path)):
         frame = pl.read_csv(path, separator=separator, infer_schema_length=None, glob=False)
-    # A blank last line is not a sample.
-    filled = ~pl.all_horizontal(pl.all().is_null())
-    blank = not frame.select(filled.all()).item()
+        # polars leaves the quotes inside a name doubled.
+        frame.columns = names
+    blank = _blank_rows(frame)
 
     def as_written(name: str) -> Column:
         with plain_words(path.name, _format(path)):
             raw = pl.read_csv(
-                path, columns=[name], separator=separator, infer_schema=False, glob=False
+                path,
+                columns=[names.index(name)],
+                separator=separator,
+                infer_schema=False,
+                glob=False,
             )
-        return from_series((raw.filter(filled) if blank else raw)[name])
+            raw.columns = [name]
+        return from_series((raw if blank is None else raw.filter(~blank))[name])
 
-    table = from_polars(frame.filter(filled) if blank else frame, path.name, typeless=True)
+    frame = frame if blank is None else frame.filter(~blank)
+    table = from_polars(frame, path.name, typeless=True)
     return replace(table, notes=(note,) if note else (), as_written=as_written)
 
 
-def _header(path: Path) -> tuple[str, str]:
-    """Return the separator of a text file and what is to say about it; check its first line."""
-    tabs = path.suffix.lower() == ".tsv"
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        try:
-            first = next((line for line in file if line.strip()), "")
-        except UnicodeDecodeError as error:
-            raise FileFormatError(_not_utf8(path, error)) from error
-    if "\x00" in first:
-        msg = f"{path.name} is not a text file, though it ends in {path.suffix!r}"
-        raise FileFormatError(msg)
-    separator, note = "\t" if tabs else ",", ""
-    if not tabs and "," not in first:
-        for other, word in ((";", "semicolons"), ("\t", "tabs")):
-            if other in first:
-                separator, note = other, f"the columns of {path.name} are separated by {word}"
-                break
-    refuse_repeated(next(csv.reader([first], delimiter=separator), []), path.name)
-    return separator, note
+def _blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
+    """Return which rows are empty throughout, None if none is: a blank last line is no sample."""
+    blank = None
+    for column in frame.iter_columns():
+        empty = column.is_null()
+        blank = empty if blank is None else blank & empty
+        # Nearly always the first column says so, and there may be 100,000 of them.
+        if not blank.any():
+            return None
+    return blank
 
 
 def _format(path: Path) -> str:
     return path.suffix.lower().lstrip(".")
 
 
-def _not_utf8(path: Path, error: UnicodeDecodeError) -> str:
-    return f"{path.name} is not text in UTF-8 (byte {error.start}); save it with the encoding UTF-8"
-
-
 def _open_jsonl(path: Path) -> Table:
     import polars as pl
 
+    _refuse_too_wide(first_keys(path), path.name)
+    refuse_beyond_memory(size_of(path), path.name, "its text")
     try:
         frame = pl.read_ndjson(path, infer_schema_length=None)
-    except pl.exceptions.PolarsError:
-        # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line.
-        rows = _json_rows(path)
-        with plain_words(path.name, _format(path)):
-            frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+        repeated = may_repeat_keys(path, frame)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        frame, repeated = None, True
+    if frame is None or repeated:
+        # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line, and
+        # a key that is there twice.
+        rows = list(json_rows(path))
+        if frame is None:
+            with plain_words(path.name, _format(path)):
+                frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    refuse_columnless(frame.width, path.name)
     return from_polars(frame, path.name)
-
-
-def _json_rows(path: Path) -> list[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise FileFormatError(_not_utf8(path, error)) from error
-    rows = []
-    # JSON may hold U+2028 and its like inside a text, where splitlines() would cut.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            msg = f"{path.name}: line {number} is not JSON ({error.msg})"
-            raise FileFormatError(msg) from error
-        if not isinstance(row, dict):
-            msg = f"{path.name}: line {number} is not a JSON object such as {{'label': 1}}"
-            raise FileFormatError(msg)
-        rows.append(row)
-    return rows
 
 
 # ------------------------------------------------------------------------------------ binary
 def _open_parquet(path: Path) -> Table:
     import polars as pl
 
-    with plain_words(path.name, "parquet"):
-        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        schema = scan.collect_schema()
-        height = scan.select(pl.len()).collect().item()
+    return _scanned(path, lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False))
+
+
+def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> Table:
+    """Read a file that knows its columns and rows, and of these the columns that are asked for."""
+    import polars as pl
+
+    with plain_words(path.name, _format(path)):
+        lazy = scan()
+        schema = lazy.collect_schema()
+        height = int(lazy.select(pl.len()).collect().item())
     refuse_columnless(len(schema), path.name)
 
-    def read(names: tuple[str, ...]) -> pl.DataFrame:
-        with plain_words(path.name, "parquet"):
-            return scan.select(names).collect()
+    def read(names: tuple[str, ...]) -> "pl.DataFrame":
+        size = sum(height * _width(schema[name]) for name in names)
+        refuse_beyond_memory(size, path.name, f"{height:,} rows of what is needed")
+        with plain_words(path.name, _format(path)):
+            return lazy.select(names).collect()
 
-    return from_scan(schema, int(height), read, path.name)
+    return from_scan(schema, height, read, path.name)
+
+
+def _width(dtype: "pl.DataType") -> int:
+    """Return the fewest bytes that an entry takes in memory."""
+    return np.dtype(dtype.to_python()).itemsize if dtype.is_numeric() else 1
 
 
 def refuse_columnless(count: int, source: str) -> None:
-    """Refuse a file without columns."""
+    """Refuse a file without columns, or with more than can be meant."""
     if count == 0:
         msg = f"{source} has no columns"
+        raise FileFormatError(msg)
+    _refuse_too_wide(count, source)
+
+
+def _refuse_too_wide(count: int, source: str) -> None:
+    if count > _MOST_COLUMNS:
+        msg = (
+            f"{source} has {count:,} columns; at most {_MOST_COLUMNS:,} are read. Keep those that "
+            "are needed, or save class scores as one array (n, K) with `numpy.savez`"
+        )
         raise FileFormatError(msg)
 
 
 def _open_ipc(path: Path) -> Table:
     import polars as pl
 
-    # Two layouts share the suffix .arrow; only the one for files starts with its name. The file
-    # is opened anew, as polars reads on from where the descriptor is.
-    with path.open("rb") as file:
-        magic = file.read(6)
-    with path.open("rb") as file, plain_words(path.name, _format(path)):
-        frame = pl.read_ipc(file) if magic == b"ARROW1" else pl.read_ipc_stream(file)
+    # Two layouts share the suffix .arrow; only the one for files starts with its name.
+    with opened(path) as file:
+        if file.read(6) == b"ARROW1":
+            return _scanned(path, lambda: pl.scan_ipc(path, glob=False))
+    with opened(path) as file, plain_words(path.name, _format(path)):
+        frame = pl.read_ipc_stream(file)
     refuse_columnless(frame.width, path.name)
     return from_polars(frame, path.name)
 
 
-def load_archive(path: Path) -> dict[str, Any]:
-    """Read all arrays of an .npz file, refusing pickles."""
-    arrays: dict[str, Any] = {}
-    with readable(path.name), path.open("rb") as file:
-        _refuse_no_archive(file, path.name)
-        with plain_words(path.name, "npz"):
-            archive = np.load(file, allow_pickle=False)
-        with archive:
-            for key in archive.files:
-                arrays[key] = _entry(archive, key, path.name)
-    return arrays
-
-
-def _entry(archive: Any, key: str, source: str) -> Any:
-    try:
-        with plain_words(source, "npz"):
-            value = archive[key]
-    except FileFormatError as error:
-        if "pickle" in str(error.__cause__):
-            raise FileFormatError(_PICKLED.format(source=source, key=key)) from error
-        raise
-    if not isinstance(value, np.ndarray):
-        msg = f"{source} holds under {key!r} something that is no array"
-        raise FileFormatError(msg)
-    return value
-
-
-def _refuse_no_archive(file: IO[bytes], source: str) -> None:
-    start = file.read(4)
-    file.seek(0)
-    if start != b"PK\x03\x04":
-        what = "a pickle" if start[:1] == b"\x80" else "no archive of arrays"
-        msg = f"{source} is {what}, though it ends in '.npz'; write it with `numpy.savez`"
-        raise FileFormatError(msg)
-
-
 def _open_npz(path: Path) -> Table:
-    arrays = load_archive(path)
-    if not arrays:
+    archive = Archive(path)
+    if not archive:
         msg = f"{path.name} holds no arrays"
         raise FileFormatError(msg)
-    refuse_rowless(max((a.shape[0] for a in arrays.values() if a.ndim), default=0), path.name)
-    return from_arrays(arrays, path.name)
+    return from_archive(archive)
 
 
 _OPENERS: dict[str, Callable[[Path], Table]] = {

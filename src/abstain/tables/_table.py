@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
 from abstain.tables._column import Column, from_array, from_series
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Kind = Literal["number", "text", "block", "other"]
+Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, Column]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class Table:
     source: str
     height: int
     kinds: Mapping[str, Kind]
-    loader: Callable[[tuple[str, ...]], dict[str, Column]] = field(repr=False)
+    loader: Loader = field(repr=False)
     keyed: bool = False
     typeless: bool = False
     notes: tuple[str, ...] = ()
@@ -210,23 +212,33 @@ def from_arrays(arrays: Mapping[str, Any], source: str) -> Table:
     def load(wanted: tuple[str, ...]) -> dict[str, Column]:
         return {n: from_array(to_numpy(arrays[read[n]], n), n) for n in wanted}
 
-    kinds: dict[str, Kind] = {}
-    lengths: dict[str, int] = {}
-    for name in names:
-        value = to_numpy(arrays[read[name]], name)
-        kinds[name] = _kind_of_array(value)
-        if value.ndim:
-            lengths[name] = value.shape[0]
+    return _keyed({n: to_numpy(arrays[read[n]], n) for n in names}, load, source)
+
+
+def from_archive(archive: Archive) -> Table:
+    """Wrap an archive of arrays, of which only the asked ones are read."""
+
+    def load(wanted: tuple[str, ...]) -> dict[str, Column]:
+        return {name: from_array(x, name) for name, x in archive.read(wanted).items()}
+
+    return _keyed(archive.headers, load, archive.source)
+
+
+def _keyed(claimed: Mapping[str, Array | Header], load: Loader, source: str) -> Table:
+    """Wrap arrays of which the shapes and types are known."""
+    kinds = {name: _kind_of_array(x) for name, x in claimed.items()}
+    # A million rows of nothing are no rows.
+    lengths = {n: x.shape[0] for n, x in claimed.items() if x.shape and 0 not in x.shape[1:]}
     height = _common_length(lengths, source)
     return Table(source, height, kinds, load, keyed=True, lengths=lengths)
 
 
-def _kind_of_array(value: Array) -> Kind:
-    if value.ndim == 0 or value.dtype.kind not in "biufUSOT":
+def _kind_of_array(x: Array | Header) -> Kind:
+    if not x.shape or x.dtype.kind not in "biufUSOT":
         return "other"
-    if value.ndim > 1:
+    if len(x.shape) > 1:
         return "block"
-    return "number" if value.dtype.kind in "biuf" else "text"
+    return "number" if x.dtype.kind in "biuf" else "text"
 
 
 def _common_length(lengths: dict[str, int], source: str) -> int:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.archives import Archive
 from abstain._foundation.option_words import option
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
 from abstain.tables._column import from_array
-from abstain.tables._files import load_archive
 from abstain.tables._missing import Missing, count
 from abstain.tables._observe import observed
 from abstain.tables._options import Options
@@ -103,10 +103,9 @@ def _refuse_inapplicable(asked: Options, path: Path) -> None:
 def _array(folder: Path, name: str, axes: int) -> Array | None:
     """Load `arr_0` of a file of the folder; None when there is no such file."""
     path = folder / f"{name}.npz"
-    if not path.is_file():
+    if not path.exists():
         return None
-    arrays = load_archive(path)
-    values: Array | None = arrays.get("arr_0")
+    values: Array | None = Archive(path).get("arr_0")
     if values is None or values.ndim != axes or values.dtype.kind not in "fiu":
         got = "no such key" if values is None else f"{values.dtype} of shape {values.shape}"
         msg = f"{path.name} must hold numbers with {axes} axes under the key 'arr_0'; got {got}"

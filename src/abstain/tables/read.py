@@ -4,11 +4,12 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from abstain._foundation.reading import refuse_absent
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import build
 from abstain.tables._choose import choose
-from abstain.tables._files import open_table, refuse_absent
+from abstain.tables._files import open_table
 from abstain.tables._options import ColumnNames, MoreColumns, Options, options
 from abstain.tables._reading import Reading
 from abstain.tables._table import Table, from_arrays, from_frame

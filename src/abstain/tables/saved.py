@@ -9,14 +9,14 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
+from abstain._foundation.reading import TEXT, content, opened
 from abstain._foundation.saved import ARCHIVES, READERS, Text, parsed
 from abstain.calibration import Binning, Calibration, Isotonic, Platt, Temperature
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
-from abstain.tables._damage import readable
-from abstain.tables._files import load_archive, refuse_absent
 from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import KIND as RULE
 
@@ -81,9 +81,12 @@ def save(obj: Saved, path: str | Path) -> Path:
         _refuse_suffix(path, ".npz", "a fitted score")
         write_atomically(path, _archive(obj))
         return path
-    text = _text_of(obj)
+    text = (_text_of(obj).rstrip("\n") + "\n").encode()
     _refuse_suffix(path, ".json", "a rule or a calibration")
-    write_atomically(path, (text.rstrip("\n") + "\n").encode())
+    if len(text) > TEXT:
+        msg = f"its JSON takes more than {TEXT >> 20} MB, which `load` does not read; bin it first"
+        raise InputError(msg)
+    write_atomically(path, text)
     return path
 
 
@@ -120,9 +123,8 @@ def load(path: str | Path) -> Saved:
     True
     """
     path = _path(path)
-    refuse_absent(path)
-    with readable(path.name):
-        start = _start(path)
+    with opened(path) as file:
+        start = file.read(4)
     if start == b"PK\x03\x04" or path.suffix == ".npz":
         return _load_archive(path)
     return _load_text(path)
@@ -161,11 +163,9 @@ def _refuse_names(plain: dict[str, Any]) -> None:
 
 
 def _load_archive(path: Path) -> Saved:
-    try:
-        arrays = load_archive(path)
-    except MemoryError:
-        _damaged(path, "it claims arrays larger than the memory")
-    plain = _object(path, _text(path, arrays.pop(_PLAIN, None)))
+    archive = Archive(path)
+    plain = _object(path, _text(path, archive))
+    arrays = archive.read(name for name in archive if name != _PLAIN)
     version = plain.pop("version", None)
     if version != _VERSION or not isinstance(version, int) or isinstance(version, bool):
         _damaged(path, f"the field `version` must be {_VERSION}; write it with `save`")
@@ -178,16 +178,18 @@ def _load_archive(path: Path) -> Saved:
         _damaged(path, "it is nested too deeply")
 
 
-def _text(path: Path, held: Any) -> str:
-    if held is None or held.dtype != np.uint8 or held.ndim != 1:
+def _text(path: Path, archive: Archive) -> str:
+    claimed = archive.headers.get(_PLAIN)
+    if claimed is None or claimed.dtype != np.uint8 or len(claimed.shape) != 1:
         _damaged(path, f"there is no entry {_PLAIN!r}, so it is no fitted score; use `save`")
-    return _decoded(path, held.tobytes())
+    if claimed.size > TEXT:
+        _damaged(path, f"the entry {_PLAIN!r} is larger than {TEXT >> 20} MB")
+    return _decoded(path, archive[_PLAIN].tobytes())
 
 
 # --------------------------------------------------------------------------------- texts
 def _load_text(path: Path) -> Saved:
-    with readable(path.name):
-        text = _decoded(path, path.read_bytes())
+    text = _decoded(path, content(path))
     kind = _object(path, text).get("kind")
     if not isinstance(kind, str) or kind not in READERS:
         known = ", ".join(map(repr, READERS))
@@ -196,11 +198,6 @@ def _load_text(path: Path) -> Saved:
         return READERS[kind](text)
     except (InputError, FileFormatError) as error:
         _damaged(path, str(error), error)
-
-
-def _start(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(4)
 
 
 def _decoded(path: Path, content: bytes) -> str:

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from abstain._foundation.files import write_atomically
-from abstain._foundation.saved import parsed
+from abstain._foundation.reading import digest, fields
 from abstain.benchmark.jobs.record import Job, Outcome, Work
 from abstain.errors import AbstainError, InputError
 
@@ -46,7 +46,7 @@ def receipt(job: Job, folder: Path) -> Outcome | None:
     if not path.is_file():
         return None
     try:
-        found = parsed(path.read_text(encoding="utf-8"))
+        found = fields(path)
         if found["key"] != job.key or found["files"] != _files(job, folder) or not intact(found):
             return None
         return Outcome(job, "kept", float(found["seconds"]), facts=dict(found["facts"]))
@@ -71,7 +71,7 @@ def _files(job: Job, folder: Path) -> dict[str, str]:
     start = f"{job.stem}."
     found = {path.suffix: path for path in folder.iterdir() if path.name.startswith(start)}
     return {
-        suffix: hashlib.sha256(path.read_bytes()).hexdigest()
+        suffix: digest(path)
         for suffix, path in sorted(found.items())
         if suffix not in _NOT_KEPT and path.is_file()
     }

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.archives import Archive
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.runs import VALIDATION
@@ -15,7 +16,6 @@ from abstain.benchmark.store import ExposureFacts
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.tables import read_predictions
-from abstain.tables._files import load_archive
 from abstain.typing import IntArray
 
 __all__ = ["LEFT_OUT", "Part", "Told", "named_exposures", "told_by"]
@@ -280,7 +280,7 @@ def _layer(path: Path, classes: int, width: int, abstains: bool) -> tuple[Any, A
 
 def _only(path: Path, count: int) -> list[Any]:
     """Return the arrays of an archive, which has so many of them."""
-    arrays = list(load_archive(path).values())
+    arrays = list(Archive(path).values())
     if len(arrays) != count:
         msg = f"{path.name} must hold {count} arrays; got {len(arrays)}"
         raise FileFormatError(msg)

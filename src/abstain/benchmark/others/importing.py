@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from abstain._foundation.files import make_folder, write_atomically
+from abstain._foundation.reading import digest
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others.fd_shifts import Told, told_by
 from abstain.benchmark.others.imported_pictures import same_pictures
@@ -163,13 +164,13 @@ def import_fd_shifts(
         _refuse_taken(store, run, replaces)
         _refuse_other_classes(store, told)
         told = replace(told, parts=same_pictures(store, told.parts))
-    digest = hashlib.sha256(_logits(Path(results)).read_bytes()).hexdigest()
+    mark = digest(_logits(Path(results)))
     date = datetime.now(UTC).isoformat(timespec="seconds")
     scores, reasons, more = scored(told, trained_by)
     notes = (*told.notes, *more)
     facts = {
         "imported": str(results),
-        "digest": digest,
+        "digest": mark,
         "date": date,
         "notes": list(notes),
         "held_out": list(held_out),

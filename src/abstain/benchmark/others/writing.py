@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
+from abstain._foundation.reading import digest
 from abstain.benchmark.added import ADDED, AddedFacts
 from abstain.benchmark.others.rows import Rows
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
@@ -57,7 +58,7 @@ class Writing:
     @cached_property
     def digest(self) -> str:
         """The SHA-256 of the file."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return digest(self.path)
 
     @cached_property
     def own(self) -> IntArray | None:

@@ -1,0 +1,215 @@
+"""Arrays of an .npz file: what each claims to be is checked before it is read, and never pickles.
+
+An archive of a few megabytes may hold, or claim, more than any memory. So only arrays that are
+asked for are read, and their sizes must fit the file and the memory first.
+"""
+
+import io
+import math
+import os
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from abstain._foundation.reading import opened, plain_words, refuse_beyond_memory
+from abstain.errors import FileFormatError
+from abstain.typing import Array
+
+_ENDING = ".npy"
+_START = b"PK\x03\x04"
+#: By the methods of `numpy.savez`: how many bytes can come of one. DEFLATE makes no more of it.
+_MOST_OF = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
+_MOST_ARRAYS = 10_000
+#: Of a header: NumPy's own limit, which it checks after reading.
+_MOST_HEADER = 10_000
+#: The bytes before a header, its length included.
+_FRAME = 12
+_BLOCK = 1 << 20
+
+
+class Header(NamedTuple):
+    """What an array claims to be.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Its axes.
+    fortran : bool
+        Whether the first axis runs fastest.
+    dtype : dtype
+        Of its entries.
+    """
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its entries."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+class Archive(Mapping[str, Array]):
+    """The arrays of an .npz file by name, each read when it is asked for.
+
+    Parameters
+    ----------
+    path : Path
+        A regular file.
+
+    Raises
+    ------
+    FileFormatError
+        It is damaged or no archive, two arrays share a name, or one claims a size that cannot be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.source = path, path.name
+        with self._open() as (_, members):
+            self._names = tuple(members)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names in the order of the file."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Count the arrays."""
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is such an array, without reading it."""
+        return name in self._names
+
+    def __getitem__(self, name: str) -> Array:
+        """Read one array."""
+        return self.read([name])[name]
+
+    def read(self, names: Iterable[str]) -> dict[str, Array]:
+        """Read some arrays.
+
+        Parameters
+        ----------
+        names : iterable of str
+            Of those that are there.
+
+        Returns
+        -------
+        dict of str to ndarray
+            By name.
+        """
+        wanted = tuple(names)
+        for name in wanted:
+            if name not in self._names:
+                raise KeyError(name)
+        with self._open() as (archive, members):
+            return {name: self._array(archive, members[name], name) for name in wanted}
+
+    @cached_property
+    def headers(self) -> dict[str, Header]:
+        """What each array claims to be."""
+        with self._open() as (archive, members):
+            return {n: self._header(archive, member, n) for n, member in members.items()}
+
+    @contextmanager
+    def _open(self) -> Iterator[tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo]]]:
+        with opened(self.path) as file:
+            start = file.read(len(_START))
+            if start != _START:
+                what = "a pickle" if start[:1] == b"\x80" else "no archive of arrays"
+                msg = (
+                    f"{self.source} is {what}, though it ends in '.npz'; write it with "
+                    "`numpy.savez`"
+                )
+                raise FileFormatError(msg)
+            length = file.seek(0, os.SEEK_END)
+            with plain_words(self.source, "npz"), zipfile.ZipFile(file) as archive:
+                yield archive, _members(archive, length, self.source)
+
+    def _header(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Header:
+        with archive.open(member) as file:
+            return _header(file, member.file_size, f"{self.source} holds under {name!r}")
+
+    def _array(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Array:
+        with archive.open(member) as file:
+            header = _header(file, member.file_size, f"{self.source} holds under {name!r}")
+            refuse_beyond_memory(header.size, self.source, f"the array {name!r}")
+            return _entries(file, header)
+
+
+def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zipfile.ZipInfo]:
+    """Return the arrays of an archive by name; refuse sizes that a file so long cannot hold."""
+    found = [member for member in archive.infolist() if not member.is_dir()]
+    if len(found) > _MOST_ARRAYS:
+        msg = f"{source} holds {len(found):,} arrays; at most {_MOST_ARRAYS:,} are read"
+        raise FileFormatError(msg)
+    members: dict[str, zipfile.ZipInfo] = {}
+    for member in found:
+        name = member.filename.removesuffix(_ENDING)
+        if name in members:
+            msg = f"{source} has two arrays named {name!r}; names must differ"
+            raise FileFormatError(msg)
+        if member.flag_bits & 1 or member.compress_type not in _MOST_OF:
+            msg = f"{source} holds {name!r} in a way that `numpy.savez` does not write"
+            raise FileFormatError(msg)
+        most = member.compress_size * _MOST_OF[member.compress_type]
+        if member.compress_size > length or member.file_size > most:
+            msg = (
+                f"{source} is damaged: {name!r} claims {member.file_size:,} bytes, more than so "
+                "short a file can hold"
+            )
+            raise FileFormatError(msg)
+        members[name] = member
+    return members
+
+
+def _header(file: IO[bytes], length: int, holds: str) -> Header:
+    """Read the header of an array; refuse one that its file contradicts."""
+    start = file.read(_FRAME)
+    if start[:6] != np.lib.format.MAGIC_PREFIX or len(start) < _FRAME:
+        msg = f"{holds} something that is no array"
+        raise FileFormatError(msg)
+    # The length of the header has two bytes in the first version of the format, four in later ones.
+    first = start[6] == 1
+    frame = 2 if first else 4
+    size = int.from_bytes(start[8 : 8 + frame], "little")
+    if start[6] not in {1, 2, 3} or size > _MOST_HEADER:
+        msg = f"{holds} an array of an unknown version, or with a header of {size:,} bytes"
+        raise FileFormatError(msg)
+    said = start[8:] + file.read(max(size + frame - 4, 0))
+    read = np.lib.format.read_array_header_1_0 if first else np.lib.format.read_array_header_2_0
+    header = Header(*read(io.BytesIO(said)))
+    there = length - 8 - frame - size
+    if header.dtype.hasobject:
+        msg = (
+            f"{holds} Python objects (pickles), which are never loaded because loading them can "
+            "run any code; save plain arrays of numbers or text instead"
+        )
+        raise FileFormatError(msg)
+    if min(header.shape, default=0) < 0 or header.size != there:
+        sides = " x ".join(f"{side:,}" for side in header.shape)
+        msg = f"{holds} an array that claims {sides} entries of {header.dtype}, and {there:,} bytes"
+        raise FileFormatError(msg)
+    if header.dtype.itemsize == 0:
+        msg = f"{holds} an array of entries without a size ({header.dtype})"
+        raise FileFormatError(msg)
+    return header
+
+
+def _entries(file: IO[bytes], header: Header) -> Array:
+    out = np.empty(math.prod(header.shape), header.dtype)
+    held, place = out.view(np.uint8), 0
+    while block := file.read(_BLOCK):
+        held[place : place + len(block)] = np.frombuffer(block, np.uint8)
+        place += len(block)
+    if place != held.size:
+        raise EOFError
+    if header.dtype.kind == "b":
+        # Any byte but 0 is true; as it stands, NumPy would count a 7 as seven.
+        out = held != 0
+    return out.reshape(header.shape[::-1]).T if header.fortran else out.reshape(header.shape)
