@@ -115,6 +115,16 @@ def test_damaged_headers_of_arrays(tmp_path, member, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800])
+@pytest.mark.parametrize("order", "<>")
+def test_text_that_is_no_text(tmp_path, code, order):
+    content = np.array([97, code, 98], order + "u4").tobytes()
+    others = {name: plain(name) for name in ("prediction", "confidence")}
+    path = archive(tmp_path / "preds.npz", label=npy((3,), order + "U1", content), **others)
+    with pytest.raises(FileFormatError, match="holds what is no character"):
+        read_predictions(path)
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("second", ["label.npy", "label"])
 def test_two_arrays_of_one_name(tmp_path, second):

@@ -7,6 +7,7 @@ asked for are read, and their sizes must fit the file and the memory first.
 import io
 import math
 import os
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -209,7 +210,16 @@ def _entries(file: IO[bytes], header: Header) -> Array:
         place += len(block)
     if place != held.size:
         raise EOFError
+    if header.dtype.kind == "U":
+        _refuse_no_text(held.view(header.dtype.str[0] + "u4"))
     if header.dtype.kind == "b":
         # Any byte but 0 is true; as it stands, NumPy would count a 7 as seven.
         out = held != 0
     return out.reshape(header.shape[::-1]).T if header.fortran else out.reshape(header.shape)
+
+
+def _refuse_no_text(codes: Array) -> None:
+    """Refuse numbers that stand for no character; Python fails on them in its own ways."""
+    if ((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+        msg = "an array of text holds what is no character"
+        raise ValueError(msg)
