@@ -156,7 +156,7 @@ def tables(place: Path) -> dict:
     np.savez_compressed(place / "packed.npz", **arrays)
     shutil.copy(place / "a.csv", place / "study.csv")
     np.savez(place / "study.npz", **arrays)
-    named = {path: predictions for path in sorted(place.iterdir())}
+    named = dict.fromkeys(sorted(place.iterdir()), predictions)
     return named | {place / "study.csv": study, place / "study.npz": study}
 
 
@@ -174,7 +174,7 @@ def shifts(place: Path) -> dict:
         "encoded_output": np.column_stack([rng.normal(size=(24, 5)), dataset]),
     }.items():
         np.savez_compressed(place / name, values.astype(np.float16))
-    return {path: folder for path in sorted(place.iterdir())}
+    return dict.fromkeys(sorted(place.iterdir()), folder)
 
 
 def records(place: Path) -> dict:
@@ -185,7 +185,7 @@ def records(place: Path) -> dict:
     for i, state in enumerate(states()[::4]):
         save(state, place / f"{i}.npz")
     save(ab.calibrate(states()[0], TRAIN), place / "calibrated.npz")
-    return {path: load for path in sorted(place.iterdir())}
+    return dict.fromkeys(sorted(place.iterdir()), load)
 
 
 def runs(place: Path) -> dict:
