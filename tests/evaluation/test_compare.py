@@ -535,3 +535,11 @@ def test_three_rows_without_failures_and_a_bootstrap():
     )
     found = ab.compare(data, metrics=["augrc", "failure_auroc", "accuracy"], bootstrap=50)
     assert not any(p.better for p in found.pairs if p.valid)
+
+
+def test_two_thousand_methods_are_too_many():
+    rng = np.random.default_rng(0)
+    confidence = {f"c{i}": rng.random(20) for i in range(2000)}
+    predictions = ab.Predictions(confidence=confidence, loss=rng.random(20) < 0.5)
+    with pytest.raises(InputError, match="2,000 methods make 1,999,000 pairs"):
+        ab.compare(predictions)

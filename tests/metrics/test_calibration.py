@@ -1,5 +1,7 @@
 """ECE, MCE and class-wise ECE."""
 
+import time
+
 import numpy as np
 import polars as pl
 import pytest
@@ -181,3 +183,30 @@ def test_messages():
         classwise_ece([[0.5, 0.5]], [2])
     with pytest.raises(DomainError, match="`probabilities` must sum to 1"):
         classwise_ece([[0.5, 0.1]], [1])
+
+
+def test_classwise_error_of_many_classes_is_that_of_each():
+    rng = np.random.default_rng(3)
+    n, classes, bins = 400, 9, 5
+    # Probabilities on the edges of bins, and saturated ones.
+    p = rng.multinomial(bins, rng.dirichlet(np.full(classes, 0.3), n)) / bins
+    labels, weight = rng.integers(0, classes, n), rng.integers(0, 3, n).astype(float)
+    gaps = 0.0
+    for k in range(classes):
+        for b in range(bins):
+            inside = (p[:, k] > b / bins) | (b == 0)
+            inside &= p[:, k] <= (b + 1) / bins
+            mass = weight * inside
+            gaps += abs((mass * (labels == k)).sum() - (mass * p[:, k]).sum())
+    found = classwise_ece(p, labels, bins=bins, weight=weight)
+    assert found == pytest.approx(gaps / weight.sum() / classes, rel=1e-12)
+
+
+def test_classwise_error_of_a_hundred_thousand_classes_takes_no_time():
+    n, classes = 20, 100_000
+    p = np.full((n, classes), 1 / classes)
+    start = time.process_time()
+    assert classwise_ece(p, np.arange(n)) == pytest.approx(
+        2 * (1 - n / classes) / classes, abs=1e-9
+    )
+    assert time.process_time() - start < 3

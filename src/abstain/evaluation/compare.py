@@ -23,6 +23,9 @@ from abstain.metrics import Metric
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
+#: More than this take minutes, and their table of pairs is read by nobody.
+_MOST_METHODS = 300
+
 
 class CompareOptions(TypedDict, total=False):
     """Options of `compare` beyond what is compared by what."""
@@ -139,6 +142,7 @@ def compare(
         more.get("own_weights", False),
     )
     units = units_of(predictions, roles, scores, more.get("loss"))
+    _refuse_many(len(units[0].scored))
     chosen = metrics_of(metrics) or []
     _refuse_inapplicable(chosen, units)
     _refuse_reference(plan, units)
@@ -200,6 +204,15 @@ def _plan(level: float, test: str, bootstrap: int, rng: Rng, more: CompareOption
         reference=more.get("reference"),
         bands=more.get("bands", True),
     )
+
+
+def _refuse_many(methods: int) -> None:
+    if methods > _MOST_METHODS:
+        msg = (
+            f"{methods:,} methods make {methods * (methods - 1) // 2:,} pairs, each of which would "
+            f"be tested; at most {_MOST_METHODS} methods are compared. Name those that matter"
+        )
+        raise InputError(msg)
 
 
 def _refuse_inapplicable(metrics: Sequence[Metric], units: Sequence[Unit]) -> None:

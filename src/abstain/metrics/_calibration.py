@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation.arrays import namespace
+from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.foreign import (
     double,
     numbers_beside,
@@ -16,7 +16,10 @@ from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored
 from abstain.curves.reliability import Binning, bin_means, reliability_of
 from abstain.metrics._views import probabilities_of, view_of
-from abstain.typing import FloatArray, Scalar
+from abstain.typing import FloatArray, IntArray, Scalar
+
+#: Probabilities that are binned at once.
+_BLOCK = 1 << 20
 
 
 def ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
@@ -62,5 +65,30 @@ def classwise_ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width"
     # Rounding may leave a probability a hair outside [0, 1], beyond the last bin.
     p = probabilities_of(view)
     p = value_from(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
+    if of_numpy(p) and binning == "equal_width":
+        return Measured(_classwise_error(p, view.labels, s.weight, bins))
     classes = (group_ties(p[:, k], view.labels != k, s.weight) for k in range(p.shape[1]))
     return Measured(sum(_error(groups, bins, binning) for groups in classes) / p.shape[1])
+
+
+def _classwise_error(
+    p: FloatArray, labels: IntArray, weight: FloatArray | None, bins: int
+) -> float:
+    """Sum the gaps of many classes at once: bins of equal width need no order of the samples.
+
+    The weight of a bin times its gap is what it holds of the class less what it promises of it.
+    """
+    n, classes = p.shape
+    w = np.ones(n) if weight is None else weight
+    # As in `equal_width_bins`: in the precision of the probabilities.
+    inner = (np.arange(1, bins) / bins).astype(p.dtype)
+    gaps, step = 0.0, max(_BLOCK // n, 1)
+    for start in range(0, classes, step):
+        part = p[:, start : start + step]
+        width = part.shape[1]
+        cell = np.searchsorted(inner, part, side="left") + bins * np.arange(width)
+        promised = np.bincount(cell.ravel(), (w[:, None] * part).ravel(), bins * width)
+        rows = np.flatnonzero((labels >= start) & (labels < start + width))
+        held = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
+        gaps += float(np.abs(held - promised).sum())
+    return gaps / (float(w.sum()) * classes)
