@@ -7,6 +7,7 @@ import tarfile
 import threading
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -489,3 +490,14 @@ def test_commands(tmp_path, source, capsys):
     assert capsys.readouterr().err == ""
     data(["list"], result_action="return_value")
     assert "sha256" in capsys.readouterr().out
+
+
+def test_what_the_disk_does_not_hold_is_not_unpacked(tmp_path, monkeypatch):
+    archive = tmp_path / "zeros.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("zeros", bytes(1 << 20))
+    full = SimpleNamespace(total=1 << 30, used=1 << 30, free=1 << 19)
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: full)
+    with pytest.raises(InputError, match="zeros takes 1,048,576 bytes, and the disk has 524,288"):
+        unpack(archive, tmp_path / "in")
+    assert not list((tmp_path / "in").iterdir())

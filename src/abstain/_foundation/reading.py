@@ -7,13 +7,14 @@ library raises on its bytes becomes one sentence.
 import contextlib
 import errno
 import hashlib
+import io
 import os
 import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from abstain._foundation.saved import parsed
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
@@ -86,7 +87,7 @@ def _absent(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ contents
 @contextmanager
-def opened(path: Path) -> Iterator[IO[bytes]]:
+def opened(path: Path) -> Iterator[io.BufferedReader]:
     """Open a regular file; refuse folders, pipes and devices, which may have no end."""
     with readable(path.name, path):
         size_of(path)
@@ -165,6 +166,7 @@ def plain_words(
     Only calls of the library belong into the block: it takes errors for damage that would be
     mistakes of ours elsewhere. `panics` are those of its errors that are no `Exception`.
     """
+    damage: tuple[type[BaseException], ...] = (Exception, *panics)
     try:
         with readable(source):
             yield
@@ -173,7 +175,7 @@ def plain_words(
     except MemoryError as error:
         msg = f"{source} cannot be read as {format_name}: it claims more than the memory holds"
         raise FileFormatError(msg) from error
-    except (Exception, *panics) as error:
+    except damage as error:
         # No list of what libraries raise on hostile bytes has ever been complete.
         reason = " ".join(str(error).split()) or type(error).__name__
         reason = reason if len(reason) <= _REASON else reason[:_REASON] + "..."

@@ -91,4 +91,5 @@ def _classwise_error(
         rows = np.flatnonzero((labels >= start) & (labels < start + width))
         held = np.bincount(cell[rows, labels[rows] - start], w[rows], bins * width)
         gaps += float(np.abs(held - promised).sum())
-    return gaps / (float(w.sum()) * classes)
+    out: float = gaps / (w.sum() * classes)
+    return out

@@ -6,6 +6,7 @@ import gzip
 import lzma
 import shutil
 import stat
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -20,7 +21,7 @@ from abstain.errors import FileFormatError, InputError
 _Member = tuple[str, int, IO[bytes]]
 _DAMAGE = (
     tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError,
-    NotImplementedError, RuntimeError,
+    NotImplementedError, RuntimeError, MemoryError, ArithmeticError, ValueError, struct.error,
 )  # fmt: skip
 
 
@@ -49,6 +50,8 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
                 _drain(file)
         for name, size, content in members(archive):
             _write(_target(folder, name, archive), size, content)
+    except (FileFormatError, InputError):
+        raise
     except _DAMAGE as error:
         words = " ".join(str(error).split())
         msg = (
@@ -56,8 +59,6 @@ def unpack(archive: Path, folder: Path, *, verify: bool = False) -> None:
             f"and fetch it again ({words})"
         )
         raise FileFormatError(msg) from None
-    except (FileFormatError, InputError):
-        raise
     except OSError as error:
         msg = f"{archive.name} cannot be unpacked in {str(folder)!r}: {error.strerror or error}"
         raise InputError(msg) from None
@@ -131,6 +132,10 @@ def _write(target: Path, size: int, content: IO[bytes]) -> None:
     if target.is_file() and target.stat().st_size == size:
         return
     make_folder(target.parent)
+    free = shutil.disk_usage(target.parent).free
+    if size > free:
+        msg = f"{target.name} takes {size:,} bytes, and the disk has {free:,}"
+        raise InputError(msg)
     # Always the same name, so that the next run takes up what a killed one left.
     temporary = target.parent / f".{target.name}.tmp"
     try:
