@@ -20,9 +20,10 @@ from abstain.inference.intervals import Interval, interval_from, no_interval, wi
 from abstain.inference.multiplicity import adjust
 from abstain.inference.non_inferiority import NonInferiority as Found
 from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
-from abstain.inference.small_samples import few_clusters
+from abstain.inference.small_samples import Expected, few_clusters
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import (
+    expected_variance,
     influence_function,
     is_heavy,
     most_degrees,
@@ -152,6 +153,7 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
             failures=sampled.resting(i),
             heavy=is_heavy(sampled.metric),
             most_degrees=min(most_degrees(sampled.metric, s) for s in own),
+            expected=_expected(sampled, i, influences.shape[0]),
             cluster=sampled.codes(influences),
         )
 
@@ -166,6 +168,28 @@ def _mean_of(intervals: Sequence[Interval]) -> Interval:
     method = f"mean over {len(intervals)} runs of the ends of: {intervals[0].method}"
     notes = "; ".join(dict.fromkeys(each.note for each in intervals if each.note))
     return Interval(float(ends[0]), float(ends[1]), intervals[0].level, method, note=notes)
+
+
+def _expected(sampled: Sampled, i: int, independent: int) -> Expected | None:
+    """Return the variance that a model expects of the mean over the runs of one method.
+
+    That of one run where the runs share their samples, less where each has samples of its own.
+    """
+    models = [
+        expected_variance(
+            sampled.metric,
+            unit.scored[sampled.methods[i]],
+            float(sampled.values[r, i]),
+            unit.cluster,
+        )
+        for r, unit in enumerate(sampled.units)
+    ]
+    known = [model for model in models if model is not None]
+    if len(known) < len(models):
+        return None
+    in_one = max(u.n if u.cluster is None else np.unique(u.cluster).size for u in sampled.units)
+    variance = float(np.mean([model.variance for model in known]))
+    return Expected(variance * min(in_one / independent, 1.0), known[0].degrees)
 
 
 def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:

@@ -20,9 +20,11 @@ from abstain.inference._differences import (
 from abstain.inference.influence import shares
 from abstain.inference.reach import OPEN, levels_left
 from abstain.inference.small_samples import (
+    Expected,
     Failures,
     degrees_of_freedom,
     events,
+    moderated,
     rounding,
     t_quantile,
     warning,
@@ -72,6 +74,7 @@ def interval_from(
     failures: int | Failures | None = None,
     heavy: bool = False,
     most_degrees: float = float("inf"),
+    expected: Expected | None = None,
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
 ) -> Interval:
@@ -97,6 +100,9 @@ def interval_from(
         the degrees of freedom are no more than the relative error says there were events.
     most_degrees : float, default=inf
         The most degrees of freedom that the smallest part of the data allows.
+    expected : Expected, optional
+        The variance by a model of the data and the degrees of freedom it is worth, for numbers
+        whose own variance rests on outliers that few failures may not show [1]_.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
 
@@ -110,6 +116,11 @@ def interval_from(
     Notes
     -----
     docs/statistics.md has the measured coverage.
+
+    References
+    ----------
+    .. [1] Smyth (2004), Linear models and empirical Bayes methods, section 3 (a variance and
+       degrees of freedom from elsewhere), https://doi.org/10.2202/1544-6115.1027
 
     Examples
     --------
@@ -133,8 +144,13 @@ def interval_from(
     degrees = min(degrees_of_freedom(parts[:, 0]), most_degrees)
     if heavy:
         degrees = max(1.0, min(degrees, events(value - bounds[0], error)))
-    scale, low, high = _on_scale(value, error * t_quantile(level, degrees), bounds)
-    method = f"influence function, {scale}, {quantile_words(degrees)}"
+    spread, variance = "influence function", error * error
+    if expected is not None:
+        spread = "influence function and the spread that a model expects"
+        variance, degrees = moderated(variance, degrees, expected)
+    reach = float(np.sqrt(variance)) * t_quantile(level, degrees)
+    scale, low, high = _on_scale(value, reach, bounds)
+    method = f"{spread}, {scale}, {quantile_words(degrees)}"
     return Interval(low, high, level, method, error, note)
 
 

@@ -32,6 +32,24 @@ class Failures(NamedTuple):
     among: str = ""
 
 
+class Expected(NamedTuple):
+    """The variance that a model expects, worth so many degrees of freedom beside the data's own."""
+
+    variance: float
+    degrees: float
+
+
+def moderated(variance: float, degrees: float, model: Expected) -> tuple[float, float]:
+    """Return the variance and its degrees of freedom, those of the model added.
+
+    A sample without the rare outlier that makes the variance shows too little of it; the model
+    knows of it. Never below what the sample shows.
+    """
+    together = degrees + model.degrees
+    mixed = (degrees * variance + model.degrees * model.variance) / together
+    return max(mixed, variance), together
+
+
 def rounding(rows: int, size: float) -> float:
     """Return how far two influences on numbers of this size may be apart by rounding alone.
 

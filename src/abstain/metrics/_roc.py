@@ -50,3 +50,15 @@ def missing_kind(successes: FloatArray | None = None, failures: FloatArray | Non
     if failures is not None and not some(failures):
         return "there are no failures"
     return "there are no successes" if successes is not None and not some(successes) else ""
+
+
+def hanley_mcneil(auroc: float, positives: float, negatives: float) -> float:
+    """Return the variance of an AUROC in (0, 1) that exponential scores of this AUROC have.
+
+    Hanley and McNeil (1982), equation 2, https://doi.org/10.1148/radiology.143.1.7063747, with
+    their two sizes n - 1 replaced by the mean of both, as Newcombe (2006, method 5) advises,
+    https://doi.org/10.1002/sim.2324: then it does not matter which kind is called positive.
+    """
+    others = (positives + negatives) / 2 - 1
+    pairs = others * ((1 - auroc) / (2 - auroc) + auroc / (1 + auroc))
+    return auroc * (1 - auroc) * (1 + pairs) / (positives * negatives)

@@ -23,6 +23,7 @@ from abstain.metrics._entry import Metric
 from abstain.metrics._influence_extremes import extreme_interval, independent
 from abstain.metrics._influence_registry import (
     caution,
+    expected_variance,
     failures_among,
     failures_behind,
     influence_of,
@@ -266,6 +267,7 @@ def _of_influence(
         failures=fewest_failures(metric, [s]),
         heavy=is_heavy(metric),
         most_degrees=most_degrees(metric, s),
+        expected=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
     )
