@@ -5,20 +5,21 @@ not independent samples, see `abstain.inference.paired`.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
+from scipy.special import chdtrc, fdtrc, ndtr
 
 from abstain._foundation import checks
 from abstain.errors import DomainError, ShapeError
-from abstain.inference.ranking import ranks, stack
+from abstain.inference._exact_ranks import friedman_tail, signed_rank_tails
+from abstain.inference.ranking import ROUNDING, alike, ranks, stack
 from abstain.typing import AnyArray, FloatArray
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
-#: Up to here the distribution of the statistic is counted out where no two pairs are tied.
+#: Up to here the distribution of the signed ranks is counted out, ties or not.
 EXACT_UP_TO = 50
 
 
@@ -35,7 +36,7 @@ class WilcoxonResult:
     pairs : int
         Pairs whose difference is not zero; the others say nothing and are left out.
     method : str
-        "exact", "normal" (ties among the differences or many pairs), or "no difference".
+        "exact", "normal" (more than 50 pairs), or "no difference".
     """
 
     statistic: float
@@ -70,14 +71,18 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
 
     Notes
     -----
-    The pairs must be independent of each other. Exact up to 50 pairs without ties; with few pairs
-    no small p-value exists: five pairs give at least 1/32 one-sided. The normal form corrects for
-    ties, not for continuity.
+    The pairs must be independent of each other. Up to 50 pairs the chances are counted over all
+    signs of the ranks, which tied differences share [2]_, so that the level holds with ties too;
+    with few pairs no small p-value exists: five pairs give at least 1/32 one-sided. The normal form
+    corrects for ties, not for continuity. Values, and sizes of differences, that are equal but for
+    rounding are equal.
 
     References
     ----------
     .. [1] Wilcoxon (1945), Individual comparisons by ranking methods,
        https://doi.org/10.2307/3001968
+    .. [2] Pratt and Gibbons (1981), Concepts of nonparametric theory, chapter 3,
+       https://doi.org/10.1007/978-1-4612-5931-2
 
     Examples
     --------
@@ -90,25 +95,40 @@ def wilcoxon(x: AnyArray, y: AnyArray, *, alternative: Alternative = "two-sided"
         msg = f"`x` and `y` must have the same length; got {first.size} and {second.size}"
         raise ShapeError(msg)
     checks.one_of(alternative, "alternative", ALTERNATIVES)
-    return _of_differences(first - second, alternative)
+    return _signed_ranks(first, second, alternative)
 
 
-def _of_differences(differences: FloatArray, alternative: str) -> WilcoxonResult:
-    from scipy import stats
-
-    d = differences[(differences != 0) & ~np.isnan(differences)]
+def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonResult:
+    with np.errstate(invalid="ignore"):
+        d = x - y
+    kept = ~np.isnan(d) & ~alike(x, y)
+    d, size = d[kept], np.maximum(np.abs(x), np.abs(y))[kept]
     if not d.size:
         return WilcoxonResult(0.0, 1.0, 0, "no difference")
-    untied = np.unique(np.abs(d)).size == d.size
-    exact = untied and d.size <= EXACT_UP_TO
-    # SciPy's own choice has changed between versions; "approx" is known to all of them.
-    found: Any = stats.wilcoxon(
-        d, alternative=alternative, method="exact" if exact else "approx", correction=False
-    )
-    positive = float(stats.rankdata(np.abs(d))[d > 0].sum())
-    return WilcoxonResult(
-        positive, min(1.0, float(found.pvalue)), int(d.size), "exact" if exact else "normal"
-    )
+    placed = _ranks_of_sizes(np.abs(d), size)
+    positive = float(placed[d > 0].sum())
+    exact = d.size <= EXACT_UP_TO
+    if exact:
+        low, high = signed_rank_tails(placed, positive)
+    else:
+        z = (positive - placed.sum() / 2) / np.sqrt(np.square(placed).sum() / 4)
+        low, high = float(ndtr(z)), float(ndtr(-z))
+    p = {"less": low, "greater": high}.get(alternative, 2 * min(low, high))
+    return WilcoxonResult(positive, min(1.0, p), int(d.size), "exact" if exact else "normal")
+
+
+def _ranks_of_sizes(apart: FloatArray, size: FloatArray) -> FloatArray:
+    """Return the mid-ranks of differences between values of these sizes, rounding allowed for."""
+    order = np.argsort(apart, kind="stable")
+    sorted_apart, sorted_size = apart[order], size[order]
+    with np.errstate(invalid="ignore"):
+        far = np.diff(sorted_apart) > ROUNDING * np.maximum(sorted_size[1:], sorted_size[:-1])
+    # Infinite differences are equal: their distance is NaN.
+    place = np.concatenate(([0], np.cumsum(far)))
+    count = np.bincount(place)
+    out = np.empty(apart.size)
+    out[order] = (np.cumsum(count) - (count - 1) / 2)[place]
+    return out
 
 
 def pairwise_wilcoxon(
@@ -162,7 +182,7 @@ def pairwise_wilcoxon(
         if alternative == "two-sided" and j < i:
             out[i, j] = out[j, i]
             continue
-        out[i, j] = _of_differences(table[:, i] - table[:, j], side).p_value
+        out[i, j] = _signed_ranks(table[:, i], table[:, j], side).p_value
     return out
 
 
@@ -173,15 +193,18 @@ class FriedmanResult:
     Attributes
     ----------
     statistic, p_value : float
-        Chi-square with k - 1 degrees of freedom, corrected for ties.
+        Chi-square corrected for ties, and its p-value as `method` says.
     f_statistic, f_p_value : float
-        Iman and Davenport's form, closer to its level for few blocks.
+        Iman and Davenport's form; for fewer than about 6 blocks it finds too much.
     mean_ranks : ndarray of shape (k,)
         1 is best; NaN when no block is complete.
     blocks : int
         Complete blocks, those without a NaN.
     note : str
         Why there is no test, or what was left out; or empty.
+    method : str
+        "exact", counted over all orders of the blocks; "chi-square", with k - 1 degrees of
+        freedom, where there are too many of them; "none".
     """
 
     statistic: float
@@ -191,6 +214,7 @@ class FriedmanResult:
     mean_ranks: FloatArray
     blocks: int
     note: str = ""
+    method: str = "none"
 
 
 def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
@@ -209,7 +233,7 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     -------
     FriedmanResult
         NaN with a note for fewer than 2 complete blocks or 2 methods. For 2 methods it is the
-        sign test in its chi-square form.
+        sign test.
 
     Raises
     ------
@@ -219,7 +243,10 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     Notes
     -----
     Blocks must be independent of each other. When all values are equal in every block the
-    statistic is 0 and p = 1.
+    statistic is 0 and p = 1. The p-value is counted out, ties as they are, while a million sums of
+    ranks suffice (3 methods in some 80 blocks, 5 in 8, 8 in 2); beyond, chi-square keeps its
+    level. Where they do it finds 12 % in 4 blocks of 2 methods and 7 % in 4 blocks of 3, where 5 %
+    are meant, and nothing at all in 2 blocks.
 
     References
     ----------
@@ -233,7 +260,7 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     >>> from abstain.inference.rank_tests import friedman
     >>> result = friedman([[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 1, 3]], lower_is_better=True)
     >>> result.statistic, round(result.p_value, 3), result.mean_ranks.tolist()
-    (4.5, 0.105, [1.25, 2.0, 2.75])
+    (4.5, 0.125, [1.25, 2.0, 2.75])
     """
     table = stack(values, "values", "blocks", "k")
     whole = ~np.isnan(table).any(axis=1)
@@ -252,14 +279,16 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     rest = blocks * (k - 1) - statistic
     f = (blocks - 1) * statistic / rest if rest > 1e-9 * statistic else float("inf")
     f = 0.0 if statistic == 0 else f
+    exact = friedman_tail(placed)
     return FriedmanResult(
         statistic,
-        float(chdtrc(k - 1, statistic)),
+        float(chdtrc(k - 1, statistic)) if exact is None else exact,
         f,
         float(fdtrc(k - 1, (k - 1) * (blocks - 1), f)),
         mean,
         blocks,
         note if left_out else "",
+        "chi-square" if exact is None else "exact",
     )
 
 

@@ -10,7 +10,7 @@ from abstain.inference.proportions import level_of
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 #: Values that are no farther apart than this share of them are equal but for rounding.
-_ROUNDING = 1e-13
+ROUNDING = 1e-13
 
 
 def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
@@ -76,7 +76,7 @@ def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArr
 def alike(x: FloatArray, y: FloatArray) -> BoolArray:
     """Return where two numbers are equal up to rounding; NaN equals nothing."""
     with np.errstate(invalid="ignore"):
-        near = np.abs(x - y) <= _ROUNDING * np.maximum(np.abs(x), np.abs(y))
+        near = np.abs(x - y) <= ROUNDING * np.maximum(np.abs(x), np.abs(y))
     return np.asarray((x == y) | (near & np.isfinite(x) & np.isfinite(y)))
 
 
