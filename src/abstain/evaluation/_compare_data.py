@@ -244,21 +244,28 @@ def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> Found:
     lower, margin = sampled.metric.lower_is_better, plan.margin or 0.0
     values = float(sampled.mean[i]), float(sampled.mean[j])
     if sampled.shares is not None:
+        influences = sampled.influences_on(i, j)
+        rows = influences.shape[0]
         return non_inferiority_from(
             values,
-            sampled.influences_on(i, j),
+            influences,
             margin=margin,
             lower_is_better=lower,
             level=plan.level,
             failures=sampled.resting(i, j),
+            heavy=is_heavy(sampled.metric),
+            expected=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
             bounds=sampled.bounds,
+            cluster=sampled.codes(influences),
         )
     drawn = sampled.mean_replicates
     apart = (drawn[i] - drawn[j])[np.isfinite(drawn[i] - drawn[j])]
+    failures = sampled.failures(i, j)
     return non_inferiority(
         values[0] - values[1],
         float(apart.std(ddof=1)) if apart.size > 1 else float("nan"),
         margin=margin,
         lower_is_better=lower,
+        degrees=float("inf") if failures is None else max(1.0, (failures - 1) / 2),
         level=plan.level,
     )
