@@ -63,7 +63,9 @@ def _spread_chances(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
     if float(highest) ** (k - 1) > 2.0**62:
         return None
     # All columns are alike, so that the first block may stay as it is and sums may be sorted.
-    sums, chance, looked_at = np.array(blocks[:1]), np.ones(1), 0
+    sums: IntArray = np.array(blocks[:1])
+    chance: FloatArray = np.ones(1)
+    looked_at = 0
     for block in blocks[1:]:
         looked_at += sums.shape[0] * factorial(k)
         if looked_at > _MOST_SUMS:
@@ -74,5 +76,6 @@ def _spread_chances(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
         key = table[:, :-1] @ (highest ** np.arange(k - 1))
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         shares = np.repeat(chance / orders.shape[0], orders.shape[0])
-        sums, chance = table[first], np.bincount(place, weights=shares)
+        sums = table[first]
+        chance = np.bincount(place, weights=shares).astype(np.float64)
     return _spread(sums), chance
