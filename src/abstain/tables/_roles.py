@@ -11,7 +11,6 @@ from abstain.errors import DomainError, InputError, ShapeError
 from abstain.tables._column import Column, to_number
 from abstain.typing import Array, BoolArray
 
-
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
