@@ -50,6 +50,7 @@ def test_leaves_tables_and_a_report(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert run(["evaluate", str(table), *COLUMNS, "--by", "site", "--out", str(out)]) == 0
     assert sorted(p.name for p in out.iterdir()) == [
+        "receipt.json",
         "report.html",
         "results.csv",
         "results.parquet",

@@ -1,8 +1,6 @@
 """`abstain study` as a user runs it: what it prints, leaves behind and refuses."""
 
-import hashlib
 import importlib
-import json
 import tomllib
 from pathlib import Path
 
@@ -16,10 +14,8 @@ from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.tasks import TASKS
 from abstain.cli.main import run
-from abstain.cli.study_files import LIST, leave_files
-from abstain.plots import Series, SeriesDisplay
 from abstain.simulate import POPULATIONS
-from abstain.studies import STUDIES, StudyResult, study_estimators
+from abstain.studies import STUDIES, study_estimators
 
 
 @pytest.fixture
@@ -51,7 +47,7 @@ def test_estimators_of_a_file(folder, capsys):
     left = {path.name for path in (folder / "out").iterdir()}
     assert left == {
         "results.csv", "results.parquet", "summary.csv", "summary.parquet", "by-data.csv",
-        "by-data.parquet", "figures", "report.html", ".abstain-files.json",
+        "by-data.parquet", "figures", "report.html", "receipt.json",
     }  # fmt: skip
     figures = {path.suffix for path in (folder / "out" / "figures").iterdir()}
     assert figures == {".svg", ".csv"}
@@ -138,12 +134,13 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, caps
 
 
 def test_what_was_found_is_printed_when_its_files_cannot_be_written(folder, capsys):
-    (folder / "out" / "results.csv").mkdir(parents=True)
+    (folder / "out" / "summary.csv").mkdir(parents=True)
     assert run(["study", "weights", "--sizes", "8", "--points", "9", "--out", "out"]) == 2
     captured = capsys.readouterr()
     assert "The plug-in weights average to 1" in words(captured.out)
-    assert "it is a folder" in captured.err
+    assert "summary.csv' is a folder" in captured.err
     assert captured.err.count("\n") == 1
+    assert [path.name for path in (folder / "out").iterdir()] == ["summary.csv"]
 
 
 def test_more_than_memory_is_one_line(folder, capsys, monkeypatch):
@@ -168,47 +165,6 @@ def test_an_unknown_study_is_refused(capsys):
     assert run(["study", "estimator"]) != 0
     captured = capsys.readouterr()
     assert "estimators" in captured.out + captured.err
-
-
-def result(figure: str, *tables: str) -> StudyResult:
-    display = SeriesDisplay((Series("a", (1.0, 2.0), (1.0, 2.0)),), "t", "x", "y")
-    rows = {name: [{"x": 1.0}] for name in ("results", *tables)}
-    return StudyResult("a", "b", "c", {}, rows, {figure: display})
-
-
-def test_a_folder_that_is_used_again_keeps_no_files_of_another_run(tmp_path):
-    out = tmp_path / "out"
-    (out / "figures").mkdir(parents=True)
-    (out / "figures" / "mine.svg").write_text("drawn by hand")
-    (out / "mine.csv").write_text("x")
-    leave_files(result("old", "by-data"), out, ["svg", "png"])
-    (out / "figures" / "old.png").write_text("touched up by hand")
-    (tmp_path / "outside.csv").write_text("x")
-    listed = json.loads((out / LIST).read_text())
-    assert set(listed) == {
-        "results.csv", "results.parquet", "by-data.csv", "by-data.parquet",
-        "figures/old.svg", "figures/old.png", "figures/old.csv",
-    }  # fmt: skip
-    # A list that was changed takes nothing away that is no table or figure of the folder.
-    key = hashlib.sha256(b"x").hexdigest()
-    more = {"../outside.csv": key, str(tmp_path / "outside.csv"): key, "gone.csv": key}
-    page = {"report.html": hashlib.sha256((out / "report.html").read_bytes()).hexdigest()}
-    (out / LIST).write_text(json.dumps(listed | more | page))
-    leave_files(result("new"), out, ["svg"])
-    left = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    assert left == {
-        "results.csv", "results.parquet", "report.html", LIST, "mine.csv",
-        "figures/mine.svg", "figures/old.png", "figures/new.svg", "figures/new.csv",
-    }  # fmt: skip
-    assert (tmp_path / "outside.csv").exists()
-
-
-@pytest.mark.parametrize("content", ["[1]", "{", '{"figures/old.svg": 5}', "[" * 100_000])
-def test_what_is_no_list_of_ours_removes_nothing(tmp_path, content):
-    leave_files(result("old"), tmp_path, ["svg"])
-    (tmp_path / LIST).write_text(content)
-    leave_files(result("new"), tmp_path, [])
-    assert (tmp_path / "figures" / "old.svg").exists()
 
 
 @pytest.mark.parametrize("data", ["digits", "digits8", "cifar100"])

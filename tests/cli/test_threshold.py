@@ -76,6 +76,7 @@ def test_prints_the_rule_and_leaves_files(folder, capsys):
         "results.parquet",
         "results.csv",
         "report.html",
+        "receipt.json",
         "figures",
     }
     figures = {p.name for p in (folder / "out" / "figures").iterdir()}

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import shutil
 import time
 from pathlib import Path
 
@@ -23,23 +24,23 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         temporary.replace(path)
     except OSError as error:
-        msg = f"{str(path)!r} cannot be written: {_why(path, error)}"
+        msg = f"{str(path)!r} cannot be written: {why(path, error)}"
         raise InputError(msg) from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def sweep(folder: Path) -> None:
+def sweep(folder: Path, pattern: str = ".*.tmp") -> None:
     """Take away what writers left that were killed an hour ago or longer.
 
     A younger file may belong to somebody who is still writing it.
     """
-    for path in folder.glob(".*.tmp"):
+    for path in folder.glob(pattern):
         # It may be gone, or another's.
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _HOUR:
-                path.unlink()
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def make_folder(path: Path) -> None:
@@ -47,11 +48,11 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        msg = f"the folder {str(path)!r} cannot be written: {_why(path / '_', error)}"
+        msg = f"the folder {str(path)!r} cannot be written: {why(path / '_', error)}"
         raise InputError(msg) from error
 
 
-def _why(path: Path, error: OSError) -> str:
+def why(path: Path, error: OSError) -> str:
     """Say what stands in the way of a file; the system's own words where nothing is plainer."""
     above = [p for p in path.parents if p.exists() and not p.is_dir()]
     if above:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain._foundation.files import make_folder
 from abstain.cli._console import console, leave_word, working
-from abstain.cli._words import ARGUMENTS
+from abstain.cli._out import command, place
 from abstain.cli.columns import in_a_row
 from abstain.errors import InputError
 
@@ -51,6 +50,9 @@ class Evaluated:
 
 _USUAL = Evaluated()
 
+#: In the folder of the report.
+_PAGE, _TABLES = "benchmark.html", "tables"
+
 
 def report(
     folder: Annotated[Path, Parameter(help="folder of runs")],
@@ -74,7 +76,7 @@ def report(
     there is nothing to report. Needs no torch, but for the pictures that mislead.
     """
     from abstain.benchmark.results import results_of
-    from abstain.benchmark.store import Store
+    from abstain.benchmark.store import MANIFEST, Store
     from abstain.report.benchmark_terminal import benchmark_terminal
 
     store = Store.read(folder)
@@ -82,39 +84,32 @@ def report(
     for one in (store, *others):
         _refuse_untested(one)
         _refuse_other_task(one, store)
-    place = out if out is not None else folder / "report"
-    make_folder(place)
+    manifests = [one.folder / MANIFEST for one in (store, *others)]
+    to = place(out if out is not None else folder / "report", [_PAGE], manifests)
     with working("Comparing the methods"):
         found, *compared = (results_of(one, **evaluated.options()) for one in (store, *others))
     # Files first: whoever reads the table through `head` closes the pipe early.
     with working("Writing the page"):
-        left = _leave(found, compared, store, place, data)
+        left = to.leave(_files(found, compared, store, data))
     console().print(benchmark_terminal(found))
     leave_word(left)
 
 
-def _leave(
+def _files(
     found: "BenchmarkResults",
     compared: "list[BenchmarkResults]",
     store: "Store",
-    place: Path,
     data: Path | None,
-) -> list[Path]:
-    from abstain.report.benchmark_files import write_tables
-    from abstain.report.benchmark_html import write_benchmark
+) -> dict[str, bytes]:
+    from abstain.report.benchmark_files import table_files
+    from abstain.report.benchmark_html import benchmark_html
     from abstain.report.benchmark_pictures import benchmark_pictures
 
     own = store.config
     pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
-    page = write_benchmark(
-        found,
-        place / "benchmark.html",
-        pictures=pictures,
-        beside=compared,
-        command=shlex.join(["abstain", *ARGUMENTS.get()]),
-    )
-    write_tables(found, place / "tables")
-    return [page, place / "tables"]
+    page = benchmark_html(found, pictures=pictures, beside=compared, command=command())
+    tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
+    return {_PAGE: page.encode(), **tables}
 
 
 def _refuse_untested(store: "Store") -> None:

@@ -1,6 +1,5 @@
 """`abstain compare`: from files of predictions to differences, rankings and a report."""
 
-import shlex
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -8,8 +7,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from abstain.cli._console import console, leave_word, working
+from abstain.cli._out import REPORT, RESULTS, command, place
 from abstain.cli._read import FILENAME, read, split_by, told
-from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Tests
 from abstain.cli.columns import Columns, several
 from abstain.errors import AbstainError
@@ -62,6 +61,7 @@ def compare(
     Values are fractions.
     """
     _refuse_idle(columns, tests, output, lonely=methods_from == FILENAME and len(files) < 2)
+    to = place(output.out, [*RESULTS, REPORT], files)
     asked, (runs, methods) = split_by(columns, files, runs_from, methods_from)
     reading = read(files, asked)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
@@ -76,7 +76,7 @@ def compare(
         )
     # Files first: whoever reads the table through `head` closes the pipe early.
     with working("Writing"):
-        left = _leave(comparison, reading.source, output)
+        left = [] if to is None else to.leave(_files(comparison, reading.source, output.figures))
     _print(comparison, left, full=output.full)
 
 
@@ -100,23 +100,21 @@ def _named(reading: Reading, columns: Columns) -> list[str] | None:
     return list(next(iter(reading.values())).confidence or {})
 
 
-def _leave(comparison: Comparison, source: str, output: Output) -> list[Path]:
-    from abstain.report import write_comparison, write_figures
-    from abstain.tables import write_results
+def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
+    from abstain.report import comparison_html
+    from abstain.report.comparison_figures import figures_of
+    from abstain.report.figure_files import display_files
+    from abstain.tables.results import result_files
 
-    if output.out is None:
-        return []
-    command = shlex.join(["abstain", *ARGUMENTS.get()])
-    left = list(write_results(comparison.rows("estimates"), output.out))
+    files = result_files(comparison.rows("estimates"))
     for table in comparison.TABLES[1:]:
         if rows := comparison.rows(table):
-            left += write_results(rows, output.out, name=table)
-    page = output.out / "report.html"
-    left.append(write_comparison(comparison, page, source=source, command=command))
-    if output.figures:
-        write_figures(comparison, output.out / "figures", formats=output.figures)
-        left.append(output.out / "figures")
-    return left
+            files |= result_files(rows, table)
+    files[REPORT] = comparison_html(comparison, source=source, command=command()).encode()
+    if formats:
+        named = ((figure.name, figure.display) for figure in figures_of(comparison))
+        files |= display_files(named, formats)
+    return files
 
 
 def _print(comparison: Comparison, left: list[Path], *, full: bool) -> None:

@@ -1,14 +1,13 @@
 """`abstain evaluate`: from files of predictions to numbers, tables and a report."""
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from abstain.cli._console import console, leave_word, working
+from abstain.cli._out import REPORT, RESULTS, command, place
 from abstain.cli._read import read, told
-from abstain.cli._words import ARGUMENTS
 from abstain.cli.chance import Intervals
 from abstain.cli.columns import Columns, several
 from abstain.errors import InputError
@@ -48,6 +47,7 @@ def evaluate(
     if columns.group and out is None and not intervals.clustered:
         msg = "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
         raise InputError(msg)
+    to = place(out, [*RESULTS, REPORT], files)
     reading = read(files, columns)
     with working("Evaluating"):
         evaluation = evaluate_predictions(
@@ -60,19 +60,16 @@ def evaluate(
             **options,
         )
     # Files first: whoever reads the table through `head` closes the pipe early.
-    left = [] if out is None else _leave(evaluation, reading.source, out)
+    left = [] if to is None else to.leave(_files(evaluation, reading.source))
     _print(evaluation, left, full=full)
 
 
-def _leave(evaluation: Evaluation, source: str, out: Path) -> list[Path]:
-    from abstain.report import write_html
-    from abstain.tables import write_results
+def _files(evaluation: Evaluation, source: str) -> dict[str, bytes]:
+    from abstain.report import html_report
+    from abstain.tables.results import result_files
 
-    command = shlex.join(["abstain", *ARGUMENTS.get()])
-    return [
-        *write_results(evaluation.rows(), out),
-        write_html(evaluation, out / "report.html", source=source, command=command),
-    ]
+    page = html_report(evaluation, source=source, command=command())
+    return {**result_files(evaluation.rows()), REPORT: page.encode()}
 
 
 def _print(evaluation: Evaluation, left: list[Path], *, full: bool) -> None:

@@ -30,4 +30,4 @@ def convergence(
     """
     data, notes = read_named(files, columns)
     parameters = {**asked.options(), "sizes": sizes, "repeats": repeats, "rng": seed}
-    run_study("convergence", leave, data or None, notes=notes, **parameters)
+    run_study("convergence", leave, data or None, files=files, notes=notes, **parameters)

@@ -42,4 +42,4 @@ def estimators(
         "replace": replace,
         "rng": seed,
     }
-    run_study("estimators", leave, data or None, notes=notes, **parameters)
+    run_study("estimators", leave, data or None, files=files, notes=notes, **parameters)

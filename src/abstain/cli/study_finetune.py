@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from abstain.cli._progress import Told, interruptible, progress
-from abstain.cli.study_run import NOTHING, Leave, refuse_folder, show_study
+from abstain.cli.study_run import NOTHING, Leave, place_of, show_study
 from abstain.studies import STUDIES
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def finetune(
     if print_config:
         sys.stdout.write(_configuration(config, data))
         return
-    refuse_folder(leave)
+    to = place_of(leave, [config])
     with interruptible(_after(leave)), progress() as bar:
         found = STUDIES["finetune"].run(
             config,
@@ -70,7 +70,7 @@ def finetune(
             out=leave.out,
             on_outcome=Told(bar),
         )
-    show_study(found, leave, *_jobs(leave))
+    show_study(found, leave, to, *_jobs(leave))
     _exit_where_jobs_failed(found)
 
 

@@ -27,4 +27,4 @@ def population_forms(
     """
     data, notes = read_named(files, columns)
     parameters = {**asked.options(), "sizes": sizes, "rng": seed}
-    run_study("population-forms", leave, data or None, notes=notes, **parameters)
+    run_study("population-forms", leave, data or None, files=files, notes=notes, **parameters)

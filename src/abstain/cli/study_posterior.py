@@ -32,4 +32,4 @@ def posterior(
     data, notes = read_named(files, columns)
     parameters: dict[str, Any] = {"score": score, "loss": loss, "repeats": repeats, "rng": seed}
     parameters |= {"metrics": metric} if metric else {}
-    run_study("posterior", leave, data or None, notes=notes, **parameters)
+    run_study("posterior", leave, data or None, files=files, notes=notes, **parameters)

@@ -1,6 +1,5 @@
 """`abstain threshold`: a threshold from calibration predictions, and what it keeps elsewhere."""
 
-import shlex
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,13 +7,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain._foundation.files import make_folder
 from abstain.cli._applied import Applied, Calibrated, read_applied
 from abstain.cli._console import console, leave_word, working
-from abstain.cli._parts import mixed, picks_of, read_picked
+from abstain.cli._out import REPORT, RESULTS, Out, command, place
+from abstain.cli._parts import mixed, picked, picks_of, read_picked
 from abstain.cli._read import told
 from abstain.cli._scored import read_scored
-from abstain.cli._words import ARGUMENTS
 from abstain.cli.columns import Columns, several
 from abstain.cli.target import Target, flag
 from abstain.errors import FileFormatError, InputError
@@ -66,6 +64,9 @@ class Judged:
 
 _PLACES, _JUDGED = Places(), Judged()
 
+#: The rule in the folder of --out.
+_RULE = "rule.json"
+
 
 def threshold(
     file: Annotated[Path | None, Parameter(help="the calibration predictions")] = None,
@@ -91,6 +92,8 @@ def threshold(
     """
     chosen_on = Calibrated(file, picks_of(calibrate, "--calibrate"))
     _refuse_idle(apply, judged, columns, saved=places.rule is not None)
+    read = [file, places.rule, *(Path(text) for text in apply if picked(text) is None)]
+    to = place(places.out, [_RULE, *RESULTS, REPORT], read)
     with working("Choosing"):
         rule, calibration, notes = _rule(chosen_on, target, places, columns, judged)
         applied = _applied(apply, columns, rule.score, chosen_on)
@@ -106,7 +109,7 @@ def threshold(
         )
     # Files first: whoever reads the table through `head` closes the pipe early.
     with working("Writing"):
-        left = _leave(checks, file or places.rule, places)
+        left = _leave(checks, file or places.rule, places.save, to)
     _print(checks, left)
     if not rule.attainable:
         # A pipe closed by its reader would otherwise be noticed after the last handler.
@@ -184,23 +187,30 @@ def _applied(
     return read_applied(given, columns, score, chosen_on) if given else Applied({}, ())
 
 
-def _leave(checks: RuleChecks, source: Path | None, places: Places) -> list[Path]:
-    from abstain.report import write_rule_figures, write_threshold
-    from abstain.tables import save, write_results
+def _leave(
+    checks: RuleChecks, source: Path | None, saved: Path | None, to: Out | None
+) -> list[Path]:
+    from abstain.tables import save
 
-    left = [] if places.save is None else [save(checks.rule, places.save)]
-    if places.out is None:
-        return left
-    make_folder(places.out)
-    left.append(save(checks.rule, places.out / "rule.json"))
+    # The rule of the folder is saved with the rest of it.
+    apart = saved is not None and (to is None or saved.absolute() != (to.folder / _RULE).absolute())
+    left = [save(checks.rule, saved)] if saved is not None and apart else []
+    return left if to is None else [*left, *to.leave(_files(checks, source))]
+
+
+def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
+    from abstain.report import threshold_html
+    from abstain.report.figure_files import display_files
+    from abstain.report.threshold_figures import rule_figures
+    from abstain.tables.results import result_files
+    from abstain.tables.saved import text_file
+
+    files = {_RULE: text_file(checks.rule)}
     if rows := checks.rows():
-        left += write_results(rows, places.out)
-    command = shlex.join(["abstain", *ARGUMENTS.get()])
+        files |= result_files(rows)
     name = "" if source is None else source.name
-    left.append(write_threshold(checks, places.out / "report.html", source=name, command=command))
-    if write_rule_figures(checks, places.out / "figures"):
-        left.append(places.out / "figures")
-    return left
+    files[REPORT] = threshold_html(checks, source=name, command=command()).encode()
+    return files | display_files(rule_figures(checks), ("svg", "png"))
 
 
 def _print(checks: RuleChecks, left: list[Path]) -> None:

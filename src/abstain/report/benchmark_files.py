@@ -12,7 +12,7 @@ from abstain.benchmark.results import BenchmarkResults
 from abstain.report.benchmark_grid import checked_results
 from abstain.report.benchmark_latex import benchmark_latex
 from abstain.report.benchmark_markdown import benchmark_markdown
-from abstain.tables import write_results
+from abstain.tables.results import result_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,31 +69,35 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    known, place = checked_results(results), Path(folder)
+    content, place = table_files(results), Path(folder)
     make_folder(place)
-    left: list[Path] = []
+    for name, held in content.items():
+        write_atomically(place / name, held)
+    return [place / name for name in content]
+
+
+def table_files(results: BenchmarkResults) -> dict[str, bytes]:
+    """Return the content of the files of `write_tables`, by their names."""
+    known = checked_results(results)
+    files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
         frame = known.frame(table)
         # Tens of thousands of pairs: a frame is written in a second, rows one by one in a minute.
         if frame.height and name in _BINARY:
-            left.append(_binary(frame, place / f"{name}.parquet"))
+            files[f"{name}.parquet"] = _binary(frame)
         elif frame.height:
-            left += write_results(frame, place, name=name)
-    for path, text in _main(known, place):
-        write_atomically(path, text.encode())
-        left.append(path)
-    return left
+            files |= result_files(frame, name)
+    return files | dict(_main(known))
 
 
-def _binary(frame: "pl.DataFrame", path: Path) -> Path:
+def _binary(frame: "pl.DataFrame") -> bytes:
     table = io.BytesIO()
     frame.write_parquet(table)
-    write_atomically(path, table.getvalue())
-    return path
+    return table.getvalue()
 
 
-def _main(results: BenchmarkResults, place: Path) -> Iterator[tuple[Path, str]]:
+def _main(results: BenchmarkResults) -> Iterator[tuple[str, bytes]]:
     for metric in results.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
-        yield place / f"table-{name}.tex", benchmark_latex(results, metric)
-        yield place / f"table-{name}.md", benchmark_markdown(results, metric)
+        yield f"table-{name}.tex", benchmark_latex(results, metric).encode()
+        yield f"table-{name}.md", benchmark_markdown(results, metric).encode()

@@ -180,7 +180,7 @@ def write_study_figures(
     ['bias.svg', 'bias.csv']
     """
     known = checked_study(result)
-    return write_displays(_named(known), folder, formats)
+    return write_displays(study_figures(known), folder, formats)
 
 
 def _prose(text: str) -> str:
@@ -188,7 +188,8 @@ def _prose(text: str) -> str:
     return _PERCENT.sub("\u00a0%", text)
 
 
-def _named(result: StudyResult) -> list[tuple[str, Any]]:
+def study_figures(result: StudyResult) -> list[tuple[str, Any]]:
+    """Return the figures of a study, each with its name; refuse a name that is no file name."""
     for name in result.figures:
         if not _NAME.fullmatch(name):
             msg = f"the name of a figure must be letters, digits and hyphens; got {name!r}"
@@ -204,7 +205,7 @@ def _figures(result: StudyResult) -> list[dict[str, str]]:
             "more": _prose(result.captions.get(name, "")),
             "svg": inline_svg(display, f"figure-{name}".replace(".", "-")),
         }
-        for name, display in _named(result)
+        for name, display in study_figures(result)
     ]
 
 

@@ -74,16 +74,21 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     '=1+1,
     >>> folder.cleanup()
     """
-    frame = _frame(rows)
+    content = result_files(rows, name)
     folder = Path(out_dir)
-    files = ResultFiles(folder / f"{name}.parquet", folder / f"{name}.csv")
+    make_folder(folder)
+    for file, held in content.items():
+        write_atomically(folder / file, held)
+    return ResultFiles(folder / f"{name}.parquet", folder / f"{name}.csv")
+
+
+def result_files(rows: Any, name: str = "results") -> dict[str, bytes]:
+    """Return the content of the files of `write_results`, by their names."""
+    frame = _frame(rows)
     table, text = io.BytesIO(), io.BytesIO()
     frame.write_parquet(table)
     escaped(frame).write_csv(text, null_value="")
-    make_folder(folder)
-    write_atomically(files.parquet, table.getvalue())
-    write_atomically(files.csv, text.getvalue())
-    return files
+    return {f"{name}.parquet": table.getvalue(), f"{name}.csv": text.getvalue()}
 
 
 # ------------------------------------------------------------------------------------ rows

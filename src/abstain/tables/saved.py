@@ -81,13 +81,19 @@ def save(obj: Saved, path: str | Path) -> Path:
         _refuse_suffix(path, ".npz", "a fitted score")
         write_atomically(path, _archive(obj))
         return path
-    text = (_text_of(obj).rstrip("\n") + "\n").encode()
+    content = text_file(obj)
     _refuse_suffix(path, ".json", "a rule or a calibration")
+    write_atomically(path, content)
+    return path
+
+
+def text_file(obj: Saved) -> bytes:
+    """Return the content of the file in which `save` keeps a rule or a calibration."""
+    text = (_text_of(obj).rstrip("\n") + "\n").encode()
     if len(text) > TEXT:
         msg = f"its JSON takes more than {TEXT >> 20} MB, which `load` does not read; bin it first"
         raise InputError(msg)
-    write_atomically(path, text)
-    return path
+    return text
 
 
 def load(path: str | Path) -> Saved:

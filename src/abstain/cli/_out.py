@@ -1,0 +1,89 @@
+"""What `--out` leaves: one set of files with a receipt, published together."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+import abstain as ab
+from abstain._foundation.publishing import hash_of, publish, refuse_place
+from abstain.cli._earlier import earlier_set, forget_list
+from abstain.cli._words import ARGUMENTS
+
+#: The page of every command but the benchmark's, and the main table.
+REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
+
+
+@dataclass(frozen=True)
+class Out:
+    """A folder that a set can be published to, and the files that the set is made from.
+
+    Attributes
+    ----------
+    folder : Path
+        Need not exist yet.
+    inputs : tuple of (Path, size and time)
+        As they were before they were read.
+    """
+
+    folder: Path
+    inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
+
+    def leave(self, files: Mapping[str, bytes]) -> list[Path]:
+        """Publish the files, all or none; return what to name: files, and folders of files."""
+        said = {
+            "abstain": ab.__version__,
+            "command": command(),
+            "inputs": [_input(path, known) for path, known in self.inputs],
+        }
+        publish(self.folder, files, said, known=earlier_set(self.folder))
+        forget_list(self.folder)
+        return [self.folder / name for name in dict.fromkeys(n.split("/")[0] for n in files)]
+
+
+def command() -> str:
+    """Return the command line in progress, as a shell takes it."""
+    return shlex.join(["abstain", *ARGUMENTS.get()])
+
+
+@overload
+def place(folder: None, names: Iterable[str], inputs: Sequence[Path | None]) -> None: ...
+@overload
+def place(folder: Path, names: Iterable[str], inputs: Sequence[Path | None]) -> Out: ...
+@overload
+def place(
+    folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]
+) -> Out | None: ...
+def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | None]) -> Out | None:
+    """Check the folder of `--out`, if one is given, before any work is done.
+
+    `names` are those that will surely be among the files. Refused are a folder that cannot be
+    written to, and one where a file of such a name is not ours.
+    """
+    if folder is None:
+        return None
+    refuse_place(folder, names, known=earlier_set(folder))
+    files = [file for path in inputs if path is not None for file in _files_of(path)]
+    return Out(folder, tuple((path, _stamp(path)) for path in files))
+
+
+def _files_of(path: Path) -> list[Path]:
+    """Return the file, or the archives of a folder of results."""
+    inside = [*path.glob("*.npz"), *path.glob("test_results/*.npz")] if path.is_dir() else []
+    return sorted(inside) or [path]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Return what changes when a file does; None for what is no file."""
+    if not path.is_file():
+        return None
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _input(path: Path, known: tuple[int, int] | None) -> dict[str, Any]:
+    """Say which file was read; the hash is left out where it changed meanwhile."""
+    key = hash_of(path) if known is not None and path.is_file() else None
+    same = key is not None and _stamp(path) == known
+    return {"name": str(path), "sha256": key if same else None}
