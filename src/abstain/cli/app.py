@@ -14,7 +14,7 @@ from abstain.cli.threshold import threshold
 app = App(
     name="abstain",
     help="Measure classifiers that may refuse to answer: from a file of predictions to numbers, "
-    "a picture and a report.",
+    "a picture and a report. Every command takes --traceback: after an error, where it arose.",
     version=ab.__version__,
     help_format="plaintext",
     # A file may be named "[1].csv": nothing here is JSON.

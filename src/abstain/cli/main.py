@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 import warnings
 
 from abstain.errors import AbstainError, UndefinedMetricWarning
@@ -12,22 +13,30 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
+#: Any command takes it: where an error arose.
+_TRACEBACK = "--traceback"
+
+
 def run(arguments: list[str]) -> int:
     """Run one command; 0 when it worked, 2 when what was asked cannot be done."""
     from abstain._foundation.option_words import options_written
     from abstain.cli._words import ARGUMENTS, as_flag
 
+    # Here, as it is about errors of the parser's libraries too; after "--" all are file names.
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    whole = _TRACEBACK in arguments[:end]
+    arguments = [a for i, a in enumerate(arguments) if a != _TRACEBACK or i > end]
     with warnings.catch_warnings(), options_written(as_flag):
         # Undefined metrics are named in the results with their reason.
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         told = ARGUMENTS.set(tuple(arguments))
         try:
-            return _status(arguments)
+            return _status(arguments, whole=whole)
         finally:
             ARGUMENTS.reset(told)
 
 
-def _status(arguments: list[str]) -> int:
+def _status(arguments: list[str], *, whole: bool) -> int:
     try:
         # Inside, since Ctrl-C may come while the libraries load.
         from abstain.cli.app import app
@@ -37,15 +46,28 @@ def _status(arguments: list[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         return _reader_gone()
-    except (AbstainError, OSError) as error:
-        _say(f"abstain: {error}")
-        return 2
     except KeyboardInterrupt:
         _say("abstain: stopped")
         return 130
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
+    except BaseException as error:  # noqa: BLE001  whatever it is, a library's panic too: one line
+        if whole:
+            _say(traceback.format_exc().rstrip(), keep="\n")
+        _say(f"abstain: {_said(error)}")
+        return 2
     return 0
+
+
+def _said(error: BaseException) -> str:
+    """Return our own sentence, or what a library raised that nobody foresaw."""
+    if isinstance(error, AbstainError | OSError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this; {_TRACEBACK} shows where it ran out"
+    first = "".join(str(error).splitlines()[:1])
+    what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+    return f"{what} (not foreseen; {_TRACEBACK} shows where)"
 
 
 def _reader_gone() -> int:
@@ -54,7 +76,7 @@ def _reader_gone() -> int:
     return 1
 
 
-def _say(text: str) -> None:
+def _say(text: str, *, keep: str = "") -> None:
     from abstain.plots.visible import visible
 
-    sys.stderr.write(visible(text) + "\n")
+    sys.stderr.write(visible(text, keep=keep) + "\n")
