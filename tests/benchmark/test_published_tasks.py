@@ -251,7 +251,7 @@ def test_where_there_is_nothing_to_choose_on_the_test_is_no_stand_in(home):
 def test_a_task_without_its_files_says_what_to_do(name, tmp_path):
     source = {"entity13": "image-net.org", "imagenet-folder": "'train' and 'test'"}
     fetched = {"cifar100-super": "cifar100"}.get(name, name.split("-open")[0])
-    how = source.get(name, f"abstain data fetch {fetched}`")
+    how = source.get(name, f"abstain data fetch {fetched} --folder DIR`")
     for folder in (None, tmp_path / "no", tmp_path):
         with pytest.raises(MissingInputError, match=how) as error:
             TASKS[name].load(folder)

@@ -24,13 +24,14 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     ----------
     kind : str
         What an entry is called in error messages ("metric", "score").
-    plural : str, optional
-        What several are called, where that is not `kind` with an s.
+    listed : str, optional
+        The command that prints them all: what follows `abstain`, where that is not `list` and
+        `kind` with an s.
     """
 
-    def __init__(self, kind: str, *, plural: str = "") -> None:
+    def __init__(self, kind: str, *, listed: str = "") -> None:
         self._kind = kind
-        self._plural = plural or f"{kind}s"
+        self._listed = listed or f"list {kind}s"
         self._entries: dict[str, EntryT] = {}
 
     def add(self, entry: EntryT) -> EntryT:
@@ -48,7 +49,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         except KeyError:
             msg = (
                 f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
-                f"`abstain list {self._plural}` prints them all."
+                f"`abstain {self._listed}` prints them all."
             )
             raise UnknownNameError(msg) from None
 

@@ -27,6 +27,7 @@ What = Literal[
     "studies",
     "populations",
     "objectives",
+    "rank-weights",
     "models",
     "datasets",
     "corruptions",
@@ -40,7 +41,7 @@ def listing(
         What,
         Parameter(
             help="metrics, scores, fitted (scores), losses, methods (of thresholds), studies, "
-            "populations (simulated), objectives (of training), models, datasets, "
+            "populations (simulated), objectives and rank-weights (of training), models, datasets, "
             "corruptions, tasks or csfs (confidence scoring functions) of benchmarks"
         ),
     ],
@@ -56,6 +57,7 @@ def listing(
         "studies": _studies,
         "populations": _populations,
         "objectives": _objectives,
+        "rank-weights": _rank_weights,
         "models": _models,
         "datasets": _datasets,
         "corruptions": _corruptions,
@@ -154,6 +156,16 @@ def _objectives() -> Table:
         "`abstain study finetune`"
     )
     return _table(OBJECTIVES.values(), columns, caption)
+
+
+def _rank_weights() -> Table:
+    if not has("torch"):
+        msg = "the rank weights of training need torch; pip install 'abstain[torch]'"
+        raise MissingInputError(msg)
+    from abstain.training import RANK_WEIGHTS
+
+    columns: Columns = {"metric": attrgetter("metric")}
+    return _table(RANK_WEIGHTS.values(), columns | _SOURCE, "For abstain.training.RankWeightedLoss")
 
 
 def _models() -> Table:

@@ -185,7 +185,7 @@ def _needed(predictions: Predictions, name: str) -> tuple[ClassScores, Array]:
 
 
 #: Every named loss.
-LOSSES: Catalogue[Loss] = Catalogue("loss", plural="losses")
+LOSSES: Catalogue[Loss] = Catalogue("loss", listed="list losses")
 
 for _loss in (
     Loss("zero_one", "0/1 error", _zero_one, 1.0, "1 when the predicted class is wrong", "-"),

@@ -136,7 +136,7 @@ class Study:
 
 
 #: Every study, in the order in which they are listed.
-STUDIES: Catalogue[Study] = Catalogue("study", plural="studies")
+STUDIES: Catalogue[Study] = Catalogue("study", listed="list studies")
 
 
 def later(module: str, function: str, *, package: str, extra: str) -> Callable[..., StudyResult]:

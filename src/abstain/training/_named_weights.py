@@ -129,7 +129,7 @@ def _interpolated(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "t
 _ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
 
 #: Every named weighting, in the order the documentation shows them.
-RANK_WEIGHTS: Catalogue[RankWeights] = Catalogue("rank weights", plural="rank weights")
+RANK_WEIGHTS: Catalogue[RankWeights] = Catalogue("rank weights", listed="list rank-weights")
 
 for _entry in (
     RankWeights(

@@ -102,7 +102,7 @@ def _folder(folder: Path | None) -> Path:
 
 
 #: Every data set by name.
-DATASETS: Catalogue[DataSet] = Catalogue("data set", plural="datasets")
+DATASETS: Catalogue[DataSet] = Catalogue("data set", listed="list datasets")
 
 for _entry in (
     DataSet(

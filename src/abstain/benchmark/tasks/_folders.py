@@ -1,5 +1,6 @@
 """Where the data sets of a task lie in the user's folder, and what to say where they do not."""
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,14 +71,15 @@ def left_out(name: str, folder: Path, what: str) -> str:
     missing = f"{inside[0]}/{mark}".replace("*", "")
     return (
         f"{what}: {missing} is not in {str(folder)!r}; `abstain data fetch {name} --folder "
-        f"{folder}` brings {SOURCES[name].title}"
+        f"{shlex.quote(str(folder))}` brings {SOURCES[name].title}"
     )
 
 
 def required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> ReadT:
     """Read what a task cannot do without; say how to get it where it is not there."""
     title, files = SOURCES[name].title, SOURCES[name].files
-    how = f"`abstain data fetch {name}` brings them" if files else SOURCES[name].note.rstrip(".")
+    fetched = f"`abstain data fetch {name} --folder DIR` brings them"
+    how = fetched if files else SOURCES[name].note.rstrip(".")
     if folder is None:
         msg = f"the task needs the folder that the files of {title} are in (--data); {how}"
         raise MissingInputError(msg)

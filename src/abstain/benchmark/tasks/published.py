@@ -112,7 +112,7 @@ def _spoiled(
     there = [pair for pair in pairs if (where / f"{pair[1]}.npy").is_file()]
     notes = tuple(
         f"the corruption {own!r} is left out: {official}.npy is not in {str(where)!r} (half "
-        f"extracted?); `abstain data fetch {source}`, again"
+        f"extracted?); `abstain data fetch {source} --folder DIR`, again"
         for own, official in pairs
         if (own, official) not in there
     )

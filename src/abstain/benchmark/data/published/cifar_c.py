@@ -130,7 +130,7 @@ def _layout(title: str, name: str) -> Layout:
     return Layout(
         title=title,
         marks=("labels.npy", *(f"{corruption}.npy" for corruption in CORRUPTIONS)),
-        how=f"`abstain data fetch {name}`",
+        how=f"`abstain data fetch {name} --folder DIR`",
         inside=(title,),
         archives=(f"{title}.tar",),
     )

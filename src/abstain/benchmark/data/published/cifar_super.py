@@ -109,7 +109,7 @@ def _names(where: Path, name: str, count: int) -> tuple[str, ...]:
     if not path.is_file():
         msg = (
             f"{name} is missing in {str(where)!r}, and the super-classes are known by their names; "
-            "`abstain data fetch cifar100`, again"
+            "`abstain data fetch cifar100 --folder DIR`, again"
         )
         raise InputError(msg)
     text = path.read_text(encoding="utf-8", errors="replace")

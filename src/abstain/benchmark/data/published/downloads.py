@@ -106,7 +106,7 @@ class Source:
 CHECKS = ("sha256", "md5", "size", "archive")
 
 #: Every published data set by name.
-SOURCES: Catalogue[Source] = Catalogue("published data set", plural="datasets")
+SOURCES: Catalogue[Source] = Catalogue("published data set", listed="data list")
 
 _TORONTO = "https://www.cs.toronto.edu/~kriz"
 _ZENODO = "https://zenodo.org/records"

@@ -133,7 +133,7 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
     layout = Layout(
         title=f"EMNIST ({split})",
         marks=(f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
-        how="`abstain data fetch emnist`",
+        how="`abstain data fetch emnist --folder DIR`",
         inside=("gzip", "emnist/gzip", "emnist"),
         archives=("gzip.zip", "emnist.zip"),
     )
@@ -161,7 +161,7 @@ def _pair(
     layout = Layout(
         title=title,
         marks=tuple(f"{part}-images{end}" for part in _PARTS for end in _ends(3)),
-        how=f"`abstain data fetch {name}`",
+        how=f"`abstain data fetch {name} --folder DIR`",
         inside=inside,
         pickled=dict.fromkeys(_PICKLED, "the IDX files (train-images-idx3-ubyte and three more)"),
     )
@@ -214,7 +214,10 @@ def _file(where: Path, stem: str, axes: int, layout: Layout) -> Path:
 def _mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
     """Read which characters each label stands for."""
     if not path.is_file():
-        msg = f"{path.name} is missing in {str(path.parent)!r}; `abstain data fetch emnist`, again"
+        msg = (
+            f"{path.name} is missing in {str(path.parent)!r}; "
+            "`abstain data fetch emnist --folder DIR`, again"
+        )
         raise InputError(msg)
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]

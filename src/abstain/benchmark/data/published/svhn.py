@@ -13,7 +13,7 @@ from abstain.errors import FileFormatError
 _LAYOUT = Layout(
     title="SVHN",
     marks=("train_32x32.mat", "test_32x32.mat"),
-    how="`abstain data fetch svhn`",
+    how="`abstain data fetch svhn --folder DIR`",
     inside=("svhn", "SVHN"),
 )
 _RECORDS = {"train_32x32.mat": 73_257, "test_32x32.mat": 26_032}

@@ -14,7 +14,7 @@ _LAYOUT = Layout(
     title="TinyImageNet",
     # Not "train", which ImageNet in the same folder has too.
     marks=("wnids.txt", "val/val_annotations.txt"),
-    how="`abstain data fetch tiny-imagenet`",
+    how="`abstain data fetch tiny-imagenet --folder DIR`",
     inside=("tiny-imagenet-200",),
     archives=("tiny-imagenet-200.zip",),
 )

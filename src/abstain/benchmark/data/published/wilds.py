@@ -16,14 +16,14 @@ from abstain.typing import Array, IntArray, Rng
 _IWILDCAM = Layout(
     title="iWildCam2020-WILDS v2.0",
     marks=("metadata.csv",),
-    how="`abstain data fetch iwildcam`",
+    how="`abstain data fetch iwildcam --folder DIR`",
     inside=("iwildcam_v2.0",),
     archives=("iwildcam_v2.0.tar.gz", "archive.tar.gz"),
 )
 _CAMELYON17 = Layout(
     title="Camelyon17-WILDS v1.0",
     marks=("metadata.csv",),
-    how="`abstain data fetch camelyon17`",
+    how="`abstain data fetch camelyon17 --folder DIR`",
     inside=("camelyon17_v1.0",),
     archives=("camelyon17_v1.0.tar.gz", "archive.tar.gz"),
 )

@@ -1,0 +1,175 @@
+"""Every command line that an error, a page or a document advises is one that the program takes.
+
+Parsed by the program's own parser, and not run. In code: what stands in backticks, or as code in a
+template. In documents: that, and the lines of the shell blocks.
+"""
+
+import ast
+import functools
+import gc
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from cyclopts import App, CycloptsError
+from cyclopts.exceptions import MissingArgumentError
+from tests.docs.blocks import PAGES, ROOT, blocks
+
+import abstain as ab
+from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.extras import has
+from abstain.cli.app import app
+from abstain.cli.main import run
+from abstain.errors import UnknownNameError
+
+PACKAGE = Path(ab.__file__).parent
+CODE = re.compile(r"`(abstain [a-z][^`]*)`")
+IN_A_PAGE = re.compile(r"<code>(abstain [a-z][^<]*)</code>")
+#: What stands for a value in a message, as for the parser.
+VALUES = {"NAME": "mnist", "R": "0.05", "D": "0.05", "C": "label"}
+
+
+def texts(path: Path):
+    """Yield the texts of a module, a value that is filled in written as X."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    parts = {id(p) for n in ast.walk(tree) if isinstance(n, ast.JoinedStr) for p in n.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(p.value if isinstance(p, ast.Constant) else "X" for p in node.values)
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
+        ):
+            yield node.value
+
+
+def found():
+    """Return each command line once, with the place that it was found at first."""
+    advised = {}
+
+    def add(line, place):
+        advised.setdefault(" ".join(line.split()), place)
+
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for text in texts(path):
+            for line in CODE.findall(text):
+                add(line, f"{path.relative_to(ROOT)}")
+    for path in sorted((PACKAGE / "report" / "templates").iterdir()):
+        text = path.read_text(encoding="utf-8")
+        for line in [*CODE.findall(text), *IN_A_PAGE.findall(text)]:
+            add(line, f"{path.relative_to(ROOT)}")
+    for path in [*PAGES, ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"]:
+        # The help of a command stands there in a frame.
+        text = path.read_text(encoding="utf-8").replace("│", "")
+        for line in CODE.findall(text):
+            add(line, path.name)
+        for block in blocks(text):
+            if block.language == "sh":
+                for line in block.code.replace("\\\n", " ").splitlines():
+                    if line.startswith("abstain "):
+                        add(line, f"{path.name}, a block")
+    return advised
+
+
+ADVISED = found()
+
+
+def path_of(words: list[str]) -> tuple[list[str], list[str]]:
+    """Split a command line into the names of commands and the rest."""
+    here: App = app
+    for i, word in enumerate(words):
+        names = [name for name in here if not name.startswith("-")]
+        if word not in names:
+            return words[:i], words[i:]
+        here = here[word]
+    return words, []
+
+
+def problem(line: str) -> str:
+    """Return why the program would not take a line; empty when it would."""
+    words = [VALUES.get(word, word) for word in shlex.split(line, comments=True)[1:]]
+    # A pattern or a redirection is the shell's, and "|" stands between choices.
+    words = words[: words.index(">")] if ">" in words else words
+    path, rest = path_of(words)
+    if not path:
+        return "there is no such command"
+    if not rest:
+        # A command that is named, not a line to type.
+        return ""
+    if path == ["study"]:
+        return "" if rest[0] in {"mnist", "..."} else "there is no such study"
+    if path == ["benchmark"] and "|" in rest[0]:
+        there = {name for name in app["benchmark"] if not name.startswith("-")}
+        return "" if set(rest[0].split("|")) <= there else "there is no such command"
+    if path == ["study"] or rest == ["..."]:
+        return ""
+    if rest[-1].startswith("--") and rest[-1] != "--full":
+        # An option that is named without a value.
+        rest, option = rest[:-1], rest[-1]
+        command = functools.reduce(App.__getitem__, path, app)
+        known = {n for a in command.assemble_argument_collection() for n in a.names}
+        if option not in known:
+            return f"there is no option {option}"
+    try:
+        app.parse_args([*path, *rest], exit_on_error=False, print_error=False)
+    except MissingArgumentError as error:
+        # Of "`abstain compare --out DIR` leaves ..." nobody types the part.
+        return "" if "--folder" not in str(error) else str(error)
+    except CycloptsError as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+@pytest.mark.parametrize("line", ADVISED)
+def test_the_program_takes_what_is_advised(line):
+    assert not problem(line), ADVISED[line]
+
+
+def test_what_is_advised_was_found():
+    assert len(ADVISED) > 60
+    for line in ("abstain list scores", "abstain data fetch X --folder X", "abstain data list"):
+        assert line in ADVISED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "abstain lists scores",
+        "abstain list rank weights",
+        "abstain list nothing",
+        "abstain evaluate p.csv --nothing",
+        "abstain evaluate --nothing",
+        "abstain threshold p.csv --max-risk high",
+        "abstain study nothing p.csv",
+        "abstain data fetch mnist",
+    ],
+)
+def test_wrong_advice_is_seen(line):
+    assert problem(line)
+
+
+def catalogues() -> list[Catalogue]:
+    for name in ("studies", "simulate", "thresholds", "confidence", "benchmark.data.fetching"):
+        importlib.import_module(f"abstain.{name}")
+    importlib.import_module("abstain.benchmark.methods")
+    importlib.import_module("abstain.benchmark.tasks")
+    if has("torch"):
+        importlib.import_module("abstain.training")
+        importlib.import_module("abstain.benchmark.models")
+    found = [one for one in gc.get_objects() if type(one) is Catalogue]
+    # Those of other tests have no entry, or one of their own.
+    return [one for one in found if len(one) > 2]
+
+
+def test_the_list_that_a_catalogue_names_has_all_its_entries(capsys):
+    tried = []
+    for catalogue in catalogues():
+        with pytest.raises(UnknownNameError) as refused:
+            catalogue["no such name"]
+        [line] = CODE.findall(str(refused.value))
+        assert run(shlex.split(line)[1:]) == 0, line
+        printed = capsys.readouterr().out
+        assert not [name for name in catalogue if name not in printed], line
+        tried.append(line)
+    assert len(tried) >= 13
