@@ -1,5 +1,7 @@
 """What every self-contained page keeps to, whatever it shows."""
 
+import base64
+import hashlib
 import itertools
 import re
 
@@ -31,6 +33,28 @@ def nothing_is_loaded(page: Page, *, scripts: int = 0) -> None:
     assert {"link", "image", "iframe", "metadata", "img"}.isdisjoint(tags)
     assert len(page.of("script")) == scripts
     assert len(page.of("style")) == 1
+    the_policy_allows_its_scripts_and_no_other(page)
+
+
+def the_policy_allows_its_scripts_and_no_other(page: Page) -> None:
+    """The browser computes the same hashes, and refuses everything that is not allowed."""
+    heads = [tag for tag, _ in page.elements[: page.elements.index(("title", {}))]]
+    assert heads[:5] == ["html", "head", "meta", "meta", "meta"]
+    (said,) = [m["content"] for m in page.of("meta") if "http-equiv" in m]
+    assert page.of("meta")[1] == {"http-equiv": "Content-Security-Policy", "content": said}
+    rules = dict(part.split(" ", 1) for part in said.split("; "))
+    # JSON is no script to a browser.
+    ran = [text for name, text in page.scripts.items() if name.startswith("script ")]
+    assert not [text for text in ran if "\r" in text]
+    keys = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in ran]
+    assert rules == {
+        "default-src": "'none'",
+        "script-src": " ".join(f"'sha256-{key}'" for key in keys) or "'none'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
 
 
 def no_attack_is_evaluated_or_steers(page: Page) -> None:

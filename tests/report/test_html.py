@@ -4,10 +4,14 @@ import itertools
 import json
 import math
 import re
+import shutil
+import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from jinja2 import Environment
+from tests.report.page_rules import the_policy_allows_its_scripts_and_no_other
 from tests.report.pages import DISARMED, EVALUATED, HOSTILE, steering
 
 from abstain.errors import InputError
@@ -50,6 +54,27 @@ def test_nothing_is_loaded(page):
         else:
             assert "href" not in attributes, (tag, attributes)
     assert "link" not in {tag for tag, _ in page.elements}
+
+
+def test_the_policy_allows_the_scripts_and_no_other(page):
+    the_policy_allows_its_scripts_and_no_other(page)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_charts_are_drawn_though_no_text_may_become_code(plain, tmp_path):
+    page = write_html(plain, tmp_path / "page.html")
+    assert "ast: true" in page.read_text(encoding="utf-8").rsplit("<script>", 1)[1]
+    program = Path(__file__).with_name("draws_charts.js")
+    strict = ["node", "--disallow-code-generation-from-strings", program, page]
+    done = subprocess.run(strict, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    drawn = dict(line.split() for line in done.stdout.splitlines())
+    assert {"selective", "generalized"} <= drawn.keys()
+    assert all(int(length) > 4000 for length in drawn.values())
+    # Without being interpreted they are code, which shows that the program would notice.
+    plainly = subprocess.run([*strict, "plain"], capture_output=True, text=True, check=False)
+    assert plainly.returncode == 1
+    assert "EvalError" in plainly.stderr
 
 
 def test_style_loads_nothing(plain):

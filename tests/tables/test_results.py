@@ -1,5 +1,6 @@
 """Results on disk: exact, whole or not at all, harmless in a spreadsheet."""
 
+import csv
 import numpy as np
 import polars as pl
 import pytest
@@ -38,6 +39,29 @@ def test_formulas_are_text_in_csv_and_untouched_in_parquet(tmp_path):
     escaped = ["'=cmd|'/c calc'!A1", "+1", "-1", "'@x", "'\tx", "plain", "'-x", "'--1"]
     assert cells["'=name"].to_list() == escaped
     assert set(cells["v"]) == {"-1.5"}
+
+
+SIGNS = ["=", "+", "-", "@", "＝", "＋", "－", "＠", "﹦", "﹢", "﹣", "﹫"]
+BEFORE = ["", " ", "  ", "\t", "\r", "\n", "\u00a0", "\u3000", "\u200b", "\ufeff", " \t "]
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_sign_of_a_formula_is_seen_in_any_width_and_after_blanks(tmp_path, sign, before):
+    cell = f"{before}{sign}cmd|'/c calc'!A1"
+    files = write_results([{"text": cell, cell: "x"}], tmp_path)
+    with files.csv.open(encoding="utf-8", newline="") as file:
+        names, cells = csv.reader(file)
+    assert names == ["text", f"'{cell}"]
+    assert cells == [f"'{cell}", "x"]
+    assert pl.read_parquet(files.parquet)["text"].to_list() == [cell]
+
+
+@pytest.mark.parametrize("cell", ["a=b", " a", "a @ b", "-1.5", "+2", "–", "(=1)", "", "−1"])
+def test_other_cells_stay_as_they_are(tmp_path, cell):
+    files = write_results([{"text": cell, "n": 1}], tmp_path)
+    with files.csv.open(encoding="utf-8", newline="") as file:
+        assert list(csv.reader(file))[1] == [cell, "1"]
 
 
 def test_escaped_names_stay_apart(tmp_path):

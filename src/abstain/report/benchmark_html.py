@@ -10,7 +10,7 @@ from abstain.benchmark.results import BenchmarkResults
 from abstain.report.benchmark_grid import checked_results
 from abstain.report.benchmark_pictures import Pictures
 from abstain.report.benchmark_summary import summarize_benchmark
-from abstain.report.html import environment, resource, style, trusted
+from abstain.report.html import environment, policy, resource, style, trusted
 
 _STYLES = ("comparison.css", "study.css", "benchmark.css")
 
@@ -67,6 +67,7 @@ def benchmark_html(
     others = [checked_results(one) for one in beside]
     summary = summarize_benchmark(known, pictures, others)
     template = environment().get_template("benchmark.html")
+    javascript = resource("sorting.js") + resource("benchmark.js")
     return template.render(
         **{**summary, "title": title or summary["title"]},
         notes=list(notes),
@@ -74,7 +75,8 @@ def benchmark_html(
         version=ab.__version__,
         trusted=trusted,
         css=trusted(style() + "".join(map(resource, _STYLES))),
-        javascript=trusted(resource("sorting.js") + resource("benchmark.js")),
+        policy=policy(javascript),
+        javascript=trusted(javascript),
     )
 
 

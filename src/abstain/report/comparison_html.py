@@ -9,7 +9,7 @@ from abstain._foundation.files import write_atomically
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import chosen
 from abstain.report.comparison_summary import summarize_comparison
-from abstain.report.html import environment, resource, style, trusted
+from abstain.report.html import environment, policy, resource, style, trusted
 from abstain.report.summary import Origin
 
 
@@ -66,12 +66,14 @@ def comparison_html(
         chosen.checked(comparison), Origin(title, source, notes, command)
     )
     template = environment().get_template("comparison.html")
+    javascript = resource("sorting.js") + resource("comparison.js")
     return template.render(
         **summary,
         version=ab.__version__,
         trusted=trusted,
         css=trusted(style() + resource("comparison.css")),
-        javascript=trusted(resource("sorting.js") + resource("comparison.js")),
+        policy=policy(javascript),
+        javascript=trusted(javascript),
     )
 
 

@@ -13,7 +13,7 @@ from abstain.errors import InputError
 from abstain.report.comparison_svg import inline_svg
 from abstain.report.figure_files import write_displays
 from abstain.report.glossary import linked
-from abstain.report.html import environment, resource, style, trusted
+from abstain.report.html import environment, policy, resource, style, trusted
 from abstain.report.study_words import Printed, checked_study, facts, head, printed, split_notes
 from abstain.report.words import count
 from abstain.studies import StudyResult
@@ -93,6 +93,7 @@ def study_html(
         source=linked(known.source),
         command=command,
         version=ab.__version__,
+        policy=policy(),
         trusted=trusted,
         css=trusted(style() + resource("comparison.css") + resource("study.css")),
     )

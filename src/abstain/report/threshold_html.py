@@ -11,7 +11,7 @@ from abstain.evaluation.rule_checks import CALIBRATION, RuleChecks
 from abstain.plots._verdicts import checked_rule
 from abstain.report.comparison_svg import inline_svg
 from abstain.report.findings import grouped
-from abstain.report.html import environment, resource, style, trusted
+from abstain.report.html import environment, policy, resource, style, trusted
 from abstain.report.summary import Origin
 from abstain.report.threshold_figures import rule_figures
 from abstain.report.threshold_glossary import rule_words
@@ -94,6 +94,7 @@ def threshold_html(
     return template.render(
         **_summary(known, Origin(title, source, notes, command)),
         version=ab.__version__,
+        policy=policy(),
         trusted=trusted,
         css=trusted(style() + resource("comparison.css") + resource("threshold.css")),
     )

@@ -15,8 +15,9 @@ from abstain.tables._table import from_frame
 if TYPE_CHECKING:
     import polars as pl
 
-#: A text cell that starts so is run as a formula by spreadsheets.
-_FORMULA = "=+-@\t\r"
+#: A text cell that starts so may be run as a formula by a spreadsheet: a sign, also a full-width or
+#: small one, after blanks and characters that do not show; or a tab or the end of a line.
+_FORMULA = r"^[\p{Z}\p{C}]*[=+\-@＝＋－＠﹦﹢﹣﹫]|^[\t\r\n]"
 
 
 class ResultFiles(NamedTuple):
@@ -40,8 +41,9 @@ def write_results(rows: Any, out_dir: str | Path, *, name: str = "results") -> R
     Each file appears whole or not at all: it is written beside its place and moved there.
     Numbers keep full double precision in both. NaN is a NaN in Parquet and "NaN" in CSV; None
     is a null and an empty cell. In the CSV, a text that a spreadsheet would run as a formula
-    (it starts with =, +, -, @, a tab or a carriage return, and is no number) gets a leading
-    apostrophe (more where two columns would get one name); the Parquet file keeps it as it is.
+    (it starts with =, +, - or @, also full-width or after blanks, or with a tab or the end of a
+    line, and is no number) gets a leading apostrophe (more where two columns would get one name);
+    the Parquet file keeps it as it is.
 
     Parameters
     ----------
@@ -172,8 +174,7 @@ def escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
     texts = [n for n, dtype in frame.schema.items() if dtype == pl.String]
     cells = frame.with_columns(
         pl.when(
-            pl.col(n).str.head(1).is_in(list(_FORMULA))
-            & pl.col(n).cast(pl.Float64, strict=False).is_null()
+            pl.col(n).str.contains(_FORMULA) & pl.col(n).cast(pl.Float64, strict=False).is_null()
         )
         .then(pl.concat_str(pl.lit("'"), pl.col(n)))
         .otherwise(pl.col(n))
@@ -185,11 +186,12 @@ def escaped(frame: "pl.DataFrame") -> "pl.DataFrame":
 
 def _escaped_names(names: list[str]) -> dict[str, str]:
     """Escape the names of columns, which are cells too, and keep them apart."""
+    import polars as pl
+
     taken = set(names)
     escaped: dict[str, str] = {}
-    for name in names:
-        if not name.startswith(tuple(_FORMULA)):
-            continue
+    cells = pl.Series(names, dtype=pl.String)
+    for name in cells.filter(cells.str.contains(_FORMULA)):
         escaped[name] = f"'{name}"
         while escaped[name] in taken:
             escaped[name] = f"'{escaped[name]}"
