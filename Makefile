@@ -11,12 +11,13 @@ TOOLS  := $(TEST)/bin
 # Two processes of one thread each beat one of two (DESIGN section 2).
 WORKERS ?= 2
 # A file goes to one process, which makes its fixtures once; long ones first (tests/conftest.py).
-FILES   := --dist loadfile --no-loadscope-reorder
+# tests/smoke repeats what others check better; it is for versions that nothing else runs on.
+FILES   := --dist loadfile --no-loadscope-reorder --ignore=tests/smoke
 export OMP_NUM_THREADS ?= 1
 # Without its bytecode kept, every process that a test begins compiles all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-minimal lint bench docs clean
+.PHONY: demo test test-minimal test-lowest test-smoke lint bench docs clean
 .DEFAULT_GOAL := test
 
 # A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
@@ -55,6 +56,25 @@ $(VENV)/minimal/.installed: pyproject.toml constraints.txt
 test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \
 	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) $(FILES) -m "not slow" --doctest-ignore-import-errors
+
+# The lowest versions that pyproject.toml declares, on the lowest Python; what only they ask for
+# is the newest. Old libraries use what new ones deprecate: that is no error here.
+$(VENV)/lowest/.installed: pyproject.toml tools/lowest.py
+	$(PYTHON) -m venv --clear $(VENV)/lowest
+	$(PYTHON) tools/lowest.py > $(VENV)/lowest/constraints.txt
+	$(VENV)/lowest/bin/python -m pip --disable-pip-version-check install -q --no-compile \
+		-c $(VENV)/lowest/constraints.txt -e '.[fast,scale,test-minimal]'
+	touch $@
+
+test-lowest: $(VENV)/lowest/.installed
+	$(VENV)/lowest/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
+
+# The same tests with the newest versions on another Python: `make test-smoke PYTHON=python3.13`.
+test-smoke:
+	$(PYTHON) -m venv --clear $(VENV)/smoke
+	$(VENV)/smoke/bin/python -m pip --disable-pip-version-check install -q --no-compile \
+		-e '.[fast,test-minimal]'
+	$(VENV)/smoke/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
 
 bench:
 	$(PYTHON) -m venv --clear $(VENV)/bench

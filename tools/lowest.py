@@ -1,0 +1,29 @@
+"""Print the lowest versions that pyproject.toml declares, as constraints for pip.
+
+`python tools/lowest.py > lowest.txt`, then `pip install -c lowest.txt '.[fast,test-minimal]'`.
+Packages that only other packages ask for stay free. torch is left out: which builds of it can be
+had differs between machines.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+
+_PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+_EXTRAS = ("fast", "torch", "benchmark", "scale", "demo", "test-minimal")
+_FLOOR = re.compile(r"([A-Za-z0-9._-]+)(?:\[[^\]]*\])?>=([0-9.]+)")
+
+
+def main() -> None:
+    """Print one line for each package of the base and of the extras that users install."""
+    project = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(one for name in _EXTRAS for one in extras[name])]
+    found = dict(match.groups() for one in wanted if (match := _FLOOR.match(one)))
+    found.pop("torch", None)
+    for name, version in sorted(found.items()):
+        print(f"{name}=={version}")
+
+
+if __name__ == "__main__":
+    main()
