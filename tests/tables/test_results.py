@@ -1,6 +1,7 @@
 """Results on disk: exact, whole or not at all, harmless in a spreadsheet."""
 
 import csv
+
 import numpy as np
 import polars as pl
 import pytest
