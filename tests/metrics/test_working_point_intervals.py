@@ -274,3 +274,46 @@ def test_means_over_runs_know_it_too() -> None:
     # The risk of all is 30 %: every sample may be kept in both runs.
     assert {(e.low, e.high) for e in means if e.metric.startswith("coverage")} == {(1.0, 1.0)}
     assert OPEN in found.pairs[0].note
+
+
+# -------------------------------------------------------------------------------------- qualities
+@pytest.mark.parametrize("kind", ["classification_quality", "rejection_quality"])
+def test_all_vertices_at_once_are_those_one_by_one(kind):
+    rng = np.random.default_rng(5)
+    for weight in (None, rng.random(60)):
+        s = Scored(rng.integers(20, size=60) / 20, (rng.random(60) < 0.3).astype(float), weight)
+        one = getattr(_points, f"{kind}_at")
+        values = _points.BY_REJECTED[kind](s.groups)
+        alone = [one(s.groups, i).value for i in range(values.size)]
+        assert np.allclose(values, alone, rtol=1e-12, equal_nan=True)
+
+
+def test_a_flat_risk_leaves_every_threshold_above_the_coverage_open():
+    # One failure among the 95 % most confident: the best threshold may be any from 80 to 95 %.
+    confidence = np.arange(1000.0)
+    s = Scored(confidence, ((confidence < 50) | (confidence == 999)).astype(float))
+    left = open_thresholds(metric_named("classification_quality@80cov"), s)
+    assert s.groups.through[left.vertex] == 950
+    free = left.others[left.away < 0.5]
+    assert s.groups.through[free].min() <= 800
+    assert s.groups.through[free].max() == 950
+    found = interval_of(metric_named("classification_quality@80cov"), s, level=0.95)
+    assert found.low < 0.85 < found.high
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rate", "apart"), [(0.05, 3.2), (0.05, 1.6), (0.3, 1.6)])
+def test_qualities_hold_where_the_risk_is_flat(rate, apart):
+    rng, n, covered = np.random.default_rng(2), 300, 0
+    grid = np.linspace(-8, 12, 200_001)
+    right, wrong = (1 - rate) * norm.sf(grid - apart), rate * norm.sf(grid)
+    at = int(np.argmin(np.abs(right + wrong - 0.8)))
+    truth = right[at] + rate - wrong[at]
+    metric = metric_named("classification_quality@80cov")
+    for _ in range(200):
+        loss = (rng.random(n) < rate).astype(float)
+        found = interval_of(
+            metric, Scored(rng.standard_normal(n) + apart * (1 - loss), loss), level=0.95
+        )
+        covered += bool(np.isnan(found.low) or found.low <= truth <= found.high)
+    assert covered >= 0.92 * 200

@@ -27,7 +27,8 @@ STRETCH: Final = 1.135
 
 #: Goes with every interval that allows for more than one threshold.
 OPEN: Final = (
-    "large tie groups leave open which threshold is meant: all that it could be are allowed for"
+    "large tie groups, or a risk that hardly rises, leave open which threshold is meant: all that "
+    "it could be are allowed for"
 )
 
 

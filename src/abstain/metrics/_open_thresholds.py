@@ -6,6 +6,10 @@ other side by chance. What the rule finds is then no number with a standard erro
 that it would find in the population is one of a few, each so many standard errors of the coverage
 (or of the risk that was asked for) away. Where all groups near the threshold are small the
 influence function has the same result with a slope, and nothing is left open here.
+
+Where the risk hardly rises with the coverage, chance also picks the vertex of least risk, anywhere
+from the coverage asked for on. The risk is the same at all of them; numbers that count what is
+rejected are not, so for these every vertex is open whose risk cannot be told from the least.
 """
 
 from collections.abc import Callable
@@ -75,6 +79,8 @@ def _at_coverage(
 ) -> OpenThresholds | None:
     groups = s.groups
     error = _error_of_coverage(s, share, cluster)
+    if kind in _points.BY_REJECTED:
+        return _of_least_risk(kind, share, s, error, cluster)
     if not _points.jumps(groups, share - 2 * error, share + 2 * error):
         return None
     # The far end of each step, to either side.
@@ -93,6 +99,57 @@ def _at_coverage(
             lambda index: at_vertex(s, kind, index),
         )
     )
+
+
+def _of_least_risk(
+    kind: str, share: float, s: Scored, error: float, cluster: IntArray | None
+) -> OpenThresholds | None:
+    """Return the vertices that keep the coverage and may be those of least risk."""
+    groups = s.groups
+    vertex = _points.at_coverage(groups, share)
+    short = np.maximum(share - groups.through / groups.total, 0.0)
+    away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
+    away = np.hypot(away, _beyond_least(s, vertex, cluster))
+    kept = np.flatnonzero(away < STEPS[-1] + STEPS[1])
+    values = _points.BY_REJECTED[kind](groups)[kept]
+    value = float(VALUES[kind](groups, vertex).value)
+    if not np.isfinite(value):
+        return None
+    return _unless_all_equal(
+        OpenThresholds(
+            vertex, kept, away[kept], values, value, lambda index: at_vertex(s, kind, index)
+        )
+    )
+
+
+def _beyond_least(s: Scored, vertex: int, cluster: IntArray | None) -> FloatArray:
+    """Return how far the risk at each vertex is above that at one, in standard errors.
+
+    Of two nested sets of equal risk the difference varies as the risk does in the larger, times
+    what 1/m is more in the smaller. One more failure is added, so that none leaves some spread.
+    """
+    groups = s.groups
+    risk = groups.loss_through / groups.through
+    larger = np.maximum(np.arange(risk.size), vertex)
+    most = float(s.loss.max()) or 1.0
+    worth = _samples_worth(s, cluster)
+    counted = worth * groups.through / groups.total
+    mean = (risk * counted + most) / (counted + 1)
+    variance = (mean * np.maximum(most - mean, 0.0))[larger]
+    spread = variance * np.abs(1 / counted - 1 / counted[vertex])
+    apart = np.maximum(risk - risk[vertex], 0.0)
+    out: FloatArray = np.divide(apart, np.sqrt(spread), out=np.zeros_like(apart), where=apart > 0)
+    return out
+
+
+def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
+    """Return how many independent samples of equal weight would know the risk as well."""
+    if s.weight is None and cluster is None:
+        return float(s.n)
+    residual = s.loss - s.groups.risk
+    error = standard_error(residual, weight=s.weight, cluster=cluster)
+    bare = float(np.std(residual))
+    return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n)
 
 
 def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> float:

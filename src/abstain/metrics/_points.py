@@ -100,6 +100,29 @@ def classification_quality_at(groups: TieGroups, index: int) -> Measured:
     return Measured((weight - wrong + rejected_wrong) / groups.total, count)
 
 
+def _classification_qualities(groups: TieGroups) -> FloatArray:
+    """Return `classification_quality_at` of every vertex, but for rounding."""
+    right = groups.through - 2 * groups.loss_through + groups.loss_through[-1]
+    return np.asarray(right / groups.total)
+
+
+def _rejection_qualities(groups: TieGroups) -> FloatArray:
+    """Return `rejection_quality_at` of every vertex, but for rounding; NaN where undefined."""
+    right = groups.weight - groups.loss
+    behind = (np.append(np.cumsum(x[:0:-1])[::-1], 0.0) for x in (groups.loss, right))
+    rejected_wrong, rejected_right = behind
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = rejected_wrong / rejected_right
+        return np.asarray(odds * (right.sum() / groups.loss.sum()))
+
+
+#: Numbers that differ between vertices of one risk, of all vertices at once, on the host.
+BY_REJECTED = {
+    "classification_quality": _classification_qualities,
+    "rejection_quality": _rejection_qualities,
+}
+
+
 def rejection_quality_at(groups: TieGroups, index: int) -> Measured:
     """Odds of wrong among the rejected over odds of wrong among all (eq. 9)."""
     count = accepted(groups, index)[2]
