@@ -6,12 +6,16 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import get_args
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import abstain as ab
+from abstain.cli.listing import CHAPTERS, What
 from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.tables import read_predictions
@@ -210,6 +214,29 @@ def test_an_unknown_option_is_refused(table: Path) -> None:
 def test_list(what: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["list", what]) == 0
     assert name in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("what", get_args(What))
+def test_a_list_fits_80_columns_and_cuts_no_address(
+    what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("abstain.cli.listing.console", lambda: Console(width=80))
+    if run(["list", what]) != 0:
+        assert "pip install" in capsys.readouterr().err
+        return
+    lines = capsys.readouterr().out.splitlines()
+    # Only what has no blank to break at may be longer.
+    assert not [line for line in lines if len(line) > 80 and " " in line.strip()]
+    for chapter in CHAPTERS[what]:
+        for entry in resolve_name(f"abstain.{chapter.catalogue}").values():
+            for word in getattr(entry, "source", "").split():
+                assert any(word in line for line in lines), word
+
+
+def test_a_list_of_nothing_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["list"]) == 0
+    printed = capsys.readouterr().out
+    assert not [what for what in get_args(What) if what not in printed]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_the_other_studies_run(folder, capsys):
 
 def test_lists(capsys):
     listed = {"studies": STUDIES, "populations": POPULATIONS, "corruptions": CORRUPTIONS}
-    listed |= {"tasks": TASKS, "csfs": METHODS}
+    listed |= {"tasks": TASKS, "scores": METHODS}
     listed["datasets"] = importlib.import_module("abstain.benchmark.data").DATASETS
     if has("torch"):
         listed["objectives"] = importlib.import_module("abstain.training").OBJECTIVES

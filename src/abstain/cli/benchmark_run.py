@@ -43,7 +43,7 @@ class Asked:
     ] = None
     samples: Annotated[int | None, Parameter(help="passes with dropout on; 0 for none")] = None
     methods: Annotated[
-        tuple[str, ...], in_a_row("confidence scores (default: all; `abstain list csfs`)")
+        tuple[str, ...], in_a_row("confidence scores (default: all; `abstain list scores`)")
     ] = ()
     metrics: Annotated[
         tuple[str, ...], in_a_row("metrics, each with settings of its own (`abstain list metrics`)")

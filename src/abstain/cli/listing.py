@@ -1,29 +1,23 @@
 """`abstain list`: what there is to ask for by name."""
 
-from collections.abc import Callable, Iterable
-from operator import attrgetter
-from typing import Annotated, Any, Literal, TypeAlias
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.table import Table
+from rich.text import Text
 
 from abstain._foundation.extras import has
 from abstain.cli._console import console
-from abstain.confidence import FITTED, SCORES
 from abstain.errors import MissingInputError
-from abstain.metrics import METRICS
-from abstain.predictions import LOSSES
-from abstain.thresholds import METHODS
-
-#: What each column of a table says of an entry, by its heading.
-Columns: TypeAlias = dict[str, Callable[[Any], str]]
 
 What = Literal[
     "metrics",
     "scores",
-    "fitted",
     "losses",
-    "methods",
+    "rules",
     "studies",
     "populations",
     "objectives",
@@ -32,178 +26,244 @@ What = Literal[
     "datasets",
     "corruptions",
     "tasks",
-    "csfs",
 ]
 
 
+@dataclass(frozen=True)
+class Chapter:
+    """One catalogue as it is printed.
+
+    Attributes
+    ----------
+    title : str
+        What it holds.
+    use : str
+        Where its names are asked for.
+    catalogue : str
+        Where its entries are, below `abstain`; imported when they are asked for.
+    said : callable
+        From an entry to the sentences under its title.
+    extra : str
+        The extra that it needs, or empty.
+    beside : tuple
+        Entries that stand in no catalogue.
+    """
+
+    title: str
+    use: str
+    catalogue: str
+    said: Callable[[Any], Iterable[str]]
+    extra: str = ""
+    beside: tuple[Any, ...] = ()
+
+
 def listing(
-    what: Annotated[
-        What,
-        Parameter(
-            help="metrics, scores, fitted (scores), losses, methods (of thresholds), studies, "
-            "populations (simulated), objectives and rank-weights (of training), models, datasets, "
-            "corruptions, tasks or csfs (confidence scoring functions) of benchmarks"
-        ),
-    ],
+    what: Annotated[What | None, Parameter(help="one of them (default: what there is)")] = None,
     /,
 ) -> None:
     """List what there is to ask for by name."""
-    tables = {
-        "metrics": _metrics,
-        "scores": _scores,
-        "fitted": _fitted,
-        "losses": _losses,
-        "methods": _methods,
-        "studies": _studies,
-        "populations": _populations,
-        "objectives": _objectives,
-        "rank-weights": _rank_weights,
-        "models": _models,
-        "datasets": _datasets,
-        "corruptions": _corruptions,
-        "tasks": _tasks,
-        "csfs": _csfs,
-    }
-    console().print(tables[what]())
+    out = console()
+    width = min(out.width, 100)
+    lines = _overview() if what is None else _chapters(what, width)
+    for line in lines:
+        # Wrapped already: rich would cut an address that is longer than the terminal.
+        out.print(line, soft_wrap=True)
 
 
-def _table(entries: Iterable[Any], columns: Columns, caption: str = "") -> Table:
-    """Lay out a catalogue: its names and titles, then what each column says of an entry."""
-    every: Columns = {"name": attrgetter("name"), "what it is": attrgetter("title"), **columns}
-    table = Table(box=None, pad_edge=False, header_style="bold", caption=caption or None)
-    for column in every:
-        table.add_column(column, no_wrap=column == "name", overflow="fold")
-    for entry in entries:
-        table.add_row(*(said(entry) for said in every.values()))
-    return table
+def _overview() -> Iterator[Text]:
+    wide = max(map(len, CHAPTERS))
+    for what, chapters in CHAPTERS.items():
+        yield Text(f"{what:{wide}}  ", style="bold").append(chapters[0].title, style="not bold")
+    yield Text("`abstain list metrics` prints the metrics, and so on.", style="dim")
+
+
+def _chapters(what: What, width: int) -> Iterator[Text]:
+    for chapter in CHAPTERS[what]:
+        if chapter.extra and not has("torch"):
+            msg = f"the {what} need torch; pip install 'abstain[{chapter.extra}]'"
+            raise MissingInputError(msg)
+        yield from _wrapped(f"{chapter.title}. {chapter.use}.", width, "", "dim")
+        for entry in (*resolve_name(f"abstain.{chapter.catalogue}").values(), *chapter.beside):
+            yield Text("")
+            yield Text(entry.name, style="bold").append(f"  {entry.title}", style="not bold")
+            for sentence in filter(None, chapter.said(entry)):
+                yield from _wrapped(sentence, width, "    ", "")
+        yield Text("")
+
+
+def _wrapped(sentence: str, width: int, indent: str, style: str) -> Iterator[Text]:
+    """Wrap at blanks only: no address and no name is cut in two."""
+    lines = textwrap.wrap(
+        sentence,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return (Text(line, style=style) for line in lines)
 
 
 def _needs(needs: Iterable[Any]) -> str:
-    return ", ".join(sorted(need.value.removeprefix("needs ") for need in needs))
+    listed = ", ".join(sorted(need.value.removeprefix("needs ") for need in needs))
+    return f"Needs {listed}." if listed else ""
 
 
-_SOURCE: Columns = {"source": attrgetter("source")}
-_MEANING: Columns = {"meaning": attrgetter("meaning")}
+def _named(title: str, names: Iterable[str]) -> str:
+    listed = ", ".join(dict.fromkeys(names))
+    return f"{title}: {listed}." if listed else ""
 
 
-def _metrics() -> Table:
-    columns = {
-        "what it is": lambda m: m.title + (f" ({m.convention})" if m.convention else ""),
-        "best": lambda m: "low" if m.lower_is_better else "high",
-        "range": lambda m: f"{m.low:g} to {m.high:g}",
-        "needs": lambda m: _needs(m.needs),
-    }
-    caption = (
-        "Also with numbers of your own: selective_risk@85cov, generalized_risk@85cov, "
-        "coverage@2risk, partial_aurc@50-80cov, partial_augrc@50-80cov, cwsa@0.8, cwsa_plus@0.8"
-    )
-    return _table(METRICS.values(), columns | _SOURCE, caption)
+def _metric(metric: Any) -> tuple[str, ...]:
+    best = "low" if metric.lower_is_better else "high"
+    span = f"Best {best}, from {metric.low:g} to {metric.high:g}."
+    return metric.convention, f"{span} {_needs(metric.needs)}", metric.source
 
 
-def _scores() -> Table:
-    caption = (
-        "With a temperature: msr@T=1.5. Your own confidence columns need no name here. "
-        "Scores that are fitted first: `abstain list fitted`"
-    )
-    return _table(SCORES.values(), {"needs": lambda s: _needs(s.needs)} | _SOURCE, caption)
+def _benchmark_score(score: Any) -> tuple[str, ...]:
+    fitted = f", fitted on {score.fitted_on}" if score.fitted_on else ""
+    return f"Of a network trained by {score.objective}{fitted}.", score.source
 
 
-def _fitted() -> Table:
-    columns = {
-        "options": lambda k: ", ".join(dict.fromkeys((*k.required, *k.options))),
-        "needs": lambda k: _needs(k.to_fit),
-    }
-    caption = "From Python: ab.fit_score(NAME, predictions), ab.select_score(NAME, ...)"
-    return _table(FITTED.values(), columns | _SOURCE, caption)
+def _rule(rule: Any) -> tuple[str, ...]:
+    losses = f"Losses: {rule.loss}."
+    return f"Guarantees: {rule.guarantee}. {losses}", _named("Options", rule.options), rule.source
 
 
-def _methods() -> Table:
-    columns: Columns = {
-        "guarantees": attrgetter("guarantee"),
-        "options": lambda m: ", ".join(m.options),
-        "losses": attrgetter("loss"),
-    }
-    caption = "For `abstain threshold --method` and ab.thresholds.fit"
-    return _table(METHODS.values(), columns | _SOURCE, caption)
+@dataclass(frozen=True)
+class _Logits:
+    """The population that studies make, which has parameters in place of an entry."""
+
+    name: str = "logits"
+    title: str = "labeled class scores"
+    meaning: str = "Gaussian classes, for studies over scores; in Python ab.simulate.logits."
 
 
-def _studies() -> Table:
-    from abstain.studies import STUDIES
-
-    columns = {"question": attrgetter("question")} | _SOURCE
-    return _table(STUDIES.values(), columns, "For `abstain study NAME`")
+def _model(model: Any) -> tuple[str, ...]:
+    side = f"{model.side} x {model.side}" if model.side else f"from {model.least} px"
+    return f"Pictures: {side}.", model.source
 
 
-def _populations() -> Table:
-    from abstain.simulate import POPULATIONS
-
-    caption = "For `abstain study NAME --population` and ab.simulate.make"
-    table = _table(POPULATIONS.values(), _MEANING, caption)
-    said = "Gaussian classes, for studies over scores; in Python ab.simulate.logits."
-    table.add_row("logits", "labeled class scores", said)
-    return table
+def _explained(entry: Any) -> tuple[str, ...]:
+    return entry.meaning, getattr(entry, "source", "")
 
 
-def _objectives() -> Table:
-    if not has("torch"):
-        msg = "the objectives of training need torch; pip install 'abstain[torch]'"
-        raise MissingInputError(msg)
-    from abstain.training import OBJECTIVES
-
-    columns: Columns = _MEANING | {"options": lambda k: ", ".join(k.options)} | _SOURCE
-    caption = (
-        "For abstain.training.make; the first three also for configurations of "
-        "`abstain study finetune`"
-    )
-    return _table(OBJECTIVES.values(), columns, caption)
-
-
-def _rank_weights() -> Table:
-    if not has("torch"):
-        msg = "the rank weights of training need torch; pip install 'abstain[torch]'"
-        raise MissingInputError(msg)
-    from abstain.training import RANK_WEIGHTS
-
-    columns: Columns = {"metric": attrgetter("metric")}
-    return _table(RANK_WEIGHTS.values(), columns | _SOURCE, "For abstain.training.RankWeightedLoss")
-
-
-def _models() -> Table:
-    if not has("torch"):
-        msg = "the models of benchmarks need torch; pip install 'abstain[benchmark]'"
-        raise MissingInputError(msg)
-    from abstain.benchmark.models import MODELS
-
-    columns = {"pictures": lambda m: f"{m.side} x {m.side}" if m.side else f"from {m.least} px"}
-    return _table(MODELS.values(), columns | _SOURCE, "For `abstain study finetune --model`")
-
-
-def _datasets() -> Table:
-    from abstain.benchmark.data import DATASETS
-
-    return _table(DATASETS.values(), _MEANING | _SOURCE, "For `abstain study finetune --data`")
-
-
-def _corruptions() -> Table:
-    from abstain.benchmark.data.corruptions import CORRUPTIONS
-
-    columns = {"kind": attrgetter("group")} | _MEANING
-    caption = "In five severities: abstain.benchmark.data.corruptions.corrupt"
-    return _table(CORRUPTIONS.values(), columns, caption)
-
-
-def _tasks() -> Table:
-    from abstain.benchmark.tasks import TASKS
-
-    return _table(TASKS.values(), _MEANING | _SOURCE, "In Python: abstain.benchmark.tasks")
-
-
-def _csfs() -> Table:
-    from abstain.benchmark.methods import METHODS as CSFS
-
-    columns = {"network": attrgetter("objective"), "fitted on": attrgetter("fitted_on")}
-    return _table(CSFS.values(), columns | _SOURCE, "In Python: abstain.benchmark.methods")
-
-
-def _losses() -> Table:
-    return _table(LOSSES.values(), _SOURCE)
+#: What is printed for each word, one or more catalogues.
+CHAPTERS: dict[What, tuple[Chapter, ...]] = {
+    "metrics": (
+        Chapter(
+            "Metrics of a confidence score",
+            "Also with numbers of your own: selective_risk@85cov, generalized_risk@85cov, "
+            "coverage@2risk, partial_aurc@50-80cov, partial_augrc@50-80cov, cwsa@0.8, "
+            "cwsa_plus@0.8",
+            "metrics:METRICS",
+            _metric,
+        ),
+    ),
+    "scores": (
+        Chapter(
+            "Confidence scores",
+            "With a temperature: msr@T=1.5. Your own confidence columns need no name here",
+            "confidence:SCORES",
+            lambda s: (_needs(s.needs), s.source),
+        ),
+        Chapter(
+            "Scores that are fitted first",
+            "From Python: ab.fit_score(NAME, predictions), ab.select_score(NAME, ...)",
+            "confidence:FITTED",
+            lambda k: (
+                f"{_named('Options', (*k.required, *k.options))} {_needs(k.to_fit)}",
+                k.source,
+            ),
+        ),
+        Chapter(
+            "Scores of the networks of a benchmark",
+            "For `abstain benchmark run --methods`; in Python: abstain.benchmark.methods",
+            "benchmark.methods:METHODS",
+            _benchmark_score,
+        ),
+    ),
+    "losses": (
+        Chapter(
+            "What counts as wrong", "For --loss", "predictions:LOSSES", lambda loss: (loss.source,)
+        ),
+    ),
+    "rules": (
+        Chapter(
+            "Rules that choose a threshold",
+            "For `abstain threshold --method` and ab.thresholds.fit",
+            "thresholds:METHODS",
+            _rule,
+        ),
+    ),
+    "studies": (
+        Chapter(
+            "Studies of the literature",
+            "For `abstain study NAME`",
+            "studies:STUDIES",
+            lambda s: (s.question, s.source),
+        ),
+    ),
+    "populations": (
+        Chapter(
+            "Simulated populations, of which the truth is known",
+            "For `abstain study NAME --population` and ab.simulate.make",
+            "simulate:POPULATIONS",
+            _explained,
+            beside=(_Logits(),),
+        ),
+    ),
+    "objectives": (
+        Chapter(
+            "What networks minimize",
+            "For abstain.training.make; the first three also for configurations of "
+            "`abstain study finetune`",
+            "training:OBJECTIVES",
+            lambda k: (k.meaning, _named("Options", k.options), k.source),
+            "torch",
+        ),
+    ),
+    "rank-weights": (
+        Chapter(
+            "Weights by rank that make a metric an objective",
+            "For abstain.training.RankWeightedLoss",
+            "training:RANK_WEIGHTS",
+            lambda w: (f"Metric: {w.metric}.", w.source),
+            "torch",
+        ),
+    ),
+    "models": (
+        Chapter(
+            "Networks",
+            "For `abstain benchmark run --model` and `abstain study finetune --model`",
+            "benchmark.models:MODELS",
+            _model,
+            "benchmark",
+        ),
+    ),
+    "datasets": (
+        Chapter(
+            "Data sets",
+            "For `abstain study finetune --data`",
+            "benchmark.data:DATASETS",
+            _explained,
+        ),
+    ),
+    "corruptions": (
+        Chapter(
+            "Corruptions of pictures, in five severities",
+            "For `abstain benchmark run --corruptions`; in Python: "
+            "abstain.benchmark.data.corruptions.corrupt",
+            "benchmark.data.corruptions:CORRUPTIONS",
+            _explained,
+        ),
+    ),
+    "tasks": (
+        Chapter(
+            "Tasks of the benchmark",
+            "For `abstain benchmark run TASK`; in Python: abstain.benchmark.tasks",
+            "benchmark.tasks:TASKS",
+            _explained,
+        ),
+    ),
+}

@@ -15,7 +15,7 @@ from abstain.predictions import Predictions
 from abstain.typing import Array
 
 #: Every confidence score that needs fitting, in the order the documentation shows them.
-FITTED: Catalogue[FittedKind] = Catalogue("fitted score", listed="list fitted")
+FITTED: Catalogue[FittedKind] = Catalogue("fitted score", listed="list scores")
 for _kind in KINDS:
     FITTED.add(_kind)
 

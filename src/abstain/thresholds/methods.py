@@ -68,7 +68,7 @@ class Method:
 
 
 #: Every method, by name.
-METHODS: Catalogue[Method] = Catalogue("threshold method", listed="list methods")
+METHODS: Catalogue[Method] = Catalogue("threshold method", listed="list rules")
 
 for _method in (
     Method(

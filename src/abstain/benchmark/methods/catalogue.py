@@ -5,7 +5,7 @@ from abstain.benchmark.methods import dropout, ensembles, feature_space, learned
 from abstain.benchmark.methods._entry import Method
 
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list csfs")
+METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
 for _part in (post_hoc, dropout, learned, feature_space, ensembles):
     for _entry in _part.ENTRIES:
         METHODS.add(_entry)
