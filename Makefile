@@ -1,5 +1,6 @@
 # Everything a developer runs, each in its own virtual environment under .venv/.
-# `make demo`, `make test`, `make lint`, `make bench`, `make docs`; PYTHON=... picks the interpreter.
+# `make demo`, `make check`, `make test`, `make test-all`, `make bench`, `make docs`; PYTHON=... picks
+# the interpreter.
 
 PYTHON ?= $(shell command -v python3.11 || echo python3)
 VENV   := .venv
@@ -17,7 +18,11 @@ export OMP_NUM_THREADS ?= 1
 # Without its bytecode kept, every process that a test begins compiles all it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-minimal test-lowest test-smoke lint bench docs clean
+# What `make test` draws of each law: few examples; `make test-all` draws more.
+EXAMPLES ?= quick
+COVERAGE ?=
+
+.PHONY: demo check test test-slow test-all test-minimal test-lowest test-smoke lint laws bench docs clean
 .DEFAULT_GOAL := test
 
 # A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
@@ -34,9 +39,29 @@ $(TEST)/.installed: pyproject.toml constraints.txt
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
 	touch $@
 
+# For every commit: house rules, laws, conformance, layers, lint and types.
+check: $(TEST)/.installed
+	$(MAKE) --no-print-directory -j2 --output-sync=target laws lint
+
+laws: $(TEST)/.installed
+	HYPOTHESIS_PROFILE=few \
+	$(TOOLS)/python -m pytest -q -m "not slow" tests/house tests/laws tests/references
+
+# What a change must pass: all tests but those marked as slow, then the checks.
 test: $(TEST)/.installed
-	$(TOOLS)/python -m pytest -n $(WORKERS) $(FILES) --durations=20 --cov --cov-fail-under=97
+	HYPOTHESIS_PROFILE=$(EXAMPLES) \
+	$(TOOLS)/python -m pytest -n $(WORKERS) $(FILES) -m "not slow" --durations=20 $(COVERAGE)
 	$(MAKE) --no-print-directory lint
+
+# Simulations, runs that are killed, whole benchmarks: what takes more than a few seconds.
+test-slow: $(TEST)/.installed
+	$(TOOLS)/python -m pytest -n $(WORKERS) $(FILES) -m slow --durations=20
+
+# Everything, for CI: more examples of each law, every branch counted, the base install.
+test-all:
+	$(MAKE) --no-print-directory test EXAMPLES=default COVERAGE="--cov --cov-fail-under=97"
+	$(MAKE) --no-print-directory test-slow
+	$(MAKE) --no-print-directory test-minimal
 
 lint: $(TEST)/.installed
 	$(TOOLS)/lint-imports
