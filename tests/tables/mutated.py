@@ -26,7 +26,7 @@ from abstain._foundation.toml_fields import read_toml
 from abstain.benchmark.added import Additions
 from abstain.benchmark.store import Store
 from abstain.cli.columns import Columns
-from abstain.cli.study_data import read_named
+from abstain.cli.study.running import read_named
 from abstain.errors import AbstainError
 from abstain.studies._given import Wanted, sources_of
 from abstain.studies.finetuning_reading import read_experiment, shipped

@@ -6,11 +6,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console, leave_word, working
-from abstain.cli._out import REPORT, RESULTS, command, place
-from abstain.cli._read import FILENAME, read, split_by, told
 from abstain.cli.chance import Tests
 from abstain.cli.columns import Columns, several
+from abstain.cli.console import console, leave_word, working
+from abstain.cli.out import REPORT, RESULTS, command, place
+from abstain.cli.reading import FILENAME, read, split_by, told
 from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
 from abstain.evaluation import compare as compare_predictions

@@ -16,7 +16,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from abstain.cli._console import console
+from abstain.cli.console import console
 from abstain.plots.visible import visible
 
 #: What is said where nothing better than this is published to check files by.

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console, leave_word, working
-from abstain.cli._out import REPORT, RESULTS, command, place
-from abstain.cli._read import read, told
 from abstain.cli.chance import Intervals
 from abstain.cli.columns import Columns, several
+from abstain.cli.console import console, leave_word, working
+from abstain.cli.out import REPORT, RESULTS, command, place
+from abstain.cli.reading import read, told
 from abstain.errors import InputError
 from abstain.evaluation import Evaluation
 from abstain.evaluation import evaluate as evaluate_predictions

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from abstain._foundation.extras import has
-from abstain.cli._console import console
+from abstain.cli.console import console
 from abstain.errors import MissingInputError
 
 What = Literal[

@@ -20,7 +20,7 @@ _TRACEBACK = "--traceback"
 def run(arguments: list[str]) -> int:
     """Run one command; 0 when it worked, 2 when what was asked cannot be done."""
     from abstain._foundation.option_words import options_written
-    from abstain.cli._words import ARGUMENTS, as_flag
+    from abstain.cli.command_line import ARGUMENTS, as_flag
 
     # Here, as it is about errors of the parser's libraries too; after "--" all are file names.
     end = arguments.index("--") if "--" in arguments else len(arguments)

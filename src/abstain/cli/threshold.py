@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli._applied import Applied, Calibrated, read_applied
-from abstain.cli._console import console, leave_word, working
-from abstain.cli._out import REPORT, RESULTS, Out, command, place
-from abstain.cli._parts import mixed, picked, picks_of, read_picked
-from abstain.cli._read import told
-from abstain.cli._scored import read_scored
+from abstain.cli.applied import Applied, Calibrated, read_applied
 from abstain.cli.columns import Columns, several
+from abstain.cli.console import console, leave_word, working
+from abstain.cli.out import REPORT, RESULTS, Out, command, place
+from abstain.cli.parts import mixed, picked, picks_of, read_picked
+from abstain.cli.reading import read_scored, told
 from abstain.cli.target import Target, flag
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation import RuleChecks, check_rule, set_threshold

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from abstain.cli._console import console
+from abstain.cli.console import console
 from abstain.errors import UnknownNameError, suggest
 from abstain.plots.visible import visible
 

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.text import Text
 
-from abstain.cli._console import console, leave_word, working
 from abstain.cli.columns import in_a_row, several
+from abstain.cli.console import console, leave_word, working
 from abstain.plots.visible import visible
 
 _EXPOSURES = (

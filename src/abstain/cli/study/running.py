@@ -1,4 +1,4 @@
-"""What all studies share on the command line: options, running, and what is left behind."""
+"""What all studies share on the command line: their data, running, and what is left behind."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console, leave_word, working
-from abstain.cli._out import REPORT, RESULTS, Out, command, place
+from abstain.cli.columns import Columns, several
+from abstain.cli.console import console, leave_word, working
+from abstain.cli.out import REPORT, RESULTS, Out, command, place
+from abstain.cli.reading import read
 from abstain.errors import AbstainError, InputError
+from abstain.predictions import Predictions
+from abstain.tables import split_name
 
 if TYPE_CHECKING:
     from abstain.studies import StudyResult
+
 
 Sizes = Annotated[
     tuple[int, ...],
@@ -99,3 +104,55 @@ def study_files(found: "StudyResult", formats: Sequence[str]) -> dict[str, bytes
             files |= result_files(rows, "results" if i == 0 else name)
     files[REPORT] = study_html(found, command=command()).encode()
     return files | display_files(study_figures(found), formats)
+
+
+Files = Annotated[tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")]
+
+#: No option given: every column is looked for under its usual names.
+USUAL_COLUMNS = Columns()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Which scores and losses of the files, and which populations."""
+
+    population: Annotated[
+        tuple[str, ...], several("a simulated population (`abstain list populations`)")
+    ] = ()
+    score: Annotated[
+        tuple[str, ...], several("a score of the files (default: the six of the paper)")
+    ] = ()
+    loss: Annotated[
+        tuple[str, ...], several("a loss of the files (default: zero_one, cross_entropy)")
+    ] = ()
+
+    def options(self) -> dict[str, Any]:
+        """Return them as parameters of a study."""
+        return {
+            "populations": self.population,
+            "scores": self.score or None,
+            "losses": self.loss or None,
+        }
+
+
+#: Whatever a study takes by itself.
+ANY_SOURCE = Source()
+
+
+def read_named(files: tuple[Path, ...], columns: Columns) -> tuple[dict[str, Predictions], Any]:
+    """Read files, if any; return the parts by name, and what the reader noted."""
+    if not files:
+        return {}, ()
+    reading = read(files, columns)
+    parts = list(reading.items())
+    if len(files) == 1 and len(parts) == 1:
+        return {files[0].name: parts[0][1]}, reading.notes
+    return {_name(split): part for split, part in parts}, reading.notes
+
+
+def _name(split: Any) -> str:
+    """Write the values that set a part apart; the file by its name alone."""
+    pairs = dict(split)
+    file = pairs.pop("file", "")
+    rest = split_name(tuple(pairs.items())) if pairs else ""
+    return ", ".join(part for part in (file, rest) if part)

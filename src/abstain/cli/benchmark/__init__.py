@@ -2,10 +2,10 @@
 
 from cyclopts import App
 
-from abstain.cli.benchmark_report import report
-from abstain.cli.benchmark_run import run
-from abstain.cli.benchmark_scores import add_scores, export, import_runs, remove_scores
-from abstain.cli.benchmark_status import status
+from abstain.cli.benchmark.report import report
+from abstain.cli.benchmark.run import run
+from abstain.cli.benchmark.scores import add_scores, export, import_runs, remove_scores
+from abstain.cli.benchmark.status import status
 
 benchmark = App(
     name="benchmark",

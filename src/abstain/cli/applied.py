@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from abstain.cli._parts import Picked, picked, read_picked
-from abstain.cli._read import told
-from abstain.cli._scored import has_column, read_scored
 from abstain.cli.columns import Columns
+from abstain.cli.parts import Picked, picked, read_picked
+from abstain.cli.reading import has_column, read_scored, told
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.records import Finding
 from abstain.tables._files import open_table

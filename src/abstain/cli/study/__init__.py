@@ -1,4 +1,4 @@
-"""`abstain study NAME`: the studies of the literature, one command from each file.
+"""`abstain study NAME`: the studies of the literature, one command each.
 
 A study that needs an optional package has its command here too: its file imports nothing of that
 package, and the study itself asks for it when it is run (see `abstain.studies._study.later`).
@@ -6,12 +6,14 @@ package, and the study itself asks for it when it is run (see `abstain.studies._
 
 from cyclopts import App
 
-from abstain.cli.study_convergence import convergence
-from abstain.cli.study_estimators import estimators
-from abstain.cli.study_finetune import finetune
-from abstain.cli.study_forms import population_forms
-from abstain.cli.study_posterior import posterior
-from abstain.cli.study_weights import weights
+from abstain.cli.study.estimation import (
+    convergence,
+    estimators,
+    population_forms,
+    posterior,
+    weights,
+)
+from abstain.cli.study.finetuning import finetune
 
 study = App(name="study", help="Run a study of the literature: tables, figures and a verdict.")
 study.command(estimators, name="estimators")

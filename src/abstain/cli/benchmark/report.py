@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli._console import console, leave_word, working
-from abstain.cli._out import command, place
 from abstain.cli.columns import in_a_row
+from abstain.cli.console import console, leave_word, working
+from abstain.cli.out import command, place
 from abstain.errors import InputError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from abstain._foundation.extras import has
-from abstain.cli._console import console, working
-from abstain.cli._progress import Told, interruptible, progress
-from abstain.cli.benchmark_changes import changes_in
+from abstain.cli.benchmark.changes import changes_in
 from abstain.cli.columns import in_a_row
+from abstain.cli.console import console, working
+from abstain.cli.progress import Told, interruptible, progress
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.visible import visible
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli._progress import Told, interruptible, progress
-from abstain.cli.study_run import NOTHING, Leave, place_of, show_study
+from abstain.cli.progress import Told, interruptible, progress
+from abstain.cli.study.running import NOTHING, Leave, place_of, show_study
 from abstain.studies import STUDIES
 
 if TYPE_CHECKING:

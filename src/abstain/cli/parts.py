@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from abstain.cli._scored import read_scored
 from abstain.cli.columns import Columns
+from abstain.cli.reading import read_scored
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.tables import Reading
 from abstain.tables._files import open_table
