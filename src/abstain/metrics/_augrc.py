@@ -217,6 +217,8 @@ ENTRIES = (
             "Averaged over all coverages, {value} of all samples are accepted and wrong "
             "(silent failures)."
         ),
+        per_thousand=True,
+        headline=2,
         averages_ties=True,
         source=_TRAUB.format("eq. 6"),
     ),
@@ -230,6 +232,7 @@ ENTRIES = (
         high=0.25,
         meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
         source=_TRAUB.format("eq. 7"),
+        per_thousand=True,
         averages_ties=True,
     ),
     Metric(
@@ -243,6 +246,7 @@ ENTRIES = (
         meaning="{value} of the AUGRC comes from failures ranked above successes.",
         source=_TRAUB.format("eq. 7"),
         needs=frozenset({Need.BINARY_LOSS}),
+        per_thousand=True,
         averages_ties=True,
     ),
     Metric(
@@ -256,6 +260,7 @@ ENTRIES = (
         meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
         source=_TRAUB.format("eq. 7"),
         needs=frozenset({Need.BINARY_LOSS}),
+        per_thousand=True,
         averages_ties=True,
     ),
     Metric(

@@ -29,6 +29,9 @@ def _estimator(
         meaning=meaning,
         source=source,
         convention=estimator,
+        headline=3 if name == "aurc" else None,
+        # SELE is printed as it is.
+        per_thousand="sele" not in estimator,
         averages_ties=estimator != "trapezoid",
         duplication="limit",
     )
@@ -70,7 +73,8 @@ ENTRIES = (
         meaning="A perfect score would lower the AURC of this classifier by {value}.",
         source="Geifman et al. (2019), https://arxiv.org/abs/1805.08206",
         convention="trapezoid, optimum of the same estimator",
-        ordered=True,
+        per_thousand=True,
+        headline=4,
         duplication="limit",
     ),
     Metric(
@@ -97,6 +101,7 @@ ENTRIES = (
         meaning="With the best working points only, the area under the risk curve is {value}.",
         source="code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
         convention="hull, hyperbolic segments",
+        per_thousand=True,
     ),
     Metric(
         name="auarc",

@@ -49,6 +49,14 @@ class Metric:
         What must be there besides confidence and loss.
     convention : str
         The named convention among several in use, or empty.
+    short : str
+        A name that fits a column head; empty where the title does.
+    narrow : str
+        What a terminal's column head says; empty where the short name fits there too.
+    per_thousand : bool
+        Whether the literature prints it times 1000. The value itself stays a fraction.
+    headline : int or None
+        Its place among the metrics a reader sees first; None for the rest.
     rank_based : bool
         Whether only the order of the confidences matters.
     ordered : bool
@@ -79,6 +87,10 @@ class Metric:
     source: str
     needs: frozenset[Need] = frozenset()
     convention: str = ""
+    short: str = ""
+    narrow: str = ""
+    per_thousand: bool = False
+    headline: int | None = None
     rank_based: bool = True
     ordered: bool = True
     averages_ties: bool = False

@@ -83,6 +83,7 @@ def partial_entry(name: str) -> Metric | None:
         high=1.0 if kind.selective else sum(between) / 2,
         meaning=kind.meaning.format(match["low"], match["high"]),
         source=kind.source,
+        per_thousand=True,
         averages_ties=not kind.selective,
         influence=partial(_influence, between=between, selective=kind.selective),
     )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored
@@ -22,6 +22,8 @@ class _Kind:
     high: float
     meaning: str
     source: str
+    short: str = ""
+    narrow: str = ""
     needs: frozenset[Need] = frozenset()
     ordered: bool = True
 
@@ -34,6 +36,8 @@ _AT_COVERAGE = {
         high=1.0,
         meaning="Keeping at least {} % of the samples, {{value}} of the accepted are wrong.",
         source=_GEIFMAN,
+        short="Risk at {} % coverage",
+        narrow="Risk at {} % cov.",
     ),
     "generalized_risk": _Kind(
         "generalized risk at {} % coverage",
@@ -104,6 +108,8 @@ def _at_coverage(name: str, kind: _Kind, percent: str) -> Metric:
         source=kind.source,
         needs=kind.needs,
         convention=_RULE,
+        short=kind.short.format(percent),
+        narrow=kind.narrow.format(percent),
         ordered=kind.ordered,
     )
 
@@ -126,6 +132,7 @@ def _coverage_at_risk(name: str, percent: str) -> Metric:
         "can be kept.",
         source=_GEIFMAN,
         convention="largest coverage with risk <= the target",
+        narrow=f"Cov. at {percent} % risk",
         gradients=frozenset(),
     )
 
@@ -142,4 +149,11 @@ _DEFAULTS = (
     "rejection_quality@80cov",
 )
 
-ENTRIES = tuple(entry for name in _DEFAULTS if (entry := working_point_entry(name)))
+#: Their places among what a reader sees first: of each kind, one number.
+_HEADLINE = {"coverage@5risk": 6, "selective_risk@80cov": 7}
+
+ENTRIES = tuple(
+    replace(entry, headline=_HEADLINE.get(name))
+    for name in _DEFAULTS
+    if (entry := working_point_entry(name))
+)

@@ -180,6 +180,7 @@ ENTRIES = (
         source=_SOURCE,
         needs=frozenset({Need.CLASSES}),
         convention="trapezoid; a class with nothing accepted counts 0",
+        per_thousand=True,
         # Which class a failure belongs to matters too, not only the order of the losses.
         ordered=False,
         duplication="limit",
@@ -196,6 +197,7 @@ ENTRIES = (
         "failures.",
         source=_SOURCE,
         needs=frozenset({Need.CLASSES}),
+        per_thousand=True,
         ordered=False,
     ),
 )

@@ -232,6 +232,7 @@ ENTRIES: tuple[Metric, ...] = (
         source=_GUO,
         needs=_NEEDS,
         convention="15 bins of equal width, (a, b]",
+        headline=8,
         rank_based=False,
         ordered=False,
         gradients=frozenset({"loss", "confidence"}),

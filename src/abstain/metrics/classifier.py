@@ -202,6 +202,8 @@ ENTRIES: tuple[Metric, ...] = (
         high=1.0,
         meaning="Answering everything, {value} of the predictions are right.",
         source="share of right predictions",
+        narrow="Acc.",
+        headline=1,
         needs=frozenset({Need.CLASSES}),
         gradients=frozenset(),
     ),

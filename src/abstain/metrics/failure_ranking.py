@@ -251,6 +251,7 @@ ENTRIES: tuple[Metric, ...] = (
         high=1.0,
         meaning="A success is more confident than a failure with probability {value}.",
         averages_ties=True,
+        headline=5,
         source=_JAEGER.format("eq. 23"),
         needs=_NEEDS,
         gradients=frozenset(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from abstain.errors import InputError
 from abstain.evaluation.records import Case, Evaluation, Result
-from abstain.report.words import HEADLINE, unique
+from abstain.report.words import headline, unique
 from abstain.typing import Split
 
 Key = tuple[Split, str, str]
@@ -37,7 +37,7 @@ class Pivot:
     @property
     def headline(self) -> list[str]:
         """The headline metrics that are present."""
-        return [name for name in HEADLINE if name in self.metrics]
+        return headline(self.metrics)
 
     def pairs(self) -> list[tuple[Split, str]]:
         """Return the (split, score) pairs that have a result, split by split."""

@@ -13,10 +13,10 @@ from abstain.report.words import (
     arrow,
     interval_range,
     meaning,
+    narrow_title,
     number,
     percent,
     place,
-    short_title,
     title_of,
 )
 from abstain.tables import split_name
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.table import Table
     from rich.text import Text
-
-# Eight numbers, a split and a score must fit into 100 columns.
-_HEADS = {
-    "accuracy": "Acc.",
-    "coverage@5risk": "Cov. at 5 % risk",
-    "selective_risk@80cov": "Risk at 80 % cov.",
-}
 
 #: Findings printed before the rest is only counted.
 _FINDINGS = 8
@@ -158,7 +151,7 @@ def _width(names: Iterable[str], columns: int) -> int:
 
 def _head(found: Pivot, name: str) -> "Text":
     sample = next(r for r in found.results.values() if r.metric == name)
-    return text(f"{_HEADS.get(name, short_title(name))} {arrow(sample)}")
+    return text(f"{narrow_title(name)} {arrow(sample)}")
 
 
 def _every(found: Pivot, split: Split) -> "Table":

@@ -12,31 +12,6 @@ from abstain.tables import split_name
 #: What is printed for a metric that has no value on these data.
 UNDEFINED = "undefined"
 
-#: The metrics a reader should see first, in this order, where they are present.
-HEADLINE = (
-    "accuracy",
-    "augrc",
-    "aurc",
-    "e_aurc",
-    "failure_auroc",
-    "coverage@5risk",
-    "selective_risk@80cov",
-    "ece",
-)
-
-# Column heads must be short; the catalogue's titles are sentences' material.
-_SHORT = {
-    "accuracy": "Accuracy",
-    "augrc": "AUGRC",
-    "aurc": "AURC",
-    "e_aurc": "E-AURC",
-    "failure_auroc": "Failure AUROC",
-    "coverage@5risk": "Coverage at 5 % risk",
-    "selective_risk@80cov": "Risk at 80 % coverage",
-    "ece": "ECE",
-}
-
-
 #: Below, a number that is a sum of fractions is 0 but for rounding.
 _NOTHING = 1e-15
 
@@ -92,7 +67,8 @@ def thousandfold(value: float) -> str:
 
 def printed_x1000(metric: str) -> bool:
     """Tell whether the literature prints a metric times 1000."""
-    return any(part in metric for part in ("aurc", "augrc")) and "normalized" not in metric
+    known = metric_of(metric)
+    return known is not None and known.per_thousand
 
 
 def count(value: float) -> str:
@@ -128,7 +104,24 @@ def title_of(name: str) -> str:
 
 def short_title(name: str) -> str:
     """Return a name that fits a column head."""
-    return _SHORT.get(name) or title_of(name)
+    metric = metric_of(name)
+    return (metric.short if metric else "") or title_of(name)
+
+
+def narrow_title(name: str) -> str:
+    """Return a name that fits a column head of a terminal."""
+    metric = metric_of(name)
+    return (metric.narrow if metric else "") or short_title(name)
+
+
+def headline(names: Iterable[str]) -> list[str]:
+    """Return those of some metrics that a reader should see first, in that order."""
+    places = {
+        name: metric.headline
+        for name in names
+        if (metric := metric_of(name)) and metric.headline is not None
+    }
+    return sorted(places, key=places.__getitem__)
 
 
 def arrow(result: Result) -> str:
