@@ -1,4 +1,4 @@
-"""Names of classes and groups, of any type: the distinct ones in order, and a code for each."""
+"""Names of classes and groups, of any type, and of the parts that columns split data into."""
 
 from collections.abc import Hashable, Iterable
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.typing import AnyArray, Array, IntArray
+from abstain.typing import AnyArray, Array, IntArray, Split
 
 
 def distinct(values: Array, name: str) -> list[Hashable]:
@@ -50,3 +50,24 @@ def codes_of(values: AnyArray, name: str, n: int) -> IntArray:
         msg = f"`{name}` must name something for every sample; got NaN. Drop these samples."
         raise DomainError(msg)
     return coded(names, name)[1]
+
+
+def split_name(split: Split) -> str:
+    """Write a split as people read it.
+
+    Parameters
+    ----------
+    split : tuple of (column, value) pairs
+        The split.
+
+    Returns
+    -------
+    str
+        "study = iid, model = a", or "all samples" for the empty split.
+
+    Examples
+    --------
+    >>> split_name((("study", "iid"),)), split_name(())
+    ('study = iid', 'all samples')
+    """
+    return ", ".join(f"{column} = {value}" for column, value in split) or "all samples"

@@ -16,13 +16,14 @@ from abstain.evaluation._standings import (
     aggregated_standings,
     drawn,
 )
-from abstain.evaluation.compared import PairedDifference, Standing
-from abstain.evaluation.compared_across import (
+from abstain.evaluation.comparison import (
     AcrossData,
     Aggregate,
     Agreement,
     Improvement,
+    PairedDifference,
     Profile,
+    Standing,
 )
 from abstain.inference._run_shares import improvements
 from abstain.inference.aggregated_ranking import aggregate_then_rank, rank_then_aggregate

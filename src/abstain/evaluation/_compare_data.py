@@ -11,8 +11,15 @@ from abstain.evaluation._plan import RESAMPLES, Plan
 from abstain.evaluation._rows import Rows
 from abstain.evaluation._sampled import Sampled, measured, resampled
 from abstain.evaluation._standings import agreements, stabilities, standings
-from abstain.evaluation.compared import Estimate, PairedDifference, Standing
-from abstain.evaluation.compared_across import Agreement, BandOf, NonInferiority, Stability
+from abstain.evaluation.comparison import (
+    Agreement,
+    BandOf,
+    Estimate,
+    NonInferiority,
+    PairedDifference,
+    Stability,
+    Standing,
+)
 from abstain.evaluation.uncertainty import NO_SPREAD, of_replicates
 from abstain.evaluation.units import Unit
 from abstain.inference.bootstrap_intervals import bca, told, vary

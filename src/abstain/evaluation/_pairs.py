@@ -12,7 +12,7 @@ from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
 from abstain.evaluation._sampled import Sampled
-from abstain.evaluation.compared import PairedDifference
+from abstain.evaluation.comparison import PairedDifference
 from abstain.inference.intervals import Difference, difference_from
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (

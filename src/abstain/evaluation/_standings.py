@@ -7,8 +7,7 @@ import numpy as np
 
 from abstain.evaluation._plan import Plan
 from abstain.evaluation._sampled import Sampled
-from abstain.evaluation.compared import Standing
-from abstain.evaluation.compared_across import Agreement, Stability
+from abstain.evaluation.comparison import Agreement, Stability, Standing
 from abstain.inference.aggregated_ranking import AggregatedRanking
 from abstain.inference.agreement import agreement, kendall, stability
 from abstain.inference.influence import covariance_of_shares

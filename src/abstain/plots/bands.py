@@ -9,7 +9,7 @@ import numpy as np
 from abstain.curves.bands import RiskCoverageBand
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
-from abstain.plots import chosen
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import head, labels
 from abstain.plots._legend import legend_height, name_the_curves
@@ -130,7 +130,7 @@ class RiskCoverageBandDisplay(Drawable):
         if kind not in _TITLES:
             msg = f"`kind` must be 'selective' or 'generalized'; got {kind!r}"
             raise InputError(msg)
-        split = chosen.data_in(chosen.checked(comparison), data)
+        split = words.checked(comparison).data_shown(data)
         wanted = comparison.methods if methods is None else methods
         found = {b.method: getattr(b, kind) for b in comparison.bands if b.data == split}
         bands = {method: found[method] for method in wanted if method in found}
@@ -146,7 +146,7 @@ class RiskCoverageBandDisplay(Drawable):
             return "No bands"
         where = f", {self.where}" if self.where else ""
         some = f", {len(self.bands)} of {self.known} methods" if self.known else ""
-        level = chosen.percent(band.level)
+        level = words.percent(band.level)
         said = f"{level} bands: inner at each coverage, outer for the whole curve"
         if not any(whole(band).any() for band in self.bands.values()):
             said = f"{level} bands at each coverage; too few samples for one of the whole curve"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.errors import InputError
 from abstain.evaluation.comparison import AcrossData, Comparison
-from abstain.plots import chosen
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, labels, room, write
 from abstain.plots._style import INK, MUTED
@@ -73,23 +73,23 @@ class CriticalDifferenceDisplay(Drawable):
         InputError
             If there is only one data set and run.
         """
-        name = chosen.metric_in(chosen.checked(comparison), metric)
-        across = chosen.across_in(comparison, name)
+        name = words.checked(comparison).metric_shown(metric)
+        across = comparison.across_of(name)
         if across is None:
             msg = (
                 "a critical difference needs several data sets or runs; the comparison has one "
                 "of each, for which SignificanceMapDisplay shows the differences"
             )
             raise InputError(msg)
-        return cls(across, chosen.blocks_of(comparison))
+        return cls(across, comparison.blocks)
 
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
         a = self.across
         return (
-            f"Mean ranks by {chosen.metric_title(a.metric)} over {a.blocks} {self.over}\n"
-            f"(Friedman {chosen.said_of_p(a.p_value)}; bars join what Nemenyi's test does not "
+            f"Mean ranks by {words.metric_title(a.metric)} over {a.blocks} {self.over}\n"
+            f"(Friedman {words.said_of_p(a.p_value)}; bars join what Nemenyi's test does not "
             "tell apart)"
         )
 
@@ -176,8 +176,8 @@ class CriticalDifferenceDisplay(Drawable):
                 y = top + _GAP + _STEP * row
                 ax.plot([rank, rank, edge], [0, y, y], color=MUTED, linewidth=0.9, zorder=1)
                 name, shown = written[method], f"{rank:.2f}"
-                words = f"{name}  {shown} " if align == "right" else f" {shown}  {name}"
-                write(ax, edge, y, words, ha=align, va="center", fontsize=9)
+                said = f"{name}  {shown} " if align == "right" else f" {shown}  {name}"
+                write(ax, edge, y, said, ha=align, va="center", fontsize=9)
         return top + _GAP + _STEP * (half - 1)
 
     def _size(self) -> tuple[float, float]:

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from abstain.evaluation.comparison import Comparison, Estimate
-from abstain.plots import chosen
+from abstain.evaluation.comparison import Comparison, Estimate, Footing, best_first
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, labels, name_ticks, room, rule, write
 from abstain.plots._style import INK, MUTED, PAPER
@@ -58,7 +58,7 @@ class ForestDisplay(Drawable):
 
     metric: str
     groups: dict[Split, list[Estimate]]
-    footing: dict[tuple[Split, str], chosen.Footing]
+    footing: dict[tuple[Split, str], Footing]
 
     @classmethod
     def from_comparison(
@@ -80,15 +80,13 @@ class ForestDisplay(Drawable):
         ForestDisplay
             Call `plot` to draw it.
         """
-        name = chosen.metric_in(chosen.checked(comparison), metric)
-        splits = comparison.data if data is None else [chosen.data_in(comparison, data)]
+        name = words.checked(comparison).metric_shown(metric)
+        splits = comparison.data if data is None else [comparison.data_shown(data)]
         groups: dict[Split, list[Estimate]] = {}
-        footing: dict[tuple[Split, str], chosen.Footing] = {}
+        footing: dict[tuple[Split, str], Footing] = {}
         for split in splits:
-            found = chosen.estimates_in(comparison, name, split)
-            pairs = chosen.pairs_in(comparison, name, split)
-            groups[split] = chosen.by_value(found)
-            stands = chosen.footing(found, pairs)
+            groups[split] = best_first(comparison.estimates_of(name, split))
+            stands = comparison.footing(name, split)
             footing |= {(split, method): stand for method, stand in stands.items()}
         return cls(name, groups, footing)
 
@@ -96,9 +94,9 @@ class ForestDisplay(Drawable):
     def title(self) -> str:
         """What the figure shows, in words."""
         rows = self._rows()
-        level = chosen.percent(rows[0].level) if rows else ""
-        where = chosen.of_data(rows[0].data) if rows and not self._headed() else ""
-        return f"{chosen.metric_title(self.metric)} with {level} intervals{where}"
+        level = words.percent(rows[0].level) if rows else ""
+        where = words.of_data(rows[0].data) if rows and not self._headed() else ""
+        return f"{words.metric_title(self.metric)} with {level} intervals{where}"
 
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row an estimate."""
@@ -181,7 +179,7 @@ class ForestDisplay(Drawable):
     def _label(self, ax: "Axes", *, title: bool) -> None:
         rows = self._rows()
         better = "lower" if rows and rows[0].lower_is_better else "higher"
-        ax.set_xlabel(f"{chosen.metric_title(self.metric)} ({better} is better)", parse_math=False)
+        ax.set_xlabel(f"{words.metric_title(self.metric)} ({better} is better)", parse_math=False)
         _write_numbers(ax)
         if title:
             head(ax, self.title)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, Profile
-from abstain.plots import chosen
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import head, labels
 from abstain.plots._legend import legend_height, name_the_curves
@@ -63,17 +63,17 @@ class PerformanceProfileDisplay(Drawable):
         InputError
             If there is only one data set and run.
         """
-        name = chosen.metric_in(chosen.checked(comparison), metric)
+        name = words.checked(comparison).metric_shown(metric)
         found = tuple(p for p in comparison.profiles if p.metric == name)
         if not found:
             msg = "a performance profile needs several data sets or runs; the comparison has none"
             raise InputError(msg)
-        return cls(found, chosen.scores_of(comparison))
+        return cls(found, comparison.aggregated_over)
 
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
-        metric = chosen.metric_title(self.profiles[0].metric)
+        metric = words.metric_title(self.profiles[0].metric)
         return f"Share of {self.over} at least as good as a threshold of {metric}"
 
     def frame(self) -> "pl.DataFrame":
@@ -113,7 +113,7 @@ class PerformanceProfileDisplay(Drawable):
             band = {"color": style["color"], "alpha": 0.12, "linewidth": 0}
             axes.fill_between(profile.threshold, profile.low, profile.high, **band)
             axes.plot(profile.threshold, profile.share, **style)
-        metric = chosen.metric_title(self.profiles[0].metric)
+        metric = words.metric_title(self.profiles[0].metric)
         axes.set_xlabel(f"Threshold of {metric}", parse_math=False)
         axes.set(ylabel="Share at least as good", ylim=(-0.02, 1.02))
         finish(axes)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Comparison, Standing
-from abstain.plots import chosen
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, labels, name_ticks, room, rule, write
 from abstain.plots._style import INK, MUTED
@@ -75,9 +75,9 @@ class RankBlobDisplay(Drawable):
         RankBlobDisplay
             Call `plot` to draw it.
         """
-        name = chosen.metric_in(chosen.checked(comparison), metric)
-        split = chosen.data_or_all(comparison, data)
-        found = chosen.standings_in(comparison, name, split, source)
+        name = words.checked(comparison).metric_shown(metric)
+        split = comparison.data_or_all(data)
+        found = comparison.standings_of(name, split, source)
         return cls(tuple(found), comparison.level)
 
     @property
@@ -86,11 +86,11 @@ class RankBlobDisplay(Drawable):
         if not self.standings:
             return "No ranks"
         first = self.standings[0]
-        metric = chosen.metric_title(first.metric)
+        metric = words.metric_title(first.metric)
         return (
-            f"Chance of each rank by {metric}{chosen.of_data(first.data)}\n"
-            f"({first.source}; × mean, line: {chosen.percent(self.level)} of ranks in studies of "
-            f"this size, {chosen.SUPPOSED}; {chosen.NOT_ADJUSTED})"
+            f"Chance of each rank by {metric}{words.of_data(first.data)}\n"
+            f"({first.source}; × mean, line: {words.percent(self.level)} of ranks in studies of "
+            f"this size, {words.SUPPOSED}; {words.NOT_ADJUSTED})"
         )
 
     def frame(self) -> "pl.DataFrame":

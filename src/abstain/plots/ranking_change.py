@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Agreement, Comparison
-from abstain.plots import chosen
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, labels, room, write
 from abstain.plots._style import INK, MUTED
@@ -74,12 +74,12 @@ class RankingChangeDisplay(Drawable):
         RankingChangeDisplay
             Call `plot` to draw it.
         """
-        one = chosen.metric_in(chosen.checked(comparison), first, "first")
+        one = words.checked(comparison).metric_shown(first, "first")
         others = [m for m in comparison.metrics if m != one]
-        two = chosen.metric_in(comparison, others[0] if second is None and others else second)
-        split = chosen.data_or_all(comparison, data)
+        two = comparison.metric_shown(others[0] if second is None and others else second)
+        split = comparison.data_or_all(data)
         left, right = (
-            {s.method: s.rank for s in chosen.standings_in(comparison, metric, split)}
+            {s.method: s.rank for s in comparison.standings_of(metric, split)}
             for metric in (one, two)
         )
         ranks = {method: (rank, right[method]) for method, rank in left.items() if method in right}
@@ -88,8 +88,8 @@ class RankingChangeDisplay(Drawable):
     @property
     def title(self) -> str:
         """What the figure shows, in words."""
-        names = f"{chosen.metric_title(self.first)} and {chosen.metric_title(self.second)}"
-        return f"Ranks by {names}{chosen.of_data(self.data)}{self._tau()}"
+        names = f"{words.metric_title(self.first)} and {words.metric_title(self.second)}"
+        return f"Ranks by {names}{words.of_data(self.data)}{self._tau()}"
 
     def _tau(self) -> str:
         if self.agreement is None or math.isnan(self.agreement.tau):
@@ -97,7 +97,7 @@ class RankingChangeDisplay(Drawable):
         a = self.agreement
         if math.isnan(a.low):
             return f"\n(Kendall's tau {a.tau:.2f})"
-        between = f"{a.low:.2f} to {a.high:.2f} in studies of this size, {chosen.SUPPOSED}"
+        between = f"{a.low:.2f} to {a.high:.2f} in studies of this size, {words.SUPPOSED}"
         return f"\n(Kendall's tau {a.tau:.2f}; {between})"
 
     def frame(self) -> "pl.DataFrame":
@@ -136,7 +136,7 @@ class RankingChangeDisplay(Drawable):
             write(axes, -0.06, y, f"{written[method]}  {before:g}", ha="right", **bold)
             write(axes, 1.06, right[method], f"{after:g}  {written[method]}", **bold)
         for x, metric in enumerate((self.first, self.second)):
-            name = chosen.metric_title(metric)
+            name = words.metric_title(metric)
             write(axes, x, -0.9, name, ha="center", color=MUTED)
         axes.set(xlim=(-0.1, 1.1), ylim=(max(len(left), 1) - 0.4, -1.3), xticks=[], yticks=[])
         calm(axes)

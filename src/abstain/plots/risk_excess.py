@@ -9,7 +9,7 @@ from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, name_ticks, room, rule, write
 from abstain.plots._style import GRID, INK, MUTED, PAPER
 from abstain.plots._verdicts import SAID, checked_rule, families, mark, short_names
-from abstain.plots.chosen import percent
+from abstain.plots.words import percent
 from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:

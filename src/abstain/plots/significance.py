@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Comparison, PairedDifference
-from abstain.plots import chosen
+from abstain.plots import words
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, labels, name_ticks, room, write
 from abstain.plots._style import GRID, INK, MUTED, PAPER
@@ -99,11 +99,11 @@ class SignificanceMapDisplay(Drawable):
         SignificanceMapDisplay
             Call `plot` to draw it.
         """
-        name = chosen.metric_in(chosen.checked(comparison), metric)
-        split = chosen.data_in(comparison, data)
-        pairs = tuple(chosen.pairs_in(comparison, name, split, test))
+        name = words.checked(comparison).metric_shown(metric)
+        split = comparison.data_shown(data)
+        pairs = tuple(comparison.pairs_of(name, split, test))
         named = {method for pair in pairs for method in (pair.first, pair.second)}
-        order = [s.method for s in chosen.standings_in(comparison, name, split)]
+        order = [s.method for s in comparison.standings_of(name, split)]
         methods = dict.fromkeys([*order, *comparison.methods])
         return cls(tuple(m for m in methods if m in named), pairs, comparison.level)
 
@@ -113,11 +113,11 @@ class SignificanceMapDisplay(Drawable):
         if not self.pairs:
             return "No pairs to compare"
         pair = self.pairs[0]
-        where = chosen.of_data(pair.data)
+        where = words.of_data(pair.data)
         doubt = "" if pair.valid else "; not a valid test"
         return (
-            f"Row better than column by {chosen.metric_title(pair.metric)}{where}\n"
-            f"({chosen.judged_by(pair)}{doubt}; blue: p < {1 - self.level:g})"
+            f"Row better than column by {words.metric_title(pair.metric)}{where}\n"
+            f"({pair.judged_by}{doubt}; blue: p < {1 - self.level:g})"
         )
 
     def frame(self) -> "pl.DataFrame":
@@ -183,10 +183,10 @@ class SignificanceMapDisplay(Drawable):
         if pair is None or len(self.methods) > _READABLE:
             return
         size = 9 if len(self.methods) <= 8 else 6.5
-        words = "–" if math.isnan(pair.adjusted) else _short(pair.adjusted)
+        said = "–" if math.isnan(pair.adjusted) else _short(pair.adjusted)
         color, weight = (PAPER, "bold") if found else (INK, "normal")
         middle = {"ha": "center", "va": "center", "fontsize": size}
-        write(ax, x, y, words, color=color, fontweight=weight, **middle)
+        write(ax, x, y, said, color=color, fontweight=weight, **middle)
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
         """Return the pair of each cell: of two-sided tests the row is the better or first one."""

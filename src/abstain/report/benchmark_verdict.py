@@ -7,7 +7,7 @@ from typing import Final
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults
-from abstain.evaluation.compared_across import AcrossData
+from abstain.evaluation.comparison import AcrossData
 from abstain.plots import chosen
 from abstain.report.benchmark_grid import (
     Grid,

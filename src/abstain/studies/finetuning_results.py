@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from abstain._foundation.files import write_atomically
 from abstain.benchmark.jobs import Job
 from abstain.evaluation import compare, evaluate
-from abstain.evaluation.compared import PairedDifference
+from abstain.evaluation.comparison import PairedDifference
 from abstain.inference.multiplicity import adjust
 from abstain.metrics import METRICS
 from abstain.predictions import Predictions

@@ -1,7 +1,7 @@
 """Files and dataframes in, tidy results out; readers of other tools' formats."""
 
+from abstain._foundation.names import split_name as split_name
 from abstain.tables._reading import Reading as Reading
-from abstain.tables._reading import split_name as split_name
 from abstain.tables.read import read_predictions as read_predictions
 from abstain.tables.results import ResultFiles as ResultFiles
 from abstain.tables.results import write_results as write_results

@@ -3,30 +3,10 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from abstain._foundation.names import split_name
 from abstain.errors import InputError, UnknownNameError
 from abstain.predictions import Predictions
 from abstain.typing import Split
-
-
-def split_name(split: Split) -> str:
-    """Write a split as people read it.
-
-    Parameters
-    ----------
-    split : tuple of (column, value) pairs
-        The split.
-
-    Returns
-    -------
-    str
-        "study = iid, model = a", or "all samples" for the empty split.
-
-    Examples
-    --------
-    >>> split_name((("study", "iid"),)), split_name(())
-    ('study = iid', 'all samples')
-    """
-    return ", ".join(f"{column} = {value}" for column, value in split) or "all samples"
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from abstain.evaluation._plan import Plan
 from abstain.evaluation._rows import Rows
 from abstain.evaluation._sampled import Sampled, measured, resampled
 from abstain.evaluation._standings import stabilities, standings
-from abstain.evaluation.compared import Estimate, PairedDifference, Standing
+from abstain.evaluation.comparison import Estimate, PairedDifference, Standing
 from abstain.evaluation.units import Unit
 from abstain.inference.small_samples import Failures
 from abstain.metrics import Metric

@@ -20,7 +20,7 @@ from abstain.evaluation._plan import TEST_NAMES, Plan
 from abstain.evaluation._rows import Rows
 from abstain.evaluation._sampled import Sampled, measured
 from abstain.evaluation._standings import standings
-from abstain.evaluation.compared import Estimate, PairedDifference, Standing
+from abstain.evaluation.comparison import Estimate, PairedDifference, Standing
 from abstain.evaluation.units import Unit
 from abstain.inference.intervals import Interval, difference_from, no_interval
 from abstain.inference.ranking import ranks

@@ -1,0 +1,264 @@
+"""`Comparison`: all that one call of `compare` found, and which of its rows are to be shown."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from abstain._foundation.names import split_name
+from abstain.errors import InputError, UnknownNameError, suggest
+from abstain.evaluation.comparison.rows import (
+    MEAN,
+    AcrossData,
+    Aggregate,
+    Agreement,
+    BandOf,
+    Estimate,
+    Footing,
+    Improvement,
+    NonInferiority,
+    PairedDifference,
+    Profile,
+    Stability,
+    Standing,
+    footings,
+)
+from abstain.evaluation.records import Finding, counted
+from abstain.typing import Split
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: What the columns that split the data hold in rows about all of them.
+_ALL = "(all)"
+
+#: Methods whose curves are drawn in one figure: more cannot be told apart.
+_CURVES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """All that one call of `compare` found.
+
+    Attributes
+    ----------
+    metrics, methods : tuple of str
+        What was compared by what, in the order given.
+    data : tuple of Split
+        The data sets; ``((),)`` when there is one.
+    runs : tuple of str
+        The runs; ``("",)`` when there is one.
+    level : float
+        Of all intervals; tests call a difference found below 1 - level.
+    estimates : tuple of Estimate
+        One for each metric, data set, run and method, and the means over several runs.
+    pairs : tuple of PairedDifference
+        One for each metric, data set, pair of methods and test.
+    standings : tuple of Standing
+        One for each metric, data set and method, and for all data sets together.
+    across : tuple of AcrossData
+        One for each metric when there are several data sets or runs.
+    agreements : tuple of Agreement
+        One for each pair of metrics and data set.
+    stability : tuple of Stability
+        With a bootstrap only.
+    bands : tuple of BandOf
+        One for each data set and method, of the first run.
+    findings : tuple of Finding
+        Warnings and notes, in plain words.
+    test : str
+        The test that decides, one of those in `pairs`.
+    bootstrap : int
+        Resamples drawn; 0 for none.
+    seed : int or None
+        Of the resamples.
+    non_inferiority : tuple of NonInferiority
+        With a margin only: one for each metric, data set and method but the reference.
+    aggregates, improvements, profiles : tuple of records
+        With several runs or data sets only: interquartile means, chances that one method
+        improves on another, performance profiles.
+    """
+
+    metrics: tuple[str, ...]
+    methods: tuple[str, ...]
+    data: tuple[Split, ...]
+    runs: tuple[str, ...]
+    level: float
+    estimates: tuple[Estimate, ...]
+    pairs: tuple[PairedDifference, ...]
+    standings: tuple[Standing, ...]
+    across: tuple[AcrossData, ...]
+    agreements: tuple[Agreement, ...]
+    stability: tuple[Stability, ...]
+    bands: tuple[BandOf, ...]
+    findings: tuple[Finding, ...]
+    test: str
+    bootstrap: int = 0
+    seed: int | None = None
+    non_inferiority: tuple[NonInferiority, ...] = ()
+    aggregates: tuple[Aggregate, ...] = ()
+    improvements: tuple[Improvement, ...] = ()
+    profiles: tuple[Profile, ...] = ()
+
+    #: The tables of `frame`, each a field of this record.
+    TABLES: ClassVar[tuple[str, ...]] = (
+        "estimates",
+        "pairs",
+        "standings",
+        "across",
+        "agreements",
+        "stability",
+        "non_inferiority",
+        "aggregates",
+        "improvements",
+    )
+
+    def __repr__(self) -> str:
+        """Say what is there, not the numbers."""
+        counts = {
+            "method": len(self.methods),
+            "data set": len(self.data),
+            "run": len(self.runs),
+            "metric": len(self.metrics),
+            "warning": sum(finding.level == "warning" for finding in self.findings),
+        }
+        return f"Comparison({counted(counts)}; .frame() has the numbers)"
+
+    def rows(self, table: str = "pairs") -> list[dict[str, Any]]:
+        """Return one table as flat rows: "estimates", "pairs", "standings" and so on."""
+        if table not in self.TABLES:
+            known = ", ".join(map(repr, self.TABLES))
+            msg = f"`table` must be one of {known}; got {table!r}.{suggest(table, self.TABLES)}"
+            raise InputError(msg)
+        columns = dict.fromkeys(column for split in self.data for column, _ in split)
+        return [_row(record, tuple(columns)) for record in getattr(self, table)]
+
+    def frame(self, table: str = "pairs") -> "pl.DataFrame":
+        """Return one table as a tidy polars frame."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(table), infer_schema_length=None)
+
+    # -------------------------------------------------------------------------- what was asked
+    def metric_shown(self, metric: str | None, argument: str = "metric") -> str:
+        """Return a metric of the comparison, by default its first; refuse others."""
+        if metric is None:
+            return self.metrics[0]
+        if metric not in self.metrics:
+            hint = suggest(str(metric), self.metrics)
+            msg = f"`{argument}`: the comparison has no metric {metric!r}.{hint}"
+            raise UnknownNameError(msg)
+        return metric
+
+    def data_shown(self, data: Split | None) -> Split:
+        """Return a data set of the comparison; None asks for its only one."""
+        if data is None and len(self.data) == 1:
+            return self.data[0]
+        if data not in self.data or data is None:
+            known = "; ".join(split_name(split) for split in self.data)
+            msg = f"`data` must be one of the data sets of the comparison ({known}); got {data!r}"
+            raise UnknownNameError(msg)
+        return data
+
+    def data_or_all(self, data: Split | None) -> Split | None:
+        """Return a data set, or None for all together where there are several."""
+        return None if data is None and len(self.data) > 1 else self.data_shown(data)
+
+    # ------------------------------------------------------------------------- what it consists of
+    @property
+    def run_shown(self) -> str:
+        """The run whose estimates are shown: the only one, or the mean over them."""
+        return self.runs[0] if len(self.runs) == 1 else MEAN
+
+    @property
+    def blocks(self) -> str:
+        """What ranks the methods once in all that is said over all: data sets, else runs."""
+        return "data sets" if len(self.data) > 1 else "runs"
+
+    @property
+    def aggregated_over(self) -> str:
+        """What an aggregate over all is taken over."""
+        if len(self.runs) == 1:
+            return "data sets"
+        return f"runs of {len(self.data)} data sets" if len(self.data) > 1 else "runs"
+
+    @property
+    def with_curves(self) -> tuple[str, ...]:
+        """The methods whose curves are drawn, the best ones, in the order of all."""
+        standings = self.standings_of(self.metrics[0], self.data[0])
+        kept = list(dict.fromkeys([*(s.method for s in standings), *self.methods]))[:_CURVES]
+        return tuple(m for m in self.methods if m in kept)
+
+    # ---------------------------------------------------------------------------- which rows
+    def estimates_of(self, metric: str, data: Split) -> list[Estimate]:
+        """Return the estimates of one metric on one data set, in the order of the methods."""
+        wanted = (metric, data, self.run_shown)
+        found = {e.method: e for e in self.estimates if (e.metric, e.data, e.run) == wanted}
+        return [found[method] for method in self.methods if method in found]
+
+    def deciding_test(self, metric: str, data: Split | None) -> str:
+        """Return the test that decides: that of the comparison, or the first valid one without it.
+
+        Empty where there is none.
+        """
+        known = (p for p in self.pairs if (p.metric, p.data) == (metric, data) and p.valid)
+        valid = list(dict.fromkeys(p.test for p in known))
+        # "influence" asks for the test "influence function", "bootstrap" for "paired bootstrap".
+        wanted = (test for test in valid if self.test and self.test in test)
+        return next(wanted, valid[0] if valid else "")
+
+    def tests_of(self, metric: str, data: Split | None) -> list[str]:
+        """Return the tests of one metric on one data set, the one that decides first."""
+        known = dict.fromkeys(p.test for p in self.pairs if (p.metric, p.data) == (metric, data))
+        first = self.deciding_test(metric, data)
+        return sorted(known, key=lambda test: test != first)
+
+    def pairs_of(
+        self, metric: str, data: Split | None, test: str | None = None
+    ) -> list[PairedDifference]:
+        """Return the pairs of one metric on one data set, by default by the test that decides."""
+        wanted = (metric, data, self.deciding_test(metric, data) if test is None else test)
+        return [p for p in self.pairs if (p.metric, p.data, p.test) == wanted]
+
+    def footing(self, metric: str, data: Split) -> dict[str, Footing]:
+        """Tell for each method how it stands to the best, by the test that decides."""
+        return footings(self.estimates_of(metric, data), self.pairs_of(metric, data))
+
+    def standings_of(
+        self, metric: str, data: Split | None, source: str | None = None
+    ) -> list[Standing]:
+        """Return the standings of one source, by default the first, the best rank first."""
+        found = [s for s in self.standings if (s.metric, s.data) == (metric, data)]
+        wanted = found[0].source if found and source is None else source
+        own = [s for s in found if s.source == wanted]
+        return sorted(own, key=lambda s: math.inf if math.isnan(s.rank) else s.rank)
+
+    def across_of(self, metric: str) -> AcrossData | None:
+        """Return the ranking over all data sets, if there is one."""
+        return next((a for a in self.across if a.metric == metric), None)
+
+    def judged_by(self, metrics: Iterable[str] | None = None) -> str:
+        """Say by which test and adjustment the pairs of each data set are judged."""
+        names = self.metrics if metrics is None else metrics
+        each = (self.pairs_of(metric, data) for metric in names for data in self.data)
+        return "; ".join(dict.fromkeys(pairs[0].judged_by for pairs in each if pairs))
+
+
+def _row(record: Any, columns: tuple[str, ...]) -> dict[str, Any]:
+    """Return a record as a flat row, the columns that split the data first."""
+    row: dict[str, Any] = {}
+    if "data" in record.__dataclass_fields__:
+        # What is said of all data sets together stands beside what is said of each.
+        row |= dict.fromkeys(columns, _ALL) if record.data is None else dict(record.data)
+    told = ((f.name, getattr(record, f.name)) for f in fields(record) if f.name != "data")
+    return row | {name: _flat(value) for name, value in told}
+
+
+def _flat(value: Any) -> Any:
+    if not isinstance(value, tuple):
+        return value
+    return "; ".join(_joined(v) for v in value)
+
+
+def _joined(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
