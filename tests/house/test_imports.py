@@ -14,8 +14,8 @@ HEAVY = {
 
 # Packages that only an extra installs, and the modules that are theirs.
 EXTRAS = {
-    "dask", "datasketches", "distributed", "lightning_fabric", "mlxtend", "numba", "pandas",
-    "pooch", "pyarrow", "torch", "torchmetrics",
+    "dask", "distributed", "lightning_fabric", "mlxtend", "numba", "pandas", "pooch", "pyarrow",
+    "torch", "torchmetrics",
 }  # fmt: skip
 OF_EXTRAS = {"benchmark", "integrations", "streaming", "studies", "training"}
 # These import numba, and are imported when numba is there.

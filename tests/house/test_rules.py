@@ -60,8 +60,7 @@ def prints(file: SourceFile) -> list[int]:
 def array_api_imports(file: SourceFile) -> list[int]:
     if file.name == "_foundation/arrays.py":
         return []
-    modules = {"array_api_compat", "array_api_extra"}
-    return [line for name, line in file.imports() if name in modules]
+    return [line for name, line in file.imports() if name == "array_api_compat"]
 
 
 def numerics_that_do_more(file: SourceFile) -> list[int]:

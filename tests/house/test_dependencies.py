@@ -1,0 +1,79 @@
+"""Every declared dependency is imported somewhere: by the package, or by what developers run."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.house.source import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+#: What only those who work on the package install.
+DEVELOPERS = {"lint", "test-minimal", "test", "docs", "bench"}
+#: Packages whose module has another name.
+MODULES = {
+    "dask": "distributed", "pillow": "PIL", "scikit-learn": "sklearn",
+    "vl-convert-python": "vl_convert",
+}  # fmt: skip
+#: Started by name, or named in a configuration; torch-uncertainty is loaded by path.
+NEVER_IMPORTED = {
+    "furo", "import-linter", "mypy", "myst-parser", "pre-commit", "pytest-cov", "pytest-xdist",
+    "ruff", "sphinx", "torch-uncertainty",
+}  # fmt: skip
+BY_NAME = {"import_module", "importorskip"}
+
+
+def imported(path: Path) -> set[str]:
+    """Top-level names that a file imports, also by the functions that take a name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add(node.module or "")
+        elif isinstance(node, ast.Call) and node.args:
+            first = node.args[0]
+            if ast.unparse(node.func).split(".")[-1] in BY_NAME and isinstance(first, ast.Constant):
+                found.add(str(first.value))
+    return {name.split(".")[0] for name in found}
+
+
+def imported_below(*folders: str) -> set[str]:
+    return set().union(*(imported(p) for f in folders for p in (ROOT / f).rglob("*.py")))
+
+
+def packages(requirements: list[str]) -> set[str]:
+    names = {re.match(r"[A-Za-z0-9._-]+", one)[0] for one in requirements}
+    return names - {"abstain"}
+
+
+def module(package: str) -> str:
+    return MODULES.get(package, package.replace("-", "_"))
+
+
+def of_extras(names: set[str]) -> set[str]:
+    return set().union(*(packages(EXTRAS[name]) for name in names))
+
+
+USERS = packages(PROJECT["dependencies"]) | of_extras(set(EXTRAS) - DEVELOPERS)
+OURS = of_extras(DEVELOPERS)
+
+
+def test_the_package_imports_what_its_users_install():
+    there = imported_below("src")
+    assert not {package for package in USERS if module(package) not in there}
+
+
+def test_developers_install_nothing_that_is_not_used():
+    there = imported_below("src", "tests", "tools", "benchmarks", "examples", "docs")
+    assert not {p for p in OURS - NEVER_IMPORTED if module(p) not in there}
+    assert OURS >= NEVER_IMPORTED, "take it out of the ledger"
+
+
+@pytest.mark.parametrize("code", ["import os.path", "import_module('os')", "from os import path"])
+def test_an_import_is_seen(code, tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(code, encoding="utf-8")
+    assert imported(path) == {"os"}
