@@ -5,7 +5,8 @@ import os
 import subprocess
 import sys
 
-from tests.house.source import FILES, ROOT, SourceFile
+from tests.house.modules import module_name
+from tests.house.source import FILES, ROOT
 
 HEAVY = {
     "altair", "cyclopts", "dask", "jinja2", "matplotlib", "narwhals", "numba", "pandas", "polars",
@@ -45,11 +46,6 @@ def test_computing_a_metric_loads_nothing_that_draws_or_prints():
     statement = "import abstain; abstain.augrc([0.9, 0.8, 0.7], [0.0, 1.0, 1.0])"
     # numba may serve large inputs; three samples are not worth its start.
     assert not modules_after(statement) & HEAVY
-
-
-def module_name(file: SourceFile) -> str:
-    parts = ("abstain", *file.name.removesuffix(".py").split("/"))
-    return ".".join(parts).removesuffix(".__init__")
 
 
 def test_the_base_install_can_import_every_module_that_is_not_of_an_extra():

@@ -1,4 +1,4 @@
-"""The import table of DESIGN section 4 holds, and lists exactly what exists."""
+"""The import table of DESIGN section 4 holds, and what is a package's own stays there."""
 
 import os
 import subprocess
@@ -6,7 +6,11 @@ import sys
 import tomllib
 
 import pytest
-from tests.house.source import ROOT, SRC
+from tests.house.modules import House
+from tests.house.remaining import FAMILIES, FOREIGN_PRIVATES, IN_CIRCLES
+from tests.house.source import FILES, ROOT, SRC, SourceFile
+
+HOUSE = House.of(FILES)
 
 
 def contract() -> dict:
@@ -40,3 +44,68 @@ def test_imports_point_down():
 def test_a_layer_that_exists_is_not_optional():
     optional = [name.strip("()") for name in layers() if name.startswith("(")]
     assert not [name for name in optional if exists(name)], "take the parentheses off"
+
+
+def check(found: set[str], remaining: frozenset[str]):
+    """What is found is what the ledger still allows: it only shrinks."""
+    assert not found - remaining
+    assert not remaining - found, "cured: take these lines out of tests/house/remaining.py"
+
+
+def test_what_is_private_to_a_package_is_imported_inside_it():
+    check(HOUSE.foreign_privates(), FOREIGN_PRIVATES)
+
+
+def test_three_siblings_that_share_the_first_word_are_a_folder():
+    check(HOUSE.families(), FAMILIES)
+
+
+def test_no_way_of_imports_leads_back():
+    check(HOUSE.in_circles(), IN_CIRCLES)
+
+
+def house(tmp_path, files: dict[str, str]) -> House:
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return House.of([SourceFile(path) for path in sorted(tmp_path.rglob("*.py"))])
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.house.source.SRC", tmp_path)
+    return lambda files: house(tmp_path, files)
+
+
+def test_a_private_module_is_seen_from_outside(small):
+    imports = "from abstain._foundation import ranks\nfrom abstain.a._own import x\n"
+    found = small(
+        {
+            "_foundation/ranks.py": "",
+            "a/_own.py": "",
+            "a/inside.py": imports,
+            "a/below/deep.py": imports,
+            "b/outside.py": "def f():\n    from abstain.a import _own\n",
+        }
+    )
+    assert found.foreign_privates() == {"abstain.b -> abstain.a._own"}
+
+
+def test_a_family_is_seen(small):
+    found = small(dict.fromkeys(("a/_b.py", "a/b_c.py", "a/b_d/e.py", "a/f_g.py", "a/f.py"), ""))
+    assert found.families() == {"a/b_*"}
+
+
+def test_a_circle_is_seen(small):
+    found = small(
+        {
+            "a/one.py": "def f():\n    from abstain.a import two\n",
+            "a/two.py": "from abstain.a.three import x\n",
+            "a/three.py": "import abstain.a.one\n",
+            "a/four.py": "from abstain.a.one import f\n",
+            "a/five.py": "if TYPE_CHECKING:\n    import abstain.a.six\n",
+            "a/six.py": "from abstain.a import five\n",
+        }
+    )
+    assert found.in_circles() == {"abstain.a.one", "abstain.a.two", "abstain.a.three"}
