@@ -63,7 +63,7 @@ def limits():
 
 def mappings():
     """Width for AUGRC of several maps to 2^16 bins: failures x successes in each, over n^2."""
-    from abstain.streaming._scales import bin_index
+    from abstain.streaming.scales import bin_index
 
     rows = []
     for kind in NETWORKS:

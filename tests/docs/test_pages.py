@@ -13,8 +13,8 @@ from abstain.confidence import SCORES
 from abstain.evaluation import Result
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
-from abstain.tables._choose import USUAL
-from abstain.tables._files import SUFFIXES
+from abstain.tables._choice import USUAL
+from abstain.tables.files import SUFFIXES
 
 
 def page(name):

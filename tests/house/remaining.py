@@ -3,9 +3,6 @@
 #: Packages that import a module that another package keeps to itself.
 FOREIGN_PRIVATES = frozenset(
     {
-        "abstain.benchmark.others -> abstain.tables._column",
-        "abstain.benchmark.others -> abstain.tables._files",
-        "abstain.benchmark.others -> abstain.tables._table",
         "abstain.benchmark.results -> abstain.evaluation._compare_across",
         "abstain.benchmark.results -> abstain.evaluation._compare_data",
         "abstain.benchmark.results -> abstain.evaluation._compare_findings",
@@ -15,8 +12,6 @@ FOREIGN_PRIVATES = frozenset(
         "abstain.benchmark.results -> abstain.evaluation._sampled",
         "abstain.benchmark.results -> abstain.evaluation._standings",
         "abstain.benchmark.results -> abstain.metrics._influence_registry",
-        "abstain.cli -> abstain.tables._files",
-        "abstain.cli -> abstain.tables._missing",
         "abstain.evaluation -> abstain.calibration._state",
         "abstain.evaluation -> abstain.confidence._kernels",
         "abstain.evaluation -> abstain.inference._run_shares",
@@ -26,10 +21,7 @@ FOREIGN_PRIVATES = frozenset(
         "abstain.evaluation -> abstain.metrics._resampled",
         "abstain.evaluation -> abstain.metrics._resampled_bins",
         "abstain.evaluation -> abstain.metrics._tie_bounds",
-        "abstain.integrations.torchmetrics -> abstain.confidence._entry",
         "abstain.integrations.torchmetrics -> abstain.metrics._cwsa",
-        "abstain.integrations.torchmetrics -> abstain.metrics._entry",
-        "abstain.integrations.torchmetrics -> abstain.streaming._scales",
         "abstain.metrics -> abstain.predictions._classes",
         "abstain.report -> abstain.plots._drawable",
         "abstain.report -> abstain.plots._style",

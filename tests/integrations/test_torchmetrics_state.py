@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")
 
 from abstain.integrations import torchmetrics as tm  # noqa: E402
-from abstain.integrations.torchmetrics._samples import MOST_BLOCKS  # noqa: E402
+from abstain.integrations.torchmetrics._state import MOST_BLOCKS  # noqa: E402
 
 BOTH = pytest.mark.parametrize("bins", [None, 4096])
 ARRAYS = ("count", "weight", "loss", "least", "most")
@@ -272,7 +272,7 @@ def test_the_bounded_state_is_that_of_streaming(scale, dtype):
     for part in torch.arange(3000).split(1000):
         metric.update(c[part], x[part], w[part])
     mine = streaming.update(streaming.init(bins=1024, scale=scale), c, x, w)
-    from abstain.integrations.torchmetrics._binned import histogram
+    from abstain.integrations.torchmetrics._state import histogram
 
     theirs = histogram(metric._states(), scale)
     for name in ARRAYS:

@@ -12,7 +12,7 @@ from abstain import streaming
 from abstain._foundation.scored import scored
 from abstain.errors import UndefinedMetricWarning
 from abstain.metrics import METRICS, metric_named
-from abstain.streaming._scales import SCALES, bin_index
+from abstain.streaming.scales import SCALES, bin_index
 
 # Made-up numbers too: each limit has cases of its own around a coverage, a risk, a threshold.
 RANK = (

@@ -6,7 +6,7 @@ import pytest
 import abstain as ab
 from abstain import streaming
 from abstain.errors import DomainError, InputError, ShapeError, UndefinedMetricWarning
-from abstain.streaming._scales import bin_index
+from abstain.streaming.scales import bin_index
 
 
 def network(n=10**5, seed=0):

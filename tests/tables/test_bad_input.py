@@ -157,7 +157,7 @@ def test_a_mistake_of_ours_is_not_damage(tmp_path, monkeypatch):
         msg = "ours"
         raise KeyError(msg)
 
-    monkeypatch.setattr("abstain.tables._files.from_polars", mistake)
+    monkeypatch.setattr("abstain.tables.files.from_polars", mistake)
     with pytest.raises(KeyError, match="ours"):
         read_predictions(path)
 

@@ -173,7 +173,7 @@ def test_other_columns():
     assert predictions.group.tolist() == ["f", "m"]
     assert predictions.weight.tolist() == [1, 3]
     assert predictions.ids.tolist() == ["x", "y"]
-    with pytest.raises(TypeError, match="Did you mean 'weight'"):
+    with pytest.raises(TypeError, match="'wieght'"):
         read_predictions(columns, wieght="w")
 
 

@@ -9,7 +9,7 @@ from abstain.cli.columns import Columns
 from abstain.cli.reading import read_scored
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.tables import Reading
-from abstain.tables._files import open_table
+from abstain.tables.files import open_table
 from abstain.typing import Split
 
 #: So many values of a column are listed.

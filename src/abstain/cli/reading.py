@@ -8,7 +8,7 @@ from abstain.confidence import applicable
 from abstain.errors import AbstainError, MissingInputError
 from abstain.evaluation.records import Finding
 from abstain.tables import Reading, read_predictions
-from abstain.tables._files import open_table
+from abstain.tables.files import open_table
 
 #: The word for the files themselves where a column is asked for, and the column it means.
 FILENAME, _FILE = "filename", "file"

@@ -7,7 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain.errors import InputError
-from abstain.streaming._scales import DEFAULT_BINS, Scale, bin_index, checked_bins, checked_scale
+from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, checked_bins, checked_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 _HINT = "Pass scale='log-odds' or scale='real' for confidences that are no probabilities."

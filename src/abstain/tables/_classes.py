@@ -1,16 +1,53 @@
 """Labels, predictions and class scores of a table, brought to one set of classes."""
 
 from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.tables import _roles
-from abstain.tables._builder import Builder
-from abstain.tables._column import Column
-from abstain.tables._missing import count
+from abstain.tables._choice import Chosen
+from abstain.tables._reading import Options
+from abstain.tables._roles import as_numbers
+from abstain.tables.column import Column
+from abstain.tables.missing import Missing, count
+from abstain.tables.table import Table
 from abstain.typing import Array, BoolArray
+
+
+@dataclass
+class Builder:
+    """What is read, and the arguments of `Predictions` that came of it so far.
+
+    Attributes
+    ----------
+    table, chosen, asked : Table, Chosen, Options
+        What is read, which columns, and how.
+    columns : dict of str to Column
+        The loaded columns.
+    missing : Missing
+        What was done about missing entries.
+    fields : dict
+        Arguments for `Predictions`, all rows.
+    notes : list of str
+        What was decided on the way.
+    """
+
+    table: Table
+    chosen: Chosen
+    asked: Options
+    columns: dict[str, Column]
+    missing: Missing
+    fields: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def number(self, name: str, what: str) -> Column:
+        """Return a loaded column as numbers, or refuse it."""
+        return as_numbers(self.columns[name], what, self.table.source, typeless=self.table.typeless)
+
 
 #: As `unknown_label`: every label that no column of the class scores stands for.
 REST = "*"

@@ -8,7 +8,7 @@ import numpy as np
 from abstain._foundation.checks import EXACT
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.tables._column import Column, to_number
+from abstain.tables.column import Column, to_number
 from abstain.typing import Array, BoolArray
 
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)

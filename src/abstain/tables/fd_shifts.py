@@ -10,11 +10,10 @@ from abstain._foundation.archives import Archive
 from abstain._foundation.option_words import option
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
-from abstain.tables._column import from_array
-from abstain.tables._missing import Missing, count
-from abstain.tables._observe import observed
-from abstain.tables._options import Options
-from abstain.tables._reading import Reading
+from abstain.tables._build import observed
+from abstain.tables._reading import Options, Reading
+from abstain.tables.column import from_array
+from abstain.tables.missing import Missing, count
 from abstain.typing import Array, IntArray, Split
 
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}

@@ -2,18 +2,17 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from abstain._foundation.reading import refuse_absent
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import build
-from abstain.tables._choose import choose
-from abstain.tables._files import open_table
-from abstain.tables._options import ColumnNames, MoreColumns, Options, options
-from abstain.tables._reading import Reading
-from abstain.tables._table import Table, from_arrays, from_frame
+from abstain.tables._choice import choose
+from abstain.tables._reading import ColumnNames, Options, Reading, options
 from abstain.tables.fd_shifts import read_folder
+from abstain.tables.files import open_table
+from abstain.tables.table import Table, from_arrays, from_frame
 from abstain.typing import Split
 
 
@@ -28,7 +27,14 @@ def read_predictions(
     by: ColumnNames = (),
     unknown_label: Hashable | Sequence[Hashable] = None,
     missing: str = "error",
-    **more: Unpack[MoreColumns],
+    correct: str | None = None,
+    loss: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    id: str | None = None,
+    lower_is_safer: bool | ColumnNames = False,
+    renormalize: bool = False,
+    masked: bool = False,
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
@@ -63,15 +69,20 @@ def read_predictions(
         What to do about missing confidences, predictions and class scores: refuse the file,
         leave the rows out, or count them as abstentions (the lowest confidence of the column;
         a missing prediction is always wrong). Missing labels and losses: an error, or "drop".
-    **more : str, optional
-        More columns. `correct`: whether the answer is right, or a grade in [0, 1]; the loss is
-        1 minus it; by default correct or is_correct, where label and prediction are not both
-        there. `loss`: a loss of your own, not negative; by default loss, where nothing else
-        says what is right. `group`, `weight`, `id`: subgroup, frequency weight and name of
-        each sample. `lower_is_safer`: the confidences are uncertainties (True: all of them; or
-        the names of some); they are turned around, and named so: "entropy" becomes "-entropy".
-        `renormalize`: take rows of probabilities that miss 1 by more than rounding explains.
-        `masked`: take logits of -inf, for classes that a sample cannot have.
+    correct : str, optional
+        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. By default
+        correct or is_correct, where label and prediction are not both there.
+    loss : str, optional
+        A loss of your own, not negative. By default loss, where nothing else says what is right.
+    group, weight, id : str, optional
+        Subgroup, frequency weight and name of each sample.
+    lower_is_safer : bool, str or sequence of str, default False
+        The confidences are uncertainties (True: all of them; or the names of some); they are
+        turned around, and named so: "entropy" becomes "-entropy".
+    renormalize : bool, default False
+        Take rows of probabilities that miss 1 by more than rounding explains.
+    masked : bool, default False
+        Take logits of -inf, for classes that a sample cannot have.
 
     Returns
     -------
@@ -123,8 +134,19 @@ def read_predictions(
         by=by,
         unknown_label=unknown_label,
         missing=missing,
-        **more,
+        correct=correct,
+        loss=loss,
+        group=group,
+        weight=weight,
+        id=id,
+        lower_is_safer=lower_is_safer,
+        renormalize=renormalize,
+        masked=masked,
     )
+    return _read(source, asked)
+
+
+def _read(source: Any, asked: Options) -> Reading:
     if isinstance(source, str | Path):
         return _read_path(Path(source), asked)
     if isinstance(source, list | tuple):

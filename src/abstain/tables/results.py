@@ -9,8 +9,8 @@ import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain.errors import InputError
-from abstain.tables._column import Column
-from abstain.tables._table import from_frame
+from abstain.tables.column import Column
+from abstain.tables.table import from_frame
 
 if TYPE_CHECKING:
     import polars as pl

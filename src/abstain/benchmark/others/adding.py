@@ -11,7 +11,7 @@ from abstain.benchmark.others.rows import rows_of
 from abstain.benchmark.others.writing import Writing
 from abstain.benchmark.store import Store
 from abstain.errors import UnknownNameError, suggest
-from abstain.tables._files import open_table
+from abstain.tables.files import open_table
 
 __all__ = ["AddedScores", "add_scores", "remove_scores"]
 

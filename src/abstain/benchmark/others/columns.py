@@ -9,7 +9,7 @@ from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others.rows import PLACE
 from abstain.benchmark.store import Store
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.tables._table import Table
+from abstain.tables.table import Table
 
 __all__ = ["methods_of", "refuse_taken", "titled", "unused"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from abstain.benchmark.runs import VALIDATION
 from abstain.benchmark.store import Store
 from abstain.errors import DomainError, InputError, UnknownNameError, suggest
-from abstain.tables._column import Column, to_number
-from abstain.tables._table import Table
+from abstain.tables.column import Column, to_number
+from abstain.tables.table import Table
 from abstain.typing import Array, FloatArray, IntArray
 
 #: The columns that say which picture a row is about.

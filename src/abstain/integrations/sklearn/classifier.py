@@ -9,11 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.integrations.sklearn import _held_out as held_out
-from abstain.integrations.sklearn._answers import SelectivePrediction
+from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, put
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
-from abstain.integrations.sklearn._delegating import DelegatingClassifier
-from abstain.integrations.sklearn._labels import abstain_label_for, put
-from abstain.integrations.sklearn._routing import routed
+from abstain.integrations.sklearn._delegation import DelegatingClassifier, routed
 from abstain.integrations.sklearn._rules import Wanted, accepted_by, scale_of
 from abstain.typing import Array, BoolArray
 

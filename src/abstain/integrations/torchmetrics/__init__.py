@@ -3,8 +3,8 @@
 Needs the extra ``torch``: ``pip install 'abstain[torch]'``.
 """
 
-from abstain.integrations.torchmetrics.collection import selective_metrics as selective_metrics
 from abstain.integrations.torchmetrics.metric import SelectiveMetric as SelectiveMetric
+from abstain.integrations.torchmetrics.metric import selective_metrics as selective_metrics
 from abstain.integrations.torchmetrics.named import AUGRC as AUGRC
 from abstain.integrations.torchmetrics.named import AURC as AURC
 from abstain.integrations.torchmetrics.named import CWSA as CWSA

@@ -3,8 +3,8 @@
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from abstain._foundation import checks
+from abstain.confidence import Need, Score
 from abstain.confidence import score as confidence_of
-from abstain.confidence._entry import Need, Score
 from abstain.confidence.registry import find
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.integrations.torchmetrics._library import torch

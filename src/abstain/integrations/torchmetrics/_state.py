@@ -2,20 +2,159 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from abstain._foundation import checks
-from abstain.confidence._entry import Score
-from abstain.integrations.torchmetrics import _binned, _samples
+from abstain.confidence import Score
 from abstain.integrations.torchmetrics._inputs import (
     INPUTS,
     Inputs,
     Samples,
+    double,
     read,
     usable_score,
 )
 from abstain.integrations.torchmetrics._library import Metric, gather_all_tensors, torch
-from abstain.streaming._scales import Scale, checked_bins, checked_scale
+from abstain.streaming import Histogram
+from abstain.streaming.scales import Scale, bin_index, checked_bins, checked_scale
+
+#: The list is cut when it gets longer.
+MOST_BLOCKS = 512
+
+# What a process group can send; the place in the tuple is the code of the type.
+_TYPES = (torch.uint8, torch.float16, torch.float32, torch.float64)
+
+
+def extended(blocks: Any, new: Any) -> list[Any]:
+    """Return the blocks with one more, short enough; the list that was given stays as it is.
+
+    A list may be shared between the metrics of a collection, whose `forward` would otherwise
+    count a batch once for each of them. A state that was loaded may be one tensor.
+    """
+    out = [*(blocks if isinstance(blocks, list) else [blocks]), new]
+    if len(out) <= MOST_BLOCKS:
+        return out
+    start = len(out) - MOST_BLOCKS // 2
+    size = sum(len(block) for block in out[start:])
+    # Older blocks join while they are no larger than what joins them: log2(n) copies a sample.
+    while start and len(out[start - 1]) <= size:
+        start -= 1
+        size += len(out[start])
+    return [*out[:start], torch.cat(out[start:])]
+
+
+def joined(blocks: Any, device: Any) -> Any:
+    """Return all samples as one tensor."""
+    if isinstance(blocks, torch.Tensor):
+        return blocks.to(device)
+    if not blocks:
+        return torch.empty(0, device=device)
+    return torch.cat([block.to(device) for block in blocks])
+
+
+def sendable(x: Any) -> Any:
+    """Return a tensor of a type that every process group can send: bfloat16 widens exactly."""
+    return x.to(torch.float32) if x.dtype == torch.bfloat16 else x
+
+
+def code_of(x: Any) -> int:
+    """Return the number that stands for the type of a sendable tensor; -1 without samples."""
+    return _TYPES.index(x.dtype) if len(x) else -1
+
+
+def common_type(codes: list[int]) -> Any:
+    """Return the type that holds the samples of every process."""
+    # In this order a larger type holds the smaller ones.
+    return _TYPES[max(codes)] if max(codes) >= 0 else torch.float32
+
+
+#: The states and how those of several processes are joined.
+REDUCTIONS = {
+    "count": "sum",
+    "weight": "sum",
+    "loss": "sum",
+    "least": "min",
+    "most": "max",
+    "largest_loss": "max",
+    "binary": "min",
+    "precision": "max",
+}
+
+_HINT = "Pass scale='log-odds' or scale='real' for confidences that are no probabilities."
+
+
+def empty_bins(bins: int, device: Any) -> dict[str, Any]:
+    """Return the states of an empty stream."""
+    options = {"dtype": double(device), "device": device}
+    whole = {"dtype": torch.int64, "device": device}
+    return {
+        "count": torch.zeros(bins, **whole),
+        "weight": torch.zeros(bins, **options),
+        "loss": torch.zeros(bins, **options),
+        "least": torch.full((bins,), float("inf"), **options),
+        "most": torch.full((bins,), -float("inf"), **options),
+        "largest_loss": torch.zeros((), **options),
+        "binary": torch.ones((), **whole),
+        "precision": torch.full((), 16, **whole),
+    }
+
+
+def fill(state: dict[str, Any], samples: Samples, scale: str) -> None:
+    """Add samples to the states, in place."""
+    wide = state["weight"].dtype
+    weighted = samples.weight.is_floating_point()
+    if weighted:
+        kept = samples.weight > 0
+        samples = Samples(*(x[kept] for x in samples))
+    if not len(samples.confidence):
+        return
+    c, x, w = (part.to(wide) for part in samples)
+    if scale == "probability" and not bool(((c >= 0) & (c <= 1)).all()):
+        checks.unit_interval(checks.confidence(samples.confidence), "confidence", hint=_HINT)
+    index = bin_index(torch, c, scale=scale, bins=len(state["count"]))
+    state["count"].index_add_(0, index, torch.ones_like(index))
+    state["weight"].index_add_(0, index, w)
+    state["loss"].index_add_(0, index, x * w)
+    state["least"].scatter_reduce_(0, index, c, "amin")
+    state["most"].scatter_reduce_(0, index, c, "amax")
+    state["largest_loss"].clamp_(min=x.max())
+    state["binary"].mul_(((x == 0) | (x == 1)).all())
+    state["precision"].clamp_(min=_bits(samples.confidence.dtype))
+
+
+def _bits(dtype: Any) -> int:
+    # bfloat16 is compared as float32 elsewhere too: NumPy has no such type.
+    return 32 if dtype == torch.bfloat16 else 8 * dtype.itemsize
+
+
+def histogram(state: dict[str, Any], scale: str) -> Histogram:
+    """Bring the states to the host as the record that the metrics of streams are computed from."""
+    host = {name: x.detach().cpu().numpy() for name, x in state.items()}
+    return Histogram(
+        scale=scale,
+        count=host["count"],
+        weight=host["weight"].astype(np.float64),
+        loss=host["loss"].astype(np.float64),
+        least=host["least"].astype(np.float64),
+        most=host["most"].astype(np.float64),
+        largest_loss=float(host["largest_loss"]),
+        binary=bool(host["binary"]),
+        precision=int(host["precision"]),
+    )
+
+
+def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
+    """Read the confidences at the ends of each bin as probabilities, where the score means one."""
+    if entry is None or entry.to_probability is None:
+        return state
+    held = state.count > 0
+    least, most = np.full(state.bins, np.inf), np.full(state.bins, -np.inf)
+    least[held] = entry.to_probability(state.least[held])
+    most[held] = entry.to_probability(state.most[held])
+    return replace(state, least=least, most=most, precision=64)
 
 
 class StreamState(Metric):
@@ -42,10 +181,8 @@ class StreamState(Metric):
             for name in self._names.values():
                 self.add_state(name, default=[], dist_reduce_fx="cat")
             return
-        for part, default in _binned.empty(self.bins, self.device).items():
-            self.add_state(
-                self._names[part], default=default, dist_reduce_fx=_binned.REDUCTIONS[part]
-            )
+        for part, default in empty_bins(self.bins, self.device).items():
+            self.add_state(self._names[part], default=default, dist_reduce_fx=REDUCTIONS[part])
 
     @property
     def _score_entry(self) -> Score | None:
@@ -80,12 +217,12 @@ class StreamState(Metric):
             for part, x in new._asdict().items():
                 # As torchmetrics will do with the whole list once this returns.
                 kept = x.cpu() if self.compute_on_cpu else x
-                self._set(part, _samples.extended(self._get(part), kept))
+                self._set(part, extended(self._get(part), kept))
             return
         for part, x in self._states().items():
             if x.is_inference() and not torch.is_inference_mode_enabled():
                 self._set(part, x.clone())
-        _binned.add(self._states(), new, self.scale)
+        fill(self._states(), new, self.scale)
 
     def reset(self) -> None:
         """Forget every sample."""
@@ -123,10 +260,10 @@ class StreamState(Metric):
     def _agree(self, gather: Callable[[Any], Any]) -> None:
         """Give the samples of every process one type, those of one without samples too."""
         own = {part: self._joined(part) for part in self._names}
-        codes = torch.tensor([_samples.code_of(x) for x in own.values()], device=self.device)
+        codes = torch.tensor([code_of(x) for x in own.values()], device=self.device)
         table = torch.stack(gather(codes)).tolist()
         for (part, x), column in zip(own.items(), zip(*table, strict=True), strict=True):
-            self._set(part, [x.to(_samples.common_type(list(column)))])
+            self._set(part, [x.to(common_type(list(column)))])
 
     def _apply(self, fn: Callable[..., Any], exclude_state: Any = ()) -> Any:
         """Move the states with the module, but never cast them."""
@@ -147,7 +284,7 @@ class StreamState(Metric):
         return {part: self._get(part) for part in self._names}
 
     def _joined(self, part: str) -> Any:
-        return _samples.sendable(_samples.joined(self._get(part), self.device))
+        return sendable(joined(self._get(part), self.device))
 
     def _read(self, confidence: Any, loss: Any, weight: Any) -> Samples:
         return read(
@@ -163,7 +300,7 @@ def _names(tag: str, scale: str) -> dict[str, str]:
     """Map the parts of a state to the names torchmetrics knows them by."""
     if not scale:
         return {part: f"samples_{part}{tag}" for part in Samples._fields}
-    return {part: f"bins_{part}_{scale}{tag}" for part in _binned.REDUCTIONS}
+    return {part: f"bins_{part}_{scale}{tag}" for part in REDUCTIONS}
 
 
 def _moved(x: Any, device: Any) -> Any:

@@ -1,21 +1,25 @@
-"""`SelectiveMetric`: any metric of (confidence, loss) as a torchmetrics class."""
+"""`SelectiveMetric`: any metric of (confidence, loss) for PyTorch, alone or in a collection."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from abstain import streaming
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.integrations.torchmetrics import _binned, _samples
 from abstain.integrations.torchmetrics._inputs import Inputs, Samples, double
-from abstain.integrations.torchmetrics._library import torch
-from abstain.integrations.torchmetrics._state import StreamState
+from abstain.integrations.torchmetrics._library import MetricCollection, torch
+from abstain.integrations.torchmetrics._state import (
+    StreamState,
+    as_probabilities,
+    histogram,
+    joined,
+)
 from abstain.metrics import Need, metric_named
-from abstain.metrics._entry import value_of
 from abstain.streaming import Bounded
-from abstain.streaming._scales import Scale
 from abstain.streaming.bounds import bounded_metric
+from abstain.streaming.scales import Scale
 
 _KEPT = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE})
 
@@ -176,13 +180,11 @@ class SelectiveMetric(StreamState):
 
     def _bounded(self) -> Bounded:
         if self.bins is None:
-            value = self._exact(
-                Samples(*(_samples.joined(self._get(p), self.device) for p in self._names))
-            )
+            value = self._exact(Samples(*(joined(self._get(p), self.device) for p in self._names)))
             return Bounded(value, value, value)
-        state = _binned.histogram(self._states(), self.scale)
+        state = histogram(self._states(), self.scale)
         if Need.UNIT_CONFIDENCE in metric_named(self.metric).needs:
-            state = _binned.as_probabilities(state, self._score_entry)
+            state = as_probabilities(state, self._score_entry)
         return streaming.compute(state, self.metric)
 
     def _exact(self, samples: Samples) -> float:
@@ -194,7 +196,11 @@ class SelectiveMetric(StreamState):
         if missing := entry.missing(s):
             msg = f"the metric {self.metric!r} {missing}"
             raise DomainError(msg)
-        return value_of(entry.compute(s), self.metric)
+        measured = entry.compute(s)
+        if measured.reason:
+            msg = f"{self.metric} is undefined here: {measured.reason}"
+            warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
+        return float(measured.value)
 
     def _scored(self, samples: Samples) -> Scored:
         weighted = samples.weight.is_floating_point()
@@ -212,3 +218,54 @@ def _of_confidence_and_loss(name: str) -> str:
         msg = f"`metric` must need no more than a confidence and a loss; {name!r} {why}"
         raise InputError(msg)
     return name
+
+
+DEFAULTS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
+
+
+def selective_metrics(
+    metrics: Iterable[str] = DEFAULTS,
+    *,
+    prefix: str | None = None,
+    postfix: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Make a collection of metrics that share one state.
+
+    Answers: how do I watch several numbers and keep the samples once?
+
+    Parameters
+    ----------
+    metrics : iterable of str, optional
+        Names as in `SelectiveMetric`; by default AUGRC, AURC, failure AUROC, the selective risk at
+        80 % coverage and the coverage at 5 % risk.
+    prefix, postfix : str, optional
+        Put around each name in the results, "val/" for one.
+    **kwargs : dict
+        `inputs`, `score`, `bins`, `scale` and those of `torchmetrics.Metric`, for all metrics.
+
+    Returns
+    -------
+    torchmetrics.MetricCollection
+        By name; a point in a name becomes a comma ("cwsa@0,5"), since modules of PyTorch have no
+        points in their names.
+
+    Raises
+    ------
+    UnknownNameError, InputError
+        As in `SelectiveMetric`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.integrations.torchmetrics import selective_metrics
+    >>> metrics = selective_metrics(["augrc", "coverage@5risk"], prefix="val/")
+    >>> metrics.update(torch.tensor([0.9, 0.8, 0.7, 0.6]), torch.tensor([0, 0, 1, 0]))
+    >>> {name: round(value.item(), 4) for name, value in metrics.compute().items()}
+    {'val/augrc': 0.0938, 'val/coverage@5risk': 0.5}
+    """
+    return MetricCollection(
+        {name.replace(".", ","): SelectiveMetric(name, **kwargs) for name in metrics},
+        prefix=prefix,
+        postfix=postfix,
+    )

@@ -1,18 +1,93 @@
-"""What a selective classifier shares with the classifier inside it."""
+"""What a selective classifier shares with the one inside it: outputs, tags, parameters of fit."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import isfunction
-from typing import Any
+from types import MethodType
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils.metadata_routing import MetadataRouter
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from abstain.integrations.sklearn._both import MethodBesideParameter
-from abstain.integrations.sklearn._routing import router_of
+from abstain.errors import InputError
 from abstain.typing import AnyArray, Array
+
+
+class MethodBesideParameter:
+    """A method whose name is a parameter's too.
+
+    scikit-learn calls ``estimator.score(X, y)`` and keeps a parameter named `score` in the
+    attribute of that name. Here reading the attribute gives the method, and setting it sets the
+    parameter, which `get_params` reads where it lies.
+
+    Parameters
+    ----------
+    method : function
+        The method; the parameter has its name.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method, self._name = method, method.__name__
+        self.__doc__ = method.__doc__
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """Return the method, bound where there is an instance."""
+        return self._method if instance is None else MethodType(self._method, instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """Set the parameter."""
+        vars(instance)[self._name] = value
+
+
+_SWITCH = "`sklearn.set_config(enable_metadata_routing=True)`"
+
+
+class Routed(NamedTuple):
+    """Parameters by receiver."""
+
+    estimator: Mapping[str, Any]
+    splitter: Mapping[str, Any]
+
+
+def router_of(owner: Any) -> MetadataRouter:
+    """Return who may receive the parameters of `fit`, and what `score` asked for itself."""
+    to_fit = MethodMapping().add(caller="fit", callee="fit")
+    to_split = MethodMapping().add(caller="fit", callee="split")
+    router = MetadataRouter(owner=owner).add_self_request(owner)
+    router.add(estimator=owner.estimator, method_mapping=to_fit)
+    return router.add(splitter=owner.cv, method_mapping=to_split)
+
+
+def routed(owner: Any, params: Mapping[str, Any]) -> Routed:
+    """Send the parameters of `fit` to those that asked for them.
+
+    Without metadata routing only `sample_weight` is known, and goes to the classifier.
+    """
+    given = {name: value for name, value in params.items() if value is not None}
+    if not given:
+        return Routed({}, {})
+    if get_config()["enable_metadata_routing"]:
+        found = process_routing(owner, "fit", **given)
+        return Routed(found.estimator.fit, found.splitter.split)
+    unknown = sorted(set(given) - {"sample_weight"})
+    if unknown:
+        msg = f"`fit` takes {unknown[0]!r} only with metadata routing: {_SWITCH}{_by_hand(unknown)}"
+        raise InputError(msg)
+    if not has_fit_parameter(owner.estimator, "sample_weight"):
+        name = type(owner.estimator).__name__
+        msg = (
+            f"{name}.fit takes no `sample_weight`. Drop it; or, if {name} passes it on to another "
+            f"estimator, use metadata routing: {_SWITCH}"
+        )
+        raise InputError(msg)
+    return Routed(given, {})
+
+
+def _by_hand(names: list[str]) -> str:
+    return "; or pass cv=list(splitter.split(X, y, groups))" if names[0] == "groups" else ""
 
 
 def _delegates(method: str) -> Callable[[Any], bool]:

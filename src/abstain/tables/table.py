@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
-from abstain.tables._column import Column, from_array, from_series
+from abstain.tables.column import Column, from_array, from_series
 from abstain.typing import Array
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError
-from abstain.tables._column import Column
+from abstain.tables.column import Column
 from abstain.typing import Array, BoolArray
 
 

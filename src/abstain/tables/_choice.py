@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from abstain._foundation.option_words import option
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
-from abstain.tables._options import ALL, Options
-from abstain.tables._table import Table
+from abstain.tables._reading import ALL, Options
+from abstain.tables.table import Table
 
 #: The names looked for when an option is not given, in this order. Documented in
 #: `read_predictions`; short on purpose: a wrong guess costs more than naming a column.
