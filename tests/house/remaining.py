@@ -40,8 +40,6 @@ FOREIGN_PRIVATES = frozenset(
 #: Three siblings or more that share their first word, and are no folder yet.
 FAMILIES = frozenset(
     {
-        "cli/benchmark_*",
-        "cli/study_*",
         "evaluation/compare_*",
         "evaluation/rule_*",
         "inference/resampled_*",
