@@ -6,8 +6,8 @@ torch = pytest.importorskip("torch")
 
 from abstain.training import RANK_WEIGHTS, RankWeightedLoss, rank_weighted_loss  # noqa: E402
 from abstain.training import _area as area  # noqa: E402
-from abstain.training import _soft as soft  # noqa: E402
-from abstain.training._soft import soft_ranks, spread  # noqa: E402
+from abstain.training import _area as soft  # noqa: E402
+from abstain.training._area import soft_ranks, spread  # noqa: E402
 from abstain.training._weights import weighting  # noqa: E402
 
 NAMES = list(RANK_WEIGHTS)

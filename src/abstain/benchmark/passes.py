@@ -11,7 +11,7 @@ from abstain.benchmark.models.backbone import Backbone
 from abstain.benchmark.outputs import Outputs
 from abstain.errors import InputError, ShapeError
 from abstain.training import Network, Objective
-from abstain.training.outputs import Output, wide
+from abstain.training.heads import Output, wide
 from abstain.typing import AnyArray, Array
 
 __all__ = ["outputs_of"]

@@ -19,7 +19,7 @@ from abstain.studies.finetuning_config import (
     seed_number,
 )
 from abstain.training import OBJECTIVES, Objective
-from abstain.training.phases import CLASSIFIER
+from abstain.training.network import CLASSIFIER
 
 #: The configuration that comes with the package for each data set.
 SHIPPED = {

@@ -1,16 +1,188 @@
-"""From one step's confidences and losses to the rank-weighted mean loss."""
+"""From one step's confidences and losses to the rank-weighted mean loss, by hard or soft ranks."""
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from torch.autograd.function import once_differentiable
+
+from abstain._foundation import checks
 from abstain._foundation.device import weights_beside
 from abstain.errors import InputError, ShapeError
-from abstain.training._base_losses import at_least_single
-from abstain.training._gather import Batch, gathered
 from abstain.training._library import torch
-from abstain.training._ranks import averaged_over_ties, by_tie_groups, wide
-from abstain.training._soft import soft_ranks, spread
-from abstain.training._weights import Weighting
+from abstain.training._logits import at_least_single
+from abstain.training._processes import Batch, gathered
+from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups, widest_type
+
+#: A spread below this share of the largest confidence is the rounding of equal numbers.
+ROUNDING = 1e-6
+
+#: Pairs looked at together: on the host few enough to stay near the processor, on a device
+#: enough to keep it busy.
+PAIRS, DEVICE_PAIRS = 1 << 18, 1 << 24
+
+
+def temperature_of(soft: Any) -> float | None:
+    """Validate the temperature; None is for hard ranks."""
+    if isinstance(soft, bool):
+        # It would count as a temperature of 1, ten times a usual one.
+        msg = f"`soft` must be a temperature, such as 0.1, or None for hard ranks; got {soft!r}"
+        raise InputError(msg)
+    return None if soft is None else checks.positive(soft, "soft")
+
+
+def spread(population: "torch.Tensor") -> "torch.Tensor":
+    """Return the standard deviation of the confidences, without a gradient; 1 if all are equal."""
+    values = population.detach()
+    deviation = values.std(unbiased=False)
+    return torch.where(deviation > ROUNDING * values.abs().max(), deviation, 1.0)
+
+
+def soft_ranks(
+    confidence: "torch.Tensor",
+    recent: "torch.Tensor | None",
+    temperature: "torch.Tensor",
+    precision: "torch.dtype",
+) -> "torch.Tensor":
+    """Return 1/2 + sum over j of sigmoid((c_i - c_j) / temperature), shape (n,).
+
+    j runs over the batch and over `recent`. From 1 to the number of all of them; tied samples get
+    the mean of their ranks. The pairs are computed in `precision`.
+    """
+    # Centered in the wide precision, so that the narrow one keeps the differences.
+    center = confidence.detach().mean()
+    scaled = ((confidence - center) / temperature).to(precision)
+    against = scaled
+    if recent is not None:
+        against = torch.cat((scaled, ((recent - center) / temperature).to(precision)))
+    below: torch.Tensor = _Below.apply(scaled, against)  # type: ignore[no-untyped-call]
+    return 0.5 + below.to(confidence.dtype)
+
+
+class _Below(torch.autograd.Function):
+    """For each x the sum over y of sigmoid(x - y), in blocks of rows; no table of pairs is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: "torch.Tensor", y: "torch.Tensor") -> "torch.Tensor":
+        ctx.save_for_backward(x, y)
+        return torch.cat([_sigmoids(x[rows], y).sum(dim=1) for rows in _blocks(x, y)])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
+        x, y = ctx.saved_tensors
+        to_x, to_y = torch.empty_like(x), torch.zeros_like(y)
+        for rows in _blocks(x, y):
+            s = _sigmoids(x[rows], y)
+            # The slope of the sigmoid is s (1 - s).
+            pull = s.addcmul_(s, s, value=-1.0).mul_(gradient[rows, None])
+            to_x[rows] = pull.sum(dim=1)
+            to_y -= pull.sum(dim=0)
+        return to_x, to_y
+
+
+def _sigmoids(x: "torch.Tensor", y: "torch.Tensor") -> "torch.Tensor":
+    return (x[:, None] - y[None, :]).sigmoid_()
+
+
+def _blocks(x: "torch.Tensor", y: "torch.Tensor") -> Iterator[slice]:
+    pairs = PAIRS if x.device.type == "cpu" else DEVICE_PAIRS
+    step = max(1, pairs // y.shape[0])
+    return (slice(start, start + step) for start in range(0, x.shape[0], step))
+
+
+def refuse_backward(value: "torch.Tensor", source: "torch.Tensor") -> "torch.Tensor":
+    """Return a value whose backward pass says why it has no gradient.
+
+    Only where a gradient is asked of `source` and none goes through `value`: evaluating stays
+    possible, and torch's own words would not name what to change.
+    """
+    if value.requires_grad or not (torch.is_grad_enabled() and source.requires_grad):
+        return value
+    refused: torch.Tensor = _Refused.apply(value, source)  # type: ignore[no-untyped-call]
+    return refused
+
+
+class _Refused(torch.autograd.Function):
+    """The value as it is; an error in the place of its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, value: "torch.Tensor", source: "torch.Tensor") -> "torch.Tensor":  # noqa: ARG004
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:  # noqa: ARG004
+        msg = (
+            "the loss has no gradient: hard ranks have none, and the losses that they weight (the "
+            "0/1 loss has none) gave none; give `soft`, such as soft=0.1, or another `base`"
+        )
+        raise InputError(msg)
+
+
+#: What a place holds that no confidence has taken yet; finite confidences alone come in.
+EMPTY = float("inf")
+
+
+class RecentConfidences(torch.nn.Module):
+    """The last confidences seen in training: first in, first out.
+
+    Parameters
+    ----------
+    size : int
+        How many are kept.
+
+    Attributes
+    ----------
+    values : Tensor of shape (size,)
+        The newest last; infinity where none is yet. A buffer, so it is part of the state dict.
+    """
+
+    values: "torch.Tensor"
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("values", torch.full((size,), EMPTY, dtype=torch.float64))
+        self._filled = 0
+
+    def known(self, like: "torch.Tensor") -> "torch.Tensor | None":
+        """Return the confidences kept, with the device and precision of `like`; None if none."""
+        if self.values.device != like.device:
+            # A loss is seldom moved by hand, so the queue follows what it is fed.
+            self.values = self.values.to(like)
+        if self._filled == 0:
+            return None
+        return self.values[self.values.shape[0] - self._filled :].to(like.dtype)
+
+    def add(self, confidence: "torch.Tensor") -> None:
+        """Append the confidences of a batch; a batch with NaN or infinity is left out."""
+        size = self.values.shape[0]
+        new = confidence.detach().to(self.values)[-size:]
+        moved = torch.cat((self.values[new.shape[0] :], new))
+        usable = torch.isfinite(confidence.detach()).all()
+        if self._filled == size:
+            self.values = torch.where(usable, moved, self.values)
+        elif bool(usable):
+            # Only until the queue is full does the host have to know.
+            self.values = moved
+            self._filled = min(size, self._filled + int(new.shape[0]))
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Any:  # noqa: FBT002
+        """Follow the module to a device, but keep the digits where the module drops them."""
+        kept = self.values
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        place = self.values.device
+        self.values = kept.to(place, widest_type(place)) if place.type != "meta" else self.values
+        return self
+
+    def _load_from_state_dict(
+        self, state_dict: Mapping[str, Any], prefix: str, *rest: Any, **options: Any
+    ) -> None:
+        super()._load_from_state_dict(state_dict, prefix, *rest, **options)
+        self._filled = int(torch.isfinite(self.values).sum())
+
+    def extra_repr(self) -> str:
+        """Say how long the queue is."""
+        return f"size={self.values.shape[0]}, filled={self._filled}"
 
 
 @dataclass(frozen=True)
@@ -88,7 +260,7 @@ def batch_of(
     if not (gather or confidence.shape[0]):
         msg = "the batch is empty; at least one sample is needed. Skip a batch without samples."
         raise ShapeError(msg)
-    work = wide(confidence.device)
+    work = widest_type(confidence.device)
     batch = Batch(confidence.to(work).contiguous(), loss.to(work))
     if weight is not None:
         _same_length("weight", weight, confidence)

@@ -1,14 +1,238 @@
-"""What an objective was asked to weight by: a name of the catalogue, or a function of ranks."""
+"""From the ranks of confidences to weights: the kernel's, those with a name, and the caller's own.
+
+Hard ranks have no gradient, and there are two ways to the same number. Where a weight depends on
+the rank alone, the kernel's weights at the ranks 1 to n are looked up and averaged over ties: a
+sort and two searches, and a device never has to wait for the host. Sample weights, and areas with a
+vertex at each distinct confidence only, need the tie groups themselves.
+
+At whole ranks every number here is computed by `metrics.rank_weights`. A soft rank is no whole
+number; `smooth` is the same function of real ranks, which the tests hold against the kernel.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from abstain._foundation import checks
+from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.ranks import TieGroups, group_ties, home_in
+from abstain._foundation.special import harmonic
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError, suggest
-from abstain.metrics.rank_weights import RankWeight
+from abstain.metrics.rank_weights import (
+    RankWeight,
+    augrc_weight,
+    log_weight,
+    partial_generalized,
+    partial_selective,
+    plugin_weight,
+    rank_weight,
+    sele_weight,
+)
 from abstain.training._library import torch
-from abstain.training._named_weights import RANK_WEIGHTS, RankWeights, at_whole_ranks
+from abstain.typing import FloatArray
+
+
+def widest_type(device: "torch.device") -> "torch.dtype":
+    """Return float64, or float32 on a device that has none."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def averaged_over_ties(
+    confidence: "torch.Tensor", population: "torch.Tensor", values: "torch.Tensor"
+) -> "torch.Tensor":
+    """Return the mean of `values` over the ranks that each confidence occupies.
+
+    `values` (m,) belong to the ascending ranks of the m confidences of the population, of which
+    each `confidence` is one.
+    """
+    ordered = torch.sort(population).values
+    below = torch.searchsorted(ordered, confidence)
+    through = torch.searchsorted(ordered, confidence, right=True)
+    count = through - below
+    sums = torch.cat((values.new_zeros(1), torch.cumsum(values, 0)))
+    mean = (sums[through] - sums[below]) / count
+    # A difference of long sums is rounded; a sample alone keeps its own weight to the last digit.
+    return torch.where(count == 1, values[below.clamp(max=values.shape[0] - 1)], mean)
+
+
+def by_tie_groups(
+    confidence: "torch.Tensor", weight: "torch.Tensor | None", phi: RankWeight
+) -> "torch.Tensor":
+    """Return the kernel's weight of each sample's tie group; 0 for a sample of weight 0."""
+    # The kernel works in float64: what has none is served by the host.
+    place = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
+    c: Any = confidence.to(place)
+    w: Any = None if weight is None else weight.to(place, torch.float64)
+    none: Any = torch.zeros_like(c)
+    groups = group_ties(c, none, w)
+    home = torch.as_tensor(home_in(groups, c, w))
+    of_group = torch.as_tensor(phi(groups))
+    each = torch.where(home < 0, 0.0, of_group[home.clamp(min=0)])
+    return each.to(confidence)
+
+
+#: From real ranks, the number of samples and the coverage interval to weights.
+Smooth: TypeAlias = Callable[["torch.Tensor", int, tuple[float, float]], "torch.Tensor"]
+
+
+@dataclass(frozen=True)
+class RankWeights:
+    """One way to weight losses by the rank of their confidence.
+
+    Attributes
+    ----------
+    name : str
+        The name scripts use.
+    title : str
+        The name people read.
+    metric : str
+        The metric that the objective is on a batch, as a call.
+    kernel : callable
+        From the coverage interval to the weight function of `metrics.rank_weights`.
+    smooth : callable
+        From ranks (real numbers), n and the coverage interval to weights; equal to the kernel at
+        whole ranks.
+    source : str
+        Where it is defined.
+    partial : bool
+        Whether it is an area between two coverages.
+    averages_ties : bool
+        Whether tied samples share the mean of the weights at their ranks.
+    """
+
+    name: str
+    title: str
+    metric: str
+    kernel: Callable[[tuple[float, float]], RankWeight]
+    smooth: Smooth
+    source: str
+    partial: bool = False
+    averages_ties: bool = True
+
+
+@lru_cache(maxsize=64)
+def at_whole_ranks(
+    name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
+) -> "torch.Tensor":
+    """Keep the weights where they are used: batches of one size need them once."""
+    # A batch without gradients may be the first of its size; the next one needs a plain tensor.
+    with torch.inference_mode(mode=False):
+        return torch.tensor(_by_kernel(name, between, n), device=device, dtype=dtype)
+
+
+@lru_cache(maxsize=64)
+def _by_kernel(name: str, between: tuple[float, float], n: int) -> FloatArray:
+    """Return the kernel's weights of n samples without ties, by ascending rank, shape (n,)."""
+    ones = np.ones(n)
+    untied = TieGroups(np.arange(n, 0, -1.0), ones, ones, np.ones(n, dtype=np.int64))
+    descending: FloatArray = np.asarray(RANK_WEIGHTS[name].kernel(between)(untied))
+    return descending[::-1].copy()
+
+
+def _harmonic(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
+    return float(harmonic(float(n))) - float(np.euler_gamma) - torch.digamma(n - r + 1.0)
+
+
+def _log(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
+    return -torch.log1p(-r / (n + 1.0))
+
+
+def _share(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
+    return r / n
+
+
+def _mid_share(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
+    return (r - 0.5) / n
+
+
+def _ramp(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "torch.Tensor":
+    """Integrate over the interval how much of the sample is accepted.
+
+    A sample of rank r is accepted while n c goes from n - r to n - r + 1, so it counts with
+    clip(n c - (n - r), 0, 1) at coverage c.
+    """
+    low, high = between
+    return (_accepted(n * high - (n - r)) - _accepted(n * low - (n - r))) / n
+
+
+def _accepted(x: "torch.Tensor") -> "torch.Tensor":
+    """Integral of clip(t, 0, 1) from 0 to x."""
+    return torch.where(x < 1.0, x.clamp(min=0.0, max=1.0) ** 2 / 2.0, x - 0.5)
+
+
+def _interpolated(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "torch.Tensor":
+    """Join the kernel's partial AURC weights at whole ranks by straight lines."""
+    table = at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
+    # NaN has no place; it comes back through the fraction.
+    below = r.detach().nan_to_num(1.0).clamp(1, max(1, n - 1)).floor()
+    at = below.long()
+    above = (at + 1).clamp(max=n)
+    return table[at - 1] + (r - below) * (table[above - 1] - table[at - 1])
+
+
+_ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
+
+#: Every named weighting, in the order the documentation shows them.
+RANK_WEIGHTS: Catalogue[RankWeights] = Catalogue("rank weights", listed="list rank-weights")
+
+for _entry in (
+    RankWeights(
+        "aurc",
+        "AURC, plug-in",
+        'aurc(estimator="plugin")',
+        lambda _: plugin_weight,
+        _harmonic,
+        _ZHOU.format("eq. 12-13"),
+    ),
+    RankWeights(
+        "aurc-log",
+        "AURC, log estimator",
+        'aurc(estimator="log")',
+        lambda _: log_weight,
+        _log,
+        _ZHOU.format("eq. 18"),
+    ),
+    RankWeights(
+        "sele",
+        "SELE",
+        'aurc(estimator="sele")',
+        lambda _: sele_weight,
+        _share,
+        "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html",
+    ),
+    RankWeights(
+        "augrc",
+        "AUGRC",
+        "augrc()",
+        lambda _: augrc_weight,
+        _mid_share,
+        "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032",
+    ),
+    RankWeights(
+        "partial-aurc",
+        "Partial AURC",
+        "partial_aurc(low=, high=)",
+        lambda between: rank_weight(partial_selective(*between)),
+        _interpolated,
+        "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
+        partial=True,
+        averages_ties=False,
+    ),
+    RankWeights(
+        "partial-augrc",
+        "Partial AUGRC",
+        "partial_augrc(low=, high=)",
+        lambda between: rank_weight(partial_generalized(*between)),
+        _ramp,
+        "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032",
+        partial=True,
+    ),
+):
+    RANK_WEIGHTS.add(_entry)
+
 
 #: From ascending ranks (1 is the least confident) and the number of samples to weights.
 OwnWeights: TypeAlias = Callable[["torch.Tensor", int], "torch.Tensor"]
@@ -73,7 +297,7 @@ def _checked(out: Any, ranks: "torch.Tensor") -> "torch.Tensor":
 def weighting(weights: str | OwnWeights, between: tuple[float, float] | None) -> Weighting:
     """Validate a choice of weights and the coverage interval that goes with it."""
     if not isinstance(weights, str):
-        return _own(weights, between)
+        return _of_the_caller(weights, between)
     if weights not in RANK_WEIGHTS:
         known = ", ".join(map(repr, RANK_WEIGHTS))
         msg = (
@@ -94,7 +318,7 @@ def weighting(weights: str | OwnWeights, between: tuple[float, float] | None) ->
     return Weighting(weights, _interval(between))
 
 
-def _own(weights: Any, between: tuple[float, float] | None) -> Weighting:
+def _of_the_caller(weights: Any, between: tuple[float, float] | None) -> Weighting:
     if not callable(weights):
         msg = f"`weights` must be a name or a function of (ranks, n); got {weights!r}"
         raise InputError(msg)

@@ -8,15 +8,11 @@ from typing import Any, Final
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.training.confidnet import ConfidNet
+from abstain.training.abstention import REWARDS, DeepGamblers, SelfAdaptiveTraining
+from abstain.training.branches import COVERAGES, ConfidNet, DeVries, SelectiveNet
 from abstain.training.cross_entropy import CrossEntropy
-from abstain.training.deep_gamblers import REWARDS, DeepGamblers
-from abstain.training.devries import DeVries
-from abstain.training.joint import Joint
 from abstain.training.objective import WARM_UP, Objective
-from abstain.training.rank_objective import RankWeighted
-from abstain.training.selective_net import COVERAGES, SelectiveNet
-from abstain.training.self_adaptive import SelfAdaptiveTraining
+from abstain.training.rank_objective import Joint, RankWeighted
 from abstain.typing import Rng
 
 #: Phases whose share of the epochs is an option, with its name.

@@ -1,13 +1,17 @@
 """Cross-entropy: the classifier everybody trains, and the warm-up of other objectives."""
 
+from abc import abstractmethod
+from typing import ClassVar
+
 from torch import Tensor
 from torch.nn import functional
 
 from abstain._foundation import checks
-from abstain.training._scores import score_of_logits
+from abstain.training._logits import score_of_logits
+from abstain.training.heads import Output, checked_output, wide
+from abstain.training.network import CLASSIFIER, Phase
 from abstain.training.objective import WARM_UP, Objective
-from abstain.training.outputs import Output, checked_output, wide
-from abstain.training.phases import CLASSIFIER, Phase
+from abstain.typing import Rng
 
 
 def cross_entropy(output: Output, labels: Tensor) -> Tensor:
@@ -15,17 +19,43 @@ def cross_entropy(output: Output, labels: Tensor) -> Tensor:
     return functional.cross_entropy(wide(output.logits), labels)
 
 
-def warmed_up(main: Phase, warm_up: float) -> tuple[Phase, ...]:
-    """Return a main phase, after a share of the epochs with cross-entropy."""
-    if warm_up == 0.0:
-        return (main,)
-    return (Phase(WARM_UP, CLASSIFIER, share=warm_up), main)
+class WarmedUp(Objective):
+    """An objective that may begin with a share of epochs of cross-entropy.
 
+    Subclasses say what they minimize after it, and which parts of the network learn then.
 
-def warm_up_share(warm_up: float) -> float:
-    """Validate the share of the epochs that warm up; less than all of them."""
-    # 0.999 and not 1: the phase after it must have a share.
-    return checks.fraction(warm_up, "warm_up", high=0.999)
+    Parameters
+    ----------
+    warm_up : float
+        The share, in [0, 1).
+    rng : int, numpy.random.Generator or None
+        As in `Objective`.
+    """
+
+    #: Name of the phase after it, and what learns there.
+    main: ClassVar[tuple[str, tuple[str, ...]]]
+
+    def __init__(self, *, warm_up: float, rng: Rng) -> None:
+        super().__init__(rng=rng)
+        # 0.999 and not 1: the phase after it must have a share.
+        self.warm_up = checks.fraction(warm_up, "warm_up", high=0.999)
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """A warm-up with cross-entropy, where asked for, then the objective's own."""
+        main = Phase(*self.main, share=1.0 - self.warm_up)
+        if self.warm_up == 0.0:
+            return (main,)
+        return (Phase(WARM_UP, CLASSIFIER, share=self.warm_up), main)
+
+    def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        if self.phase.name == WARM_UP:
+            return cross_entropy(output, labels)
+        return self._own_loss(output, labels, index)
+
+    @abstractmethod
+    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        """Return the loss after the warm-up."""
 
 
 class CrossEntropy(Objective):

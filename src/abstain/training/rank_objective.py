@@ -1,19 +1,18 @@
-"""Areas under risk-coverage curves as an objective with the common interface."""
+"""Areas under risk-coverage curves as objectives, alone and beside cross-entropy."""
 
 from torch import Tensor
 
-from abstain.training._base_losses import BaseLoss
-from abstain.training._scores import OwnScore, score_of_logits
+from abstain._foundation import checks
+from abstain.training._logits import BaseLoss, OwnScore, score_of_logits
 from abstain.training._weights import OwnWeights
-from abstain.training.cross_entropy import cross_entropy, warm_up_share, warmed_up
-from abstain.training.objective import WARM_UP, Objective
-from abstain.training.outputs import Output, checked_output, widest
-from abstain.training.phases import CLASSIFIER, Phase
+from abstain.training.cross_entropy import WarmedUp, cross_entropy
+from abstain.training.heads import Output, checked_output, widest
+from abstain.training.network import CLASSIFIER
 from abstain.training.rank_weighted import RankWeightedLoss
 from abstain.typing import Rng
 
 
-class RankWeighted(Objective):
+class RankWeighted(WarmedUp):
     """An area under a risk-coverage curve, by weighting each loss by its confidence rank.
 
     `RankWeightedLoss` with the interface of the other objectives: a plain classifier, trusted by
@@ -60,6 +59,8 @@ class RankWeighted(Objective):
     0.0556
     """
 
+    main = ("rank", CLASSIFIER)
+
     def __init__(
         self,
         *,
@@ -72,17 +73,11 @@ class RankWeighted(Objective):
         warm_up: float = 0.0,
         rng: Rng = None,
     ) -> None:
-        super().__init__(rng=rng)
-        self.warm_up = warm_up_share(warm_up)
+        super().__init__(warm_up=warm_up, rng=rng)
         self.loss = RankWeightedLoss(
             weights, score=score, base=base, between=between, soft=soft, queue=queue
         )
         self._score = score_of_logits(score)
-
-    @property
-    def phases(self) -> tuple[Phase, ...]:
-        """A warm-up with cross-entropy, where asked for, then the area."""
-        return warmed_up(Phase("rank", CLASSIFIER, share=1.0 - self.warm_up), self.warm_up)
 
     def confidence(self, output: Output) -> Tensor:
         """Score of the logits, by which the samples are ranked.
@@ -99,8 +94,78 @@ class RankWeighted(Objective):
         """
         return widest(self._score(checked_output(output).logits))
 
-    def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
-        if self.phase.name == WARM_UP:
-            return cross_entropy(output, labels)
+    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         loss: Tensor = self.loss(output.logits, labels)
         return loss
+
+
+class Joint(RankWeighted):
+    """Cross-entropy plus a multiple of an area under a risk-coverage curve of the 0/1 loss.
+
+    With hard ranks the 0/1 loss has no gradient. With soft ranks it has one, through the
+    confidence alone: failures are pushed below what is right. Nothing keeps the classifier then,
+    so cross-entropy stays in.
+
+    Parameters
+    ----------
+    strength : float, default=10
+        What the area is multiplied by.
+    weights : str or callable, default="augrc"
+        The area. This and the next four options are those of `RankWeightedLoss`.
+    score : str or callable, default="msr"
+        What the samples are ranked by, and the confidence of the objective.
+    between : tuple of float, optional
+        The two coverages of a partial area.
+    soft : float, default=0.1
+        Temperature of the soft ranks.
+    queue : int, default=0
+        How many recent confidences a batch is ranked among. With 1000 of them the AURC of MNIST
+        digits fell by 2.6 %, and that of the digits of 8 x 8 pixels rose by 2.3 %.
+    rng : int, numpy.random.Generator or None
+        As in `Objective`.
+
+    Raises
+    ------
+    InputError
+        A strength that is not positive, or an option that `RankWeightedLoss` refuses.
+
+    Notes
+    -----
+    An objective of our own. In the fine-tuning experiment of the documentation it was better than
+    as much cross-entropy on one set of digits and worse on the other: nothing to rely on.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.training import Joint, Output
+    >>> logits = torch.tensor([[2.0, 0.0], [1.0, 0.0], [0.0, 3.0]], requires_grad=True)
+    >>> loss = Joint(queue=64)(Output(logits, features=torch.zeros(3, 4)), torch.tensor([0, 1, 1]))
+    >>> loss.ndim, bool(loss > 0)
+    (0, True)
+    """
+
+    def __init__(
+        self,
+        *,
+        strength: float = 10.0,
+        weights: str | OwnWeights = "augrc",
+        score: str | OwnScore = "msr",
+        between: tuple[float, float] | None = None,
+        soft: float = 0.1,
+        queue: int = 0,
+        rng: Rng = None,
+    ) -> None:
+        super().__init__(
+            weights=weights,
+            score=score,
+            base="zero-one",
+            between=between,
+            soft=soft,
+            queue=queue,
+            rng=rng,
+        )
+        self.strength = checks.positive(strength, "strength")
+
+    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        area = super()._own_loss(output, labels, index)
+        return cross_entropy(output, labels) + self.strength * area

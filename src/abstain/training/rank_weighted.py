@@ -4,14 +4,16 @@ from typing import Any, Literal
 
 from abstain._foundation import checks
 from abstain.errors import InputError, ShapeError
-from abstain.training._area import Area, batch_of
-from abstain.training._base_losses import BaseLoss, base_loss
-from abstain.training._gather import several_processes
+from abstain.training._area import (
+    Area,
+    RecentConfidences,
+    batch_of,
+    refuse_backward,
+    temperature_of,
+)
 from abstain.training._library import torch, uncompiled
-from abstain.training._no_gradient import refuse_backward
-from abstain.training._queue import RecentConfidences
-from abstain.training._scores import OwnScore, score_of_logits
-from abstain.training._soft import temperature_of
+from abstain.training._logits import BaseLoss, OwnScore, base_loss, score_of_logits
+from abstain.training._processes import several_processes
 from abstain.training._weights import OwnWeights, weighting
 
 #: The most confidences in a queue; it is sorted at each step.

@@ -1,0 +1,234 @@
+"""Objectives with a class "abstain": DeepGamblers and self-adaptive training."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from abstain._foundation import checks
+from abstain.errors import DomainError, InputError, MissingInputError
+from abstain.training._processes import from_all_processes
+from abstain.training.cross_entropy import WarmedUp
+from abstain.training.heads import Output, needed, wide, widest
+from abstain.typing import Rng
+
+#: Rewards that FD-Shifts (Jaeger et al. 2023) chooses among on validation data.
+REWARDS = (2.2, 3.0, 4.5, 6.0, 10.0, 12.0, 15.0, 20.0)
+
+
+class _Abstaining(WarmedUp):
+    """An objective whose head has an additional class, which is no answer."""
+
+    def confidence(self, output: Output) -> Tensor:
+        """Log-odds that the network does not abstain.
+
+        Parameters
+        ----------
+        output : Output
+            Of the head, for n samples.
+
+        Returns
+        -------
+        torch.Tensor of shape (n,)
+            Float64; higher is more trusted.
+        """
+        extra = widest(needed(output, "abstention"))
+        return torch.logsumexp(widest(output.logits), dim=1) - extra
+
+    def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:  # noqa: ARG002
+        return {"abstention": nn.Linear(width, 1)}
+
+
+def _log_probabilities(output: Output, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probabilities of the label and of abstaining, (n,) each, among K + 1 classes."""
+    extra = wide(needed(output, "abstention"))[:, None]
+    log_p = functional.log_softmax(torch.cat([wide(output.logits), extra], dim=1), dim=1)
+    return log_p.gather(1, labels[:, None])[:, 0], log_p[:, -1]
+
+
+class DeepGamblers(_Abstaining):
+    """DeepGamblers: bet on the classes, or keep part of the stake by abstaining.
+
+    With p the softmax over K classes and "abstain", the mean of ``-log(p[y] + p[abstain] / o)``:
+    a bet on the right class pays o times the stake, abstaining pays it back.
+
+    Parameters
+    ----------
+    reward : float, default=2.2
+        The payoff o, above 1 and at most the number of classes K. Abstaining pays when the best
+        class is less probable than 1 / o: the smaller o, the more is abstained. Near 1 nothing
+        else pays; above K a bet spread over all classes would win.
+    warm_up : float, default=1/3
+        Share of the epochs with cross-entropy over the K classes first. With a small reward
+        training may not start without it; the authors take 100 of 300 epochs on CIFAR-10 for
+        rewards up to 6, FD-Shifts 100 for all.
+    rng : int, numpy.random.Generator or None
+        As in `Objective`.
+
+    Raises
+    ------
+    DomainError
+        A reward that is not above 1, or above the number of classes when the head is made; a
+        warm-up outside [0, 1).
+
+    Notes
+    -----
+    Its confidence is the reservation score, ``1 - p[abstain]``, as log-odds. `class_logits`
+    leaves abstention out, so scores from them see the K classes renormalized. Computed as
+    ``-logaddexp(log p[y], log p[abstain] - log o)``.
+
+    References
+    ----------
+    Liu et al. (2019), Deep Gamblers: Learning to Abstain with Portfolio Theory,
+    https://arxiv.org/abs/1907.00208.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.training import DeepGamblers, Output
+    >>> p = torch.tensor([[0.5, 0.1, 0.4]])
+    >>> output = Output(p[:, :2].log(), torch.zeros(1, 4), abstention=p[:, 2].log())
+    >>> objective = DeepGamblers(reward=2.0, warm_up=0.0)
+    >>> round(objective(output, torch.tensor([0])).neg().exp().item(), 4)
+    0.7
+    >>> round(objective.confidence(output).sigmoid().item(), 4)
+    0.6
+    """
+
+    main = ("gamble", ("backbone", "classifier", "abstention"))
+
+    def __init__(self, *, reward: float = 2.2, warm_up: float = 1.0 / 3.0, rng: Rng = None) -> None:
+        super().__init__(warm_up=warm_up, rng=rng)
+        self.reward = checks.number(reward, "reward")
+        if self.reward <= 1.0:
+            msg = f"`reward` must be above 1 and at most the number of classes; got {reward!r}"
+            raise DomainError(msg)
+
+    def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
+        if self.reward > classes:
+            msg = (
+                f"`reward` must be at most the number of classes, {classes}; got {self.reward:g}. "
+                "Above it a bet spread over all classes wins, and abstaining never pays. Give a "
+                "smaller one: abstaining pays where no class is more probable than 1 / reward."
+            )
+            raise DomainError(msg)
+        return super()._branches(width, classes)
+
+    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        bet, kept = _log_probabilities(output, labels)
+        return -torch.logaddexp(bet, kept - math.log(self.reward)).mean()
+
+
+#: Training samples; a larger index is a name and no number of a row.
+_MOST = 2**32
+
+
+class SelfAdaptiveTraining(_Abstaining):
+    """Self-adaptive training: labels that the network doubts turn into abstentions.
+
+    Each training sample i has a target t_i, at first 1, which follows the probability q that the
+    network gives to its label: ``t_i <- momentum t_i + (1 - momentum) q_i[y_i]``. With p the
+    softmax over K classes and "abstain", the loss is the mean of
+    ``-(t_i log p_i[y_i] + (1 - t_i) log p_i[abstain])``.
+
+    Parameters
+    ----------
+    momentum : float, default=0.99
+        How slowly targets follow, in [0, 1]; 1 keeps the labels.
+    warm_up : float, default=0
+        Share of the epochs with cross-entropy over the K classes first, before targets move. The
+        authors' selective classifiers start at once.
+    rng : int, numpy.random.Generator or None
+        As in `Objective`.
+
+    Attributes
+    ----------
+    target : torch.Tensor
+        Targets of the samples seen so far, by their index; a buffer that grows with the largest
+        index. Four bytes a sample of the training set, on the device of the objective.
+
+    Raises
+    ------
+    DomainError
+        An option outside its range.
+
+    Notes
+    -----
+    Its confidence is ``1 - p[abstain]``, as log-odds. The q of the targets is the softmax over
+    the K classes alone, as in the authors' code. The loss needs the `index` of the samples; keep
+    it on the CPU, where it is looked at without waiting for a device. Processes that train
+    together share their targets. In eval mode every target is 1 and no index is needed: those of
+    validation samples are not of the training set.
+
+    References
+    ----------
+    Huang et al. (2020), Self-Adaptive Training: beyond Empirical Risk Minimization,
+    https://arxiv.org/abs/2002.10319; code: https://github.com/LayneH/SAT-selective-cls.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.training import Output, SelfAdaptiveTraining
+    >>> objective = SelfAdaptiveTraining(momentum=0.9)
+    >>> output = Output(torch.zeros(1, 2), torch.zeros(1, 4), abstention=torch.zeros(1))
+    >>> loss = objective(output, torch.tensor([0]), index=torch.tensor([2]))
+    >>> [round(t, 4) for t in objective.target.tolist()]
+    [1.0, 1.0, 0.95]
+    """
+
+    needs_index = True
+    main = ("adapt", ("backbone", "classifier", "abstention"))
+    target: Tensor
+
+    def __init__(self, *, momentum: float = 0.99, warm_up: float = 0.0, rng: Rng = None) -> None:
+        super().__init__(warm_up=warm_up, rng=rng)
+        self.momentum = checks.fraction(momentum, "momentum")
+        self.register_buffer("target", torch.ones(0))
+
+    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        right, kept = _log_probabilities(output, labels)
+        if not self.training:
+            return -right.mean()
+        target = self._moved(output.logits.detach(), labels, index).to(right)
+        return -(target * right + (1.0 - target) * kept).mean()
+
+    def _moved(self, logits: Tensor, labels: Tensor, index: Tensor | None) -> Tensor:
+        """Move the targets of a batch, of all processes together, and return its own."""
+        if index is None:
+            msg = (
+                "`index` must say which training samples these are; got None. Self-adaptive "
+                "training keeps a target for each: let the data set give (x, label, index)."
+            )
+            raise MissingInputError(msg)
+        q = functional.softmax(wide(logits), dim=1).gather(1, labels[:, None])[:, 0]
+        every = from_all_processes(index.to(q.device))
+        self._grow(every)
+        place, follow = every.to(self.target.device), from_all_processes(q).to(self.target)
+        now = self.target[place]
+        # A step whose logits overflowed is skipped by its optimizer; targets would keep the NaN.
+        follow = torch.where(torch.isfinite(follow), follow, now)
+        moved = self.momentum * now + (1.0 - self.momentum) * follow
+        # The mean, so that a sample that is twice in a batch has one target in whatever order.
+        self.target.scatter_reduce_(0, place, moved, reduce="mean", include_self=False)
+        return self.target[index.to(self.target.device)]
+
+    def _grow(self, index: Tensor) -> None:
+        low, high = (int(x) for x in index.aminmax())
+        if low < 0:
+            msg = f"`index` must not be negative; got {low}"
+            raise InputError(msg)
+        if high >= _MOST:
+            msg = f"`index` must count the training samples from 0, below {_MOST:,}; got {high:,}"
+            raise InputError(msg)
+        if high >= len(self.target):
+            self.target = torch.cat(
+                [self.target, self.target.new_ones(high + 1 - len(self.target))]
+            )
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
+        saved = state_dict.get(f"{prefix}target")
+        if saved is not None:
+            self.target = self.target.new_ones(len(saved))
+        super()._load_from_state_dict(state_dict, prefix, *rest)
