@@ -9,7 +9,7 @@ from scipy.stats import beta, gamma, lognorm, multivariate_normal, norm
 import abstain as ab
 from abstain import simulate
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.simulate.quadrature import over_coverage, over_line
+from abstain.simulate.risk_curve import over_coverage, over_line
 
 TIES = ("averaged", "definition", "trapezoid")
 

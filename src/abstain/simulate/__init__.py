@@ -1,27 +1,27 @@
 """Populations with known truth: what estimators, intervals and studies are checked against."""
 
 from abstain.simulate.beta_scores import beta_scores as beta_scores
+from abstain.simulate.by_rank import oracle_order as oracle_order
+from abstain.simulate.by_rank import random_order as random_order
+from abstain.simulate.by_rank import rank_scores as rank_scores
+from abstain.simulate.by_rank import two_sele_counterexample as two_sele_counterexample
 from abstain.simulate.catalogue import POPULATIONS as POPULATIONS
 from abstain.simulate.catalogue import PopulationEntry as PopulationEntry
 from abstain.simulate.catalogue import make as make
 from abstain.simulate.continuous_loss import continuous_loss as continuous_loss
-from abstain.simulate.counterexample import two_sele_counterexample as two_sele_counterexample
-from abstain.simulate.discrete_scores import discrete_scores as discrete_scores
-from abstain.simulate.gaussian_scores import gaussian_scores as gaussian_scores
+from abstain.simulate.gaussians import gaussian_scores as gaussian_scores
+from abstain.simulate.gaussians import two_class_logits as two_class_logits
+from abstain.simulate.gaussians import two_gaussians as two_gaussians
 from abstain.simulate.logits import LabeledLogits as LabeledLogits
 from abstain.simulate.logits import LogitPopulation as LogitPopulation
 from abstain.simulate.logits import Truth as Truth
 from abstain.simulate.logits import logits as logits
 from abstain.simulate.population import Population as Population
 from abstain.simulate.population import Sample as Sample
-from abstain.simulate.quadrature import TOLERANCE as TOLERANCE
-from abstain.simulate.rank_scores import rank_scores as rank_scores
-from abstain.simulate.step_scores import oracle_order as oracle_order
-from abstain.simulate.step_scores import random_order as random_order
+from abstain.simulate.risk_curve import TOLERANCE as TOLERANCE
 from abstain.simulate.tied import cut as cut
+from abstain.simulate.tied import discrete_scores as discrete_scores
 from abstain.simulate.tied import saturate as saturate
-from abstain.simulate.two_class import two_class_logits as two_class_logits
-from abstain.simulate.two_gaussians import two_gaussians as two_gaussians
 
 __all__ = [
     "POPULATIONS",

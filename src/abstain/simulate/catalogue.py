@@ -12,15 +12,11 @@ from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError, suggest
 from abstain.simulate.beta_scores import beta_scores
+from abstain.simulate.by_rank import oracle_order, random_order, two_sele_counterexample
 from abstain.simulate.continuous_loss import continuous_loss
-from abstain.simulate.counterexample import two_sele_counterexample
-from abstain.simulate.discrete_scores import discrete_scores
-from abstain.simulate.gaussian_scores import gaussian_scores
+from abstain.simulate.gaussians import gaussian_scores, two_class_logits, two_gaussians
 from abstain.simulate.population import Population
-from abstain.simulate.step_scores import oracle_order, random_order
-from abstain.simulate.tied import cut, saturate
-from abstain.simulate.two_class import two_class_logits
-from abstain.simulate.two_gaussians import two_gaussians
+from abstain.simulate.tied import cut, discrete_scores, saturate
 
 
 @dataclass(frozen=True)

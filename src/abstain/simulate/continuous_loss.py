@@ -8,9 +8,8 @@ from scipy.special import expit, gammaincc, gammaln, log_ndtr, ndtr, xlog1py
 
 from abstain._foundation import checks
 from abstain._foundation.special import SERIES_FROM, stirling_tail
-from abstain.simulate.population import Population, Sample
-from abstain.simulate.quadrature import over_line
-from abstain.simulate.risk_curve import RiskCurve
+from abstain.simulate.population import Population, Sample, UniformScores
+from abstain.simulate.risk_curve import RiskCurve, over_line
 from abstain.typing import FloatArray
 
 _NOISES = ("gamma", "lognormal")
@@ -24,7 +23,7 @@ _LEAST_POWER = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class ContinuousLoss(Population):
+class ContinuousLoss(UniformScores):
     """Confidence u uniform on [0, 1]; loss = mean (power + 1) (1 - u)^power x noise of mean 1."""
 
     mean: float
@@ -43,12 +42,6 @@ class ContinuousLoss(Population):
         return RiskCurve(
             lambda c: self._scale * c**self.power, lambda c: self.mean * c ** (self.power + 1)
         )
-
-    def _beyond(self, confidence: FloatArray) -> FloatArray:
-        return 1.0 - np.clip(confidence, 0.0, 1.0)
-
-    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return 1.0 - coverage
 
     @property
     def _shape(self) -> float:

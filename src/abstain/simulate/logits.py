@@ -10,8 +10,8 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.random import generator
 from abstain.errors import InputError
+from abstain.simulate.gaussians import two_class_logits
 from abstain.simulate.population import Population
-from abstain.simulate.two_class import two_class_logits
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
 
 _LOSSES = ("zero-one", "cross-entropy")

@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
+from abstain.errors import DomainError
 from abstain.simulate.risk_curve import TIES, RiskCurve
 from abstain.typing import AnyArray, FloatArray, Rng
 
@@ -261,9 +262,28 @@ class Population(ABC):
         return aurc, r * r / 2
 
 
+class UniformScores(Population):
+    """A population whose confidence is the population rank itself, uniform on [0, 1]."""
+
+    def _beyond(self, confidence: FloatArray) -> FloatArray:
+        return 1.0 - np.clip(confidence, 0.0, 1.0)
+
+    def _confidence_at(self, coverage: FloatArray) -> FloatArray:
+        return 1.0 - coverage
+
+
 def failures(probability: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Draw losses of 1 with these probabilities, else 0."""
     return (rng.random(probability.shape) < probability).astype(np.float64)
+
+
+def inner(x: float, name: str) -> float:
+    """Validate a share that is neither 0 nor 1."""
+    value = checks.fraction(x, name)
+    if value in {0.0, 1.0}:
+        msg = f"`{name}` must lie between 0 and 1, both excluded; got {value!r}"
+        raise DomainError(msg)
+    return value
 
 
 def _range(low: float, high: float) -> tuple[float, float]:

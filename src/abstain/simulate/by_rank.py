@@ -1,0 +1,228 @@
+"""Failure probabilities given at each population rank: any function of it, or steps."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.errors import InputError, ShapeError
+from abstain.simulate.population import Population, Sample, UniformScores, failures, inner
+from abstain.simulate.risk_curve import RiskCurve
+from abstain.typing import FloatArray
+
+_LOOK = np.linspace(0.0, 1.0, 1001)
+
+
+@dataclass(frozen=True, eq=False)
+class RankScores(UniformScores):
+    """Confidence u uniform on [0, 1], wrong with probability `mean_loss_of(u)`."""
+
+    mean_loss_of: Callable[[FloatArray], FloatArray]
+    breaks: tuple[float, ...]
+
+    name = "rank-scores"
+
+    def _curve(self) -> RiskCurve:
+        coverages = tuple(sorted(1.0 - u for u in self.breaks))
+        return RiskCurve(lambda c: np.asarray(self.mean_loss_of(1.0 - c)), breaks=coverages)
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+        u = rng.random(n)
+        return Sample(u, failures(np.asarray(self.mean_loss_of(u)), rng))
+
+
+def rank_scores(
+    failure_probability: Callable[[FloatArray], FloatArray], *, breaks: Iterable[float] = ()
+) -> Population:
+    """Make a population from a failure probability at each rank.
+
+    Answers: what would metrics give for a risk that depends on the confidence like this?
+
+    Parameters
+    ----------
+    failure_probability : callable
+        From population ranks u, an array in [0, 1], to failure probabilities of the same shape.
+    breaks : iterable of float, optional
+        Ranks at which it jumps or bends; elsewhere it must be smooth.
+
+    Returns
+    -------
+    Population
+        0/1 loss, confidence u uniform on [0, 1]. Curves and areas by quadrature.
+
+    Raises
+    ------
+    InputError
+        If no function is given.
+    ShapeError
+        If it does not return one number a rank.
+    DomainError
+        If it returns something outside [0, 1], or a break lies outside.
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> population = simulate.rank_scores(lambda u: 1 - u)
+    >>> round(population.aurc(), 12), round(population.augrc, 12)
+    (0.25, 0.166666666667)
+    """
+    given: object = failure_probability
+    if not callable(given):
+        msg = f"`failure_probability` must be a function of ranks; got {given!r}"
+        raise InputError(msg)
+    found = np.asarray(failure_probability(_LOOK))
+    if found.shape != _LOOK.shape:
+        rule = "must return one number for each rank"
+        msg = f"`failure_probability` {rule}; got shape {found.shape} for {_LOOK.shape}"
+        raise ShapeError(msg)
+    checks.unit_interval(checks.finite(found, "failure_probability"), "failure_probability")
+    inside = tuple(checks.fraction(u, "breaks") for u in breaks)
+    return RankScores(failure_probability, inside)
+
+
+@dataclass(frozen=True, eq=False)
+class StepScores(UniformScores):
+    """Confidence u uniform on [0, 1]; failure probability `risks[i]` through coverage i."""
+
+    through: tuple[float, ...]
+    risks: tuple[float, ...]
+    name: str = "step-scores"
+
+    def _curve(self) -> RiskCurve:
+        through, risks = np.array(self.through), np.array(self.risks)
+        widths = np.diff(np.append(0.0, through))
+        ends, loss = np.append(0.0, through), np.append(0.0, np.cumsum(widths * risks))
+
+        def loss_at(coverage: FloatArray) -> FloatArray:
+            return risks[np.minimum(np.searchsorted(through, coverage), risks.size - 1)]
+
+        return RiskCurve(loss_at, lambda c: np.interp(c, ends, loss), breaks=self.through[:-1])
+
+    def _draw(self, n: int, rng: np.random.Generator) -> Sample:
+        u = rng.random(n)
+        return Sample(u, failures(self.curve.margin(1.0 - u), rng))
+
+
+def random_order(risk: float = 0.1) -> Population:
+    """Make a population whose confidence says nothing about the loss.
+
+    Answers: what is a metric worth at the far end, where the confidence is random?
+
+    Parameters
+    ----------
+    risk : float, default=0.1
+        Share of failures, in [0, 1].
+
+    Returns
+    -------
+    Population
+        0/1 loss, confidence uniform on [0, 1]: AURC = R, AUGRC = R/2, so that AURC = 2 SELE.
+
+    Raises
+    ------
+    DomainError
+        If the risk does not lie in [0, 1].
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> population = simulate.random_order(0.2)
+    >>> round(population.aurc(), 12), round(population.augrc, 12)
+    (0.2, 0.1)
+    """
+    return StepScores((1.0,), (checks.fraction(risk, "risk"),), "random-order")
+
+
+def oracle_order(risk: float = 0.1) -> Population:
+    """Make a population whose confidence puts every failure below every success.
+
+    Answers: what is a metric worth at the near end, where the confidence is perfect?
+
+    Parameters
+    ----------
+    risk : float, default=0.1
+        Share of failures, in [0, 1].
+
+    Returns
+    -------
+    Population
+        0/1 loss, confidence uniform on [0, 1]: AURC = R + (1 - R) ln(1 - R), AUGRC = R²/2.
+
+    Raises
+    ------
+    DomainError
+        If the risk does not lie in [0, 1].
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> population = simulate.oracle_order(0.2)
+    >>> round(population.aurc(), 6), round(population.optimal_aurc, 6), round(population.augrc, 6)
+    (0.021485, 0.021485, 0.02)
+    """
+    r = checks.fraction(risk, "risk")
+    if r in {0.0, 1.0}:
+        return StepScores((1.0,), (r,), "oracle-order")
+    return StepScores((1.0 - r, 1.0), (0.0, 1.0), "oracle-order")
+
+
+def two_sele_counterexample(
+    top: float = 0.1, *, inside: float = 0.5, outside: float = 0.0
+) -> Population:
+    r"""Make a population whose AURC exceeds 2 x SELE.
+
+    Answers: is 2 x SELE an upper bound of the AURC? Not of every score.
+
+    Parameters
+    ----------
+    top : float, default=0.1
+        The most confident share q of the samples, between 0 and 1, both excluded.
+    inside, outside : float, default=0.5, 0.0
+        Failure probabilities within that share and outside of it, in [0, 1]. With inside below
+        outside the sign of the gap turns.
+
+    Returns
+    -------
+    Population
+        0/1 loss, confidence uniform on [0, 1].
+        AURC - 2 SELE = (inside - outside) q (q - 1 - ln q), which is above 0 for inside > outside.
+
+    Raises
+    ------
+    DomainError
+        If `top` is not between 0 and 1 or a probability is not in [0, 1].
+
+    Notes
+    -----
+    Proof. In the population AURC = E[loss x -ln(1-u)] and SELE = E[loss x u], so that with
+    c = 1 - u the gap is the integral of w(c) m(c), w(c) = -ln c - 2 (1 - c), m the mean loss.
+    W(q), the integral of w from 0 to q, is q (q - 1 - ln q): above 0 on (0, 1), since
+    ln q < q - 1, and 0 at 1. The constant `outside` thus adds nothing, and the gap is
+    (inside - outside) W(q). Pointwise, w > 0 exactly for u above 0.7968 (= 1 + W_0(-2/e²)/2, W_0
+    Lambert's function): a failure trusted more than 79.68 % of all samples adds more to AURC than
+    to 2 SELE. By parts, the gap is minus the integral of W dm: at most 0 if the risk never rises
+    with confidence, at least 0 if it never falls, 0 for a random order. So 2 x SELE bounds
+    the AURC of every score whose risk falls with confidence, and of no other in general.
+
+    This is a construction of our own, proven above, for populations. For a finite sample [1]_ has
+    one: of five samples only the most confident has a loss, and its plug-in weight is H_5 = 2.28,
+    above the 2 of 2 x SELE. Four samples do already.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), A novel characterization of the population area under the risk
+       coverage curve, eq. 34-36, https://arxiv.org/abs/2410.15361
+    .. [2] Franc et al. (2023), Optimal strategies for reject option classifiers (SELE),
+       https://jmlr.org/papers/v24/21-0048.html
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> population = simulate.two_sele_counterexample(top=0.1, inside=0.5)
+    >>> round(population.aurc(), 6), round(population.two_sele, 6)
+    (0.165129, 0.095)
+    """
+    q = inner(top, "top")
+    risks = (checks.fraction(inside, "inside"), checks.fraction(outside, "outside"))
+    return StepScores((q, 1.0), risks, "two-sele-counterexample")
