@@ -22,7 +22,6 @@ FOREIGN_PRIVATES = frozenset(
         "abstain.evaluation -> abstain.metrics._resampled_bins",
         "abstain.evaluation -> abstain.metrics._tie_bounds",
         "abstain.integrations.torchmetrics -> abstain.metrics._cwsa",
-        "abstain.metrics -> abstain.predictions._classes",
         "abstain.report -> abstain.plots._drawable",
         "abstain.report -> abstain.plots._style",
         "abstain.report -> abstain.plots._verdicts",

@@ -6,7 +6,7 @@ from tests.predictions.test_record import LOGITS
 
 import abstain as ab
 from abstain.errors import DomainError
-from abstain.predictions._rounding import rounding_of
+from abstain.predictions.outputs import rounding_of
 
 RNG = np.random.default_rng(7)
 

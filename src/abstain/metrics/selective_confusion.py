@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain._foundation.names import distinct, in_order
 from abstain.errors import DomainError, ShapeError
-from abstain.predictions._classes import class_names, encode, names
+from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 Knows nothing of confidence scores or metrics. Imports `_foundation` only.
 """
 
-from abstain.predictions.costs import CostMatrix as CostMatrix
 from abstain.predictions.losses import LOSSES as LOSSES
+from abstain.predictions.losses import CostMatrix as CostMatrix
 from abstain.predictions.losses import Loss as Loss
 from abstain.predictions.losses import per_sample_loss as per_sample_loss
 from abstain.predictions.record import Predictions as Predictions

@@ -9,12 +9,11 @@ import numpy as np
 from abstain._foundation.arrays import sealed
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
-from abstain.predictions import _columns, _complete
-from abstain.predictions._classes import UNKNOWN, encode
-from abstain.predictions._view import LazyClassView
+from abstain.predictions._fields import ARRAYS, complete, rows_of
+from abstain.predictions.classes import UNKNOWN, encode
 from abstain.predictions.outputs import Accepted, ClassScores
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
-from abstain.typing import AnyArray, Array, BoolArray, IntArray
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -127,7 +126,7 @@ class Predictions:
         """Validate every field and store it as NumPy."""
         given = {own.name: getattr(self, own.name) for own in fields(self)}
         accept = Accepted(renormalize=renormalize, masked=masked)
-        for name, value in _complete.complete(given, accept, lower_is_safer=lower_is_safer).items():
+        for name, value in complete(given, accept, lower_is_safer=lower_is_safer).items():
             object.__setattr__(self, name, value)
         # Computed now so that a label outside the classes is refused here, not at first use.
         if self.labels is not None:
@@ -140,7 +139,7 @@ class Predictions:
         parts = [f"n={self.n}", f"n_classes={self.n_classes}"]
         parts += [
             f"{name}={getattr(self, name).dtype}"
-            for name in _complete.ARRAYS
+            for name in ARRAYS
             if getattr(self, name) is not None
         ]
         if self.confidence:
@@ -152,7 +151,7 @@ class Predictions:
         """Number of samples."""
         return next(
             int(array.shape[0])
-            for array in (getattr(self, name) for name in _complete.ARRAYS)
+            for array in (getattr(self, name) for name in ARRAYS)
             if array is not None
         )
 
@@ -280,12 +279,12 @@ class Predictions:
         >>> p.subset([0, 2]).correct.tolist()
         [True, False]
         """
-        rows = _columns.rows_of(selection, self.n)
+        rows = rows_of(selection, self.n)
         out = object.__new__(type(self))
         # Rows of valid predictions are valid: nothing is checked a second time.
         for own in fields(self):
             value = getattr(self, own.name)
-            if own.name in _complete.ARRAYS and value is not None:
+            if own.name in ARRAYS and value is not None:
                 value = sealed(value[rows])
             elif own.name == "confidence" and value is not None:
                 value = {name: sealed(column[rows]) for name, column in value.items()}
@@ -299,3 +298,49 @@ def _mean_scores(samples: ClassScores) -> ClassScores:
     for rows in row_blocks(n, count * width):
         out[rows] = log_mean_probabilities(samples.log_probabilities(rows))
     return ClassScores(out, are_logits=True)
+
+
+class LazyClassView(ClassView):
+    """A `ClassView` that does its softmax work on first use.
+
+    Most metrics never look at the class probabilities, and for many classes those two arrays
+    are larger than everything else together.
+    """
+
+    def __init__(
+        self,
+        labels: IntArray,
+        prediction: IntArray,
+        classes: tuple[object, ...],
+        scores: ClassScores | None,
+    ) -> None:
+        # The fields that the parent would set to None stay unset: they are computed below.
+        for name, value in (
+            ("labels", labels),
+            ("prediction", prediction),
+            ("classes", classes),
+            ("_scores", scores),
+        ):
+            object.__setattr__(self, name, value)
+
+    _scores: ClassScores | None
+
+    @cached_property
+    def log_probabilities(self) -> FloatArray | None:
+        """Logarithms of the class probabilities, shape (n, K)."""
+        return None if self._scores is None else log_probabilities(self._scores)
+
+    @cached_property
+    def probabilities(self) -> FloatArray | None:
+        """Class probabilities in float64, shape (n, K)."""
+        logs = self.log_probabilities
+        return None if logs is None else np.exp(logs)
+
+
+def log_probabilities(scores: ClassScores) -> FloatArray:
+    """Return all log-probabilities, filled block by block."""
+    n, width = scores.values.shape
+    out = np.empty((n, width))
+    for rows in row_blocks(n, width):
+        out[rows] = scores.log_probabilities(rows)
+    return out

@@ -1,19 +1,97 @@
-"""From the arguments of `Predictions` to its validated fields."""
+"""From the arguments of `Predictions` to its validated fields, and to some of their rows."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain._foundation.arrays import sealed, to_numpy
 from abstain._foundation.checks import refuse_swapped
 from abstain._foundation.names import distinct, in_order
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.predictions import _columns
-from abstain.predictions._classes import class_names, names
+from abstain.predictions.classes import class_names, names
 from abstain.predictions.outputs import Accepted, ClassScores, class_scores
-from abstain.typing import AnyArray, Array
+from abstain.typing import AnyArray, Array, FloatArray
+
+
+def same_length(x: Array, name: str, n: int, like: str) -> Array:
+    """Refuse an array whose first axis differs from that of the array that sets n."""
+    if x.shape[0] != n:
+        msg = (
+            f"`{name}` must have one entry for each of the {n} samples of `{like}`; "
+            f"got {x.shape[0]}"
+        )
+        raise ShapeError(msg)
+    return x
+
+
+def labels_of_any_kind(x: AnyArray, name: str, n: int, like: str) -> Array:
+    """Validate a column of names: labels, predictions, groups, ids."""
+    return same_length(names(x, name), name, n, like)
+
+
+def confidence_columns(x: AnyArray, n: int, like: str) -> dict[str, Array]:
+    """Return the user's own confidences by name; one bare array is named "confidence"."""
+    columns = x if isinstance(x, Mapping) else {"confidence": x}
+    out = {}
+    for name, values in columns.items():
+        if not isinstance(name, str) or not name:
+            msg = f"`confidence` must map names to arrays; got the key {name!r}"
+            raise InputError(msg)
+        label = "confidence" if columns is not x else f"confidence[{name!r}]"
+        out[name] = same_length(checks.confidence(values, label), label, n, like)
+    return out
+
+
+def losses(x: AnyArray, n: int, like: str) -> Array:
+    """Validate the user's own loss."""
+    return same_length(checks.loss(x), "loss", n, like)
+
+
+def weights(x: AnyArray, n: int, like: str) -> FloatArray | None:
+    """Validate sample weights."""
+    column = same_length(checks.vector(x, "weight"), "weight", n, like)
+    return checks.weight(column, length=n)
+
+
+def features(x: AnyArray, n: int, like: str) -> Array:
+    """Validate features, shape (n, d)."""
+    out = to_numpy(x, "features")
+    if out.ndim != 2 or out.shape[1] == 0:
+        msg = f"`features` must have shape (n, d); got shape {out.shape}"
+        raise ShapeError(msg)
+    if out.dtype.kind not in "biuf":
+        msg = f"`features` must hold numbers; got {out.dtype} values such as {out.flat[0]!r}"
+        raise DomainError(msg)
+    return checks.finite(same_length(out, "features", n, like), "features")
+
+
+def rows_of(selection: AnyArray, n: int) -> Array:
+    """Turn a mask, an index array or a slice into row numbers."""
+    if isinstance(selection, slice):
+        chosen = np.arange(n)[selection]
+    else:
+        chosen = _indices(to_numpy(selection, "selection"), n)
+    if chosen.size == 0:
+        msg = "`selection` must keep at least one sample; got none"
+        raise ShapeError(msg)
+    return chosen
+
+
+def _indices(x: Array, n: int) -> Array:
+    if x.ndim != 1 or (x.size and x.dtype.kind not in "biu"):
+        msg = (
+            "`selection` must be a mask (n,), an index array or a slice; "
+            f"got {x.dtype} values of shape {x.shape}"
+        )
+        raise InputError(msg)
+    if x.dtype.kind == "b":
+        return np.flatnonzero(same_length(x, "selection", n, "the predictions"))
+    checks.refuse("selection", f"must index the {n} samples", x, (x < -n) | (x >= n))
+    return x.astype(np.int64)
+
 
 #: Fields that hold one array with n rows, in the order in which they set n.
 ARRAYS = (
@@ -32,14 +110,14 @@ ARRAYS = (
 
 _SCORES = ARRAYS[:4]
 _COLUMNS = {
-    "labels": lambda x, n, like: _columns.labels_of_any_kind(x, "labels", n, like),
-    "prediction": lambda x, n, like: _columns.labels_of_any_kind(x, "prediction", n, like),
-    "group": lambda x, n, like: _columns.labels_of_any_kind(x, "group", n, like),
-    "ids": lambda x, n, like: _columns.labels_of_any_kind(x, "ids", n, like),
-    "loss": _columns.losses,
-    "features": _columns.features,
-    "weight": _columns.weights,
-    "confidence": _columns.confidence_columns,
+    "labels": lambda x, n, like: labels_of_any_kind(x, "labels", n, like),
+    "prediction": lambda x, n, like: labels_of_any_kind(x, "prediction", n, like),
+    "group": lambda x, n, like: labels_of_any_kind(x, "group", n, like),
+    "ids": lambda x, n, like: labels_of_any_kind(x, "ids", n, like),
+    "loss": losses,
+    "features": features,
+    "weight": weights,
+    "confidence": confidence_columns,
 }
 
 
