@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from abstain.benchmark.jobs import run_jobs
-from abstain.benchmark.plan import Plan
 from abstain.benchmark.reading import from_plain, plain
 from abstain.benchmark.selection import choose
+from abstain.benchmark.specification import Specification
 from abstain.benchmark.store import JOBS, ExposureFacts, Kept, write_manifest
 
 EXPOSURES = (ExposureFacts("iid", "iid", "iid", "iid"),)
@@ -42,7 +42,7 @@ def work(job, folder):
 
 
 def plan_of(config):
-    return Plan(config, tuple(one.key for one in EXPOSURES))
+    return Specification(config, tuple(one.key for one in EXPOSURES))
 
 
 def begin(folder: Path, config):

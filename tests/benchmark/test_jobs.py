@@ -9,7 +9,7 @@ import pytest
 from tests.benchmark.job_work import work
 
 from abstain.benchmark.jobs import Job, run_jobs
-from abstain.benchmark.jobs.receipts import done
+from abstain.benchmark.jobs.record import done
 from abstain.errors import InputError
 
 A = Job("a", {"x": 1})

@@ -15,7 +15,7 @@ import pytest
 from tests.benchmark.killed_plan import plan, work
 
 from abstain.benchmark.jobs import run_jobs
-from abstain.benchmark.jobs.receipts import receipt
+from abstain.benchmark.jobs.record import receipt
 
 #: Seconds in which a job has surely gone on to its next step.
 _STEP = 0.03

@@ -6,13 +6,14 @@ import pytest
 
 pytest.importorskip("torch")
 
-from abstain.benchmark.plan import Plan
 from abstain.benchmark.reading import default_config
+from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.specification import Arm, Specification
 from abstain.training import OBJECTIVES
 
 
 def plan_of(**changes):
-    return Plan(replace(default_config("glyphs", seeds=2), **changes), ("iid", "textures"))
+    return Specification(replace(default_config("glyphs", seeds=2), **changes), ("iid", "textures"))
 
 
 def test_every_setting_is_trained_with_every_seed_and_one_seed_comes_before_the_next():
@@ -65,7 +66,7 @@ def test_what_does_not_change_an_outcome_does_not_change_a_key():
     trained = [one.test.needs[0].key for one in plan.networks]
     fewer = plan_of(metrics=("augrc",), samples=4)
     assert [one.test.needs[0].key for one in fewer.networks] == trained
-    other = Plan(plan.config, plan.exposures, "cuda")
+    other = Specification(plan.config, plan.exposures, "cuda")
     assert not {one.test.needs[0].key for one in other.networks} & set(trained)
 
 
@@ -133,3 +134,13 @@ def test_the_stages_are_those_of_fd_shifts(task, lengths):
     assert tuple(plan.count(name) for name in dict.fromkeys(plan)) == lengths
     assert arms["cross-entropy"].recipe.epochs == lengths[0]
     assert {arm.classifier_epochs(setting) for setting in arm.settings} == {lengths[0]}
+
+
+@pytest.mark.parametrize("epochs", [3, 7, 20, 50, 470])
+@pytest.mark.parametrize(
+    "options", [{}, {"confidence_share": 0.3}, {"confidence_share": 0.45, "fine_tune": 0.043}]
+)
+def test_the_epochs_of_a_classifier_are_known_without_its_objective(epochs, options):
+    arm = Arm("confidnet", "confidnet", Recipe(epochs=epochs), options=options)
+    plan = OBJECTIVES["confidnet"].make(**options).plan(epochs)
+    assert arm.classifier_epochs(arm.settings[0]) == plan.count(plan[0])

@@ -9,7 +9,6 @@ import pytest
 pytest.importorskip("torch")
 
 from abstain._foundation.toml_fields import toml_text
-from abstain.benchmark.config import Arm, Config
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.reading import (
@@ -21,6 +20,7 @@ from abstain.benchmark.reading import (
     tables_of,
 )
 from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.specification import Arm, Config
 from abstain.benchmark.tasks import TASKS
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.training import OBJECTIVES

@@ -13,10 +13,10 @@ torch = pytest.importorskip("torch")
 
 from abstain.benchmark import work  # noqa: E402  after the skip
 from abstain.benchmark.jobs import run_jobs  # noqa: E402
-from abstain.benchmark.plan import Plan  # noqa: E402
 from abstain.benchmark.reading import default_config, plain  # noqa: E402
 from abstain.benchmark.run import run_benchmark  # noqa: E402
 from abstain.benchmark.selection import choose  # noqa: E402
+from abstain.benchmark.specification import Specification  # noqa: E402
 from abstain.benchmark.store import IMPORTED, JOBS, MANIFEST, Store  # noqa: E402
 from abstain.benchmark.work import Worker  # noqa: E402
 from abstain.cli.main import run as main  # noqa: E402
@@ -135,7 +135,7 @@ def test_a_run_that_is_stopped_at_once_leaves_what_there_was(run, tmp_path):
 def test_results_do_not_depend_on_the_order_or_the_process(run, tmp_path):
     # One network on its own, in another folder, equals that of the whole run bit by bit.
     store = run[0]
-    plan = Plan(miniature(), KEYS)
+    plan = Specification(miniature(), KEYS)
     one = plan.networks[3]
     assert one.run.arm == "confidnet"
     (first,) = one.validate.needs

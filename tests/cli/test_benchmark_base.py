@@ -87,6 +87,30 @@ def test_the_status_of_receipts_without_torch(tmp_path, monkeypatch, capsys):
     assert "Not all is done" in done.stdout
 
 
+def test_the_jobs_of_a_run_are_known_without_torch(tmp_path):
+    pytest.importorskip("torch")
+    from tests.benchmark import followed
+
+    config = followed.small()
+    followed.begin(tmp_path / "runs", config)
+    code = BASE.partition("from abstain.cli")[0] + (
+        "from abstain.benchmark.progress import specification_of\n"
+        "from abstain.benchmark.store import Store\n"
+        "spec = specification_of(Store.read('runs'))\n"
+        "print(*[job.key for job in spec.before_choice()], sep='\\n')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    keys = [job.key for job in followed.plan_of(config).before_choice()]
+    assert done.stdout.split() == keys
+
+
 def test_what_trains_says_what_it_needs(tmp_path):
     done = base(tmp_path, "benchmark", "run", "glyphs")
     assert done.returncode == 2

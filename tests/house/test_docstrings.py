@@ -42,7 +42,7 @@ MODULES = (
 )
 if has("torch"):
     MODULES += (
-        "abstain.benchmark.config",
+        "abstain.benchmark.specification",
         "abstain.benchmark.jobs",
         "abstain.benchmark.models",
         "abstain.benchmark.passes",

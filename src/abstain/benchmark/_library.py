@@ -1,4 +1,7 @@
-"""torch, or one line that says what is missing."""
+"""torch, or one line that says what is missing; and torch in one thread."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 try:
     import torch
@@ -10,4 +13,15 @@ except Exception as error:  # noqa: BLE001  a library that breaks on import rais
     msg = "abstain.benchmark needs torch: pip install 'abstain[benchmark]'"
     raise ModuleNotFoundError(msg, name="torch") from None
 
-__all__ = ["torch"]
+__all__ = ["one_thread", "torch"]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute in one thread: two that compete for a core are slower than one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

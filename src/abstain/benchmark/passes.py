@@ -6,9 +6,8 @@ import numpy as np
 from torch.nn.modules.dropout import _DropoutNd
 
 from abstain.benchmark._library import torch
-from abstain.benchmark._output_checks import checked_samples
 from abstain.benchmark.models.backbone import Backbone
-from abstain.benchmark.outputs import Outputs
+from abstain.benchmark.outputs import Outputs, checked_samples
 from abstain.errors import InputError, ShapeError
 from abstain.training import Network, Objective
 from abstain.training.heads import Output, wide

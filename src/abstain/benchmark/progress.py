@@ -1,19 +1,24 @@
 """How far a benchmark is, from the files of its folder; needs no torch, and no run to be over."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from abstain._foundation.reading import last_line
-from abstain.benchmark._followed import ENSEMBLE, Followed, Followers, Receipts
-from abstain.benchmark.methods import METHODS
+from abstain.benchmark.jobs import Job, Outcome
+from abstain.benchmark.jobs.record import Receipt, receipts_in
 from abstain.benchmark.selection import Chosen, choose
-from abstain.benchmark.store import JOBS, MANIFEST, Kept, Store
-from abstain.errors import FileFormatError
+from abstain.benchmark.specification import Specification, from_run
+from abstain.benchmark.specification.jobs import TRAIN
+from abstain.benchmark.store import JOBS, MANIFEST, Store
+from abstain.benchmark.tasks import TASKS
+from abstain.errors import FileFormatError, InputError
 
-__all__ = ["ArmProgress", "Failure", "Progress", "progress_of"]
+__all__ = ["ArmProgress", "Failure", "Progress", "progress_of", "specification_of"]
 
 
 @dataclass(frozen=True)
@@ -130,76 +135,129 @@ def progress_of(folder: str | Path) -> Progress:
     """
     store = Store.read(folder)
     jobs = store.folder / JOBS
-    receipts = Receipts.read(jobs)
-    everything: list[Followed] = []
-    if "arms" in store.config:
-        keys = [exposure.key for exposure in store.exposures]
-        try:
-            found = Followers(store.config, keys, receipts)
-            everything = [*found.networks, *found.ensembles]
-        except (AttributeError, KeyError, TypeError) as error:
-            msg = f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {error!r}"
-            raise FileFormatError(msg) from None
+    receipts = receipts_in(jobs)
+    spec = specification_of(store, receipts)
+    ended = _Ended(receipts)
     # Runs that were imported are done.
     kept = [one for one in store.kept if "imported" in one.run.facts]
     imported = Counter(one.run.arm for one in kept)
-    kept += [one for followed in everything for one in _kept(followed)]
+    kept += [] if spec is None else spec.kept(ended)
     chosen = choose(kept, store.config["metrics"]) if kept else ()
-    arms = dict.fromkeys(followed.runs[0].arm for followed in everything)
     return Progress(
         store,
-        tuple(_summed(arm, everything, chosen) for arm in arms),
+        () if spec is None else tuple(_arms(spec, ended, chosen)),
         dict(imported),
         chosen,
         tuple(_failures(jobs, receipts)),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
-        sum(float(one["seconds"]) for one in receipts.all),
+        sum(float(one["seconds"]) for one in receipts.values()),
         _size(store.folder),
     )
 
 
-def _kept(followed: Followed) -> list[Kept]:
-    """Return what choices are made from."""
-    if followed.validated is None:
-        return []
-    values = followed.validated["facts"].get("validated", {})
-    return [Kept(run, validated=values) for run in followed.runs]
+def specification_of(
+    store: Store, receipts: Mapping[str, Receipt] | None = None
+) -> Specification | None:
+    """Return what the run of a folder had to do, to hold what is done against.
+
+    Parameters
+    ----------
+    store : Store
+        The folder.
+    receipts : mapping, optional
+        Of its jobs, where they are read already.
+
+    Returns
+    -------
+    Specification or None
+        Its jobs are those that the run itself makes on the same machine; None where nothing was
+        run, as everything was imported.
+
+    Raises
+    ------
+    FileFormatError
+        The configuration in the manifest was changed by hand.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.progress import specification_of
+    >>> from abstain.benchmark.store import Store
+    >>> specification_of(Store.read("runs")).before_choice()  # doctest: +SKIP
+    """
+    if "arms" not in store.config:
+        return None
+    known = receipts_in(store.folder / JOBS) if receipts is None else receipts
+    try:
+        spec = Specification(
+            from_run(store.config),
+            tuple(exposure.key for exposure in store.exposures),
+            **{"variation": {}, **_beside(store, known)},
+        )
+        # Jobs are made when they are first asked for, and not all that is wrong is seen before.
+        spec.before_choice()
+    except (AttributeError, InputError, KeyError, TypeError) as error:
+        said = error if isinstance(error, InputError) else repr(error)
+        msg = f"the configuration in {str(store.folder / MANIFEST)!r} is damaged: {said}"
+        raise FileFormatError(msg) from None
+    return spec
 
 
-def _summed(arm: str, everything: Sequence[Followed], chosen: Sequence[Chosen]) -> ArmProgress:
-    own = [followed for followed in everything if followed.runs[0].arm == arm]
-    wanted = _wanted(everything, chosen)
-    to_test = [followed for followed in own if _place(followed) in wanted]
-    return ArmProgress(
-        arm,
-        len(own),
-        sum(followed.trained is not None for followed in own),
-        sum(followed.validated is not None for followed in own),
-        sum(followed.tested is not None for followed in to_test),
-        len(to_test),
-    )
+def _beside(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
+    """Return what jobs depend on beside the configuration."""
+    task: str = store.config["task"]
+    found: dict[str, Any] = {}
+    # The newest first: not every manifest says all of it.
+    for one in (store.facts, *(receipt["spec"] for receipt in receipts.values())):
+        if one.get("task", task) == task:
+            found = {name: one[name] for name in _BESIDE if name in one} | found
+    return found if task not in TASKS else {**found, "variation": None}
 
 
-def _wanted(everything: Sequence[Followed], chosen: Sequence[Chosen]) -> set[tuple[str, str]]:
-    """Return the settings that are tested: those chosen, and the networks of ensembles chosen."""
-    wanted = {(one.arm, one.setting) for one in chosen}
-    together = {setting for arm, setting in wanted if arm == ENSEMBLE}
-    members = {METHODS[one.method].objective for one in chosen if one.arm == ENSEMBLE}
-    return wanted | {
-        _place(followed)
-        for followed in everything
-        if followed.runs[0].setting in together and followed.kind in members
-    }
+#: Fields of `Specification` that manifests and jobs have under the same names.
+_BESIDE = ("device", "pictures", "files", "variation")
 
 
-def _place(followed: Followed) -> tuple[str, str]:
-    return followed.runs[0].arm, followed.runs[0].setting
+class _Ended:
+    """How each job ended that is done, by its receipt and by those of the jobs it needs."""
+
+    def __init__(self, receipts: Mapping[str, Receipt]) -> None:
+        self.receipts = receipts
+
+    def __call__(self, job: Job) -> Outcome | None:
+        found = self.receipts.get(job.stem)
+        if found is None or found["key"] != job.key or found["spec"] != _as_read(job.spec):
+            return None
+        # What a training started from is in its own files.
+        if not job.name.startswith(TRAIN) and None in map(self, job.needs):
+            return None
+        return Outcome(job, "kept", found["seconds"], facts=found["facts"])
 
 
-def _failures(jobs: Path, receipts: Receipts) -> Iterator[Failure]:
-    done = {f"{one['name']}-{one['key'][:12]}" for one in receipts.all}
+def _as_read(spec: Mapping[str, object]) -> object:
+    return json.loads(json.dumps(spec))
+
+
+def _arms(spec: Specification, ended: _Ended, chosen: Sequence[Chosen]) -> Iterator[ArmProgress]:
+    wanted = {job.key for job in spec.after_choice((one.arm, one.setting) for one in chosen)}
+    # The networks of all seeds stand in each.
+    all_of = [*spec.networks, *{one.validate.key: one for one in spec.ensembles}.values()]
+    for arm in dict.fromkeys(one.run.arm for one in all_of):
+        own = [one for one in all_of if one.run.arm == arm]
+        to_test = [one for one in own if one.test.key in wanted]
+        yield ArmProgress(
+            arm,
+            len(own),
+            # An ensemble is as far as all its networks.
+            sum(None not in map(ended, one.validate.needs) for one in own),
+            sum(ended(one.validate) is not None for one in own),
+            sum(ended(one.test) is not None for one in to_test),
+            len(to_test),
+        )
+
+
+def _failures(jobs: Path, receipts: Mapping[str, Receipt]) -> Iterator[Failure]:
     for log in sorted(jobs.glob("*.log")):
-        if log.stem not in done:
+        if log.stem not in receipts:
             yield Failure(log.stem.rpartition("-")[0], log, last_line(log))
 
 

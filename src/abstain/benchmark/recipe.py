@@ -10,6 +10,10 @@ from abstain.errors import InputError
 #: What the learning rate does over the steps.
 SCHEDULES = ("constant", "cosine", "step")
 
+#: Numbers of which precision a training computes in, as lightning-fabric names them: full, or
+#: weights in float32 and the network in 16 bits.
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
+
 #: The largest number of epochs, and of pictures in a step.
 _MOST = 1_000_000
 

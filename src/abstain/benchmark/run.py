@@ -12,17 +12,15 @@ from typing import Any
 
 from abstain._foundation import checks
 from abstain._foundation.files import make_folder
-from abstain.benchmark._followed import Receipts
-from abstain.benchmark.config import Config
 from abstain.benchmark.data import Exposure
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
 from abstain.benchmark.jobs.devices import devices_of, kind_of, refuse_absent
-from abstain.benchmark.jobs.receipts import receipt
+from abstain.benchmark.jobs.record import receipt, receipts_in
 from abstain.benchmark.loaded import LoadedTask, exposures_of, loaded
 from abstain.benchmark.models import MODELS
-from abstain.benchmark.plan import Plan
-from abstain.benchmark.reading import plain
 from abstain.benchmark.selection import choose
+from abstain.benchmark.specification import Config, Specification, plain
+from abstain.benchmark.specification.config import look_up
 from abstain.benchmark.store import (
     IMPORTED,
     JOBS,
@@ -35,7 +33,7 @@ from abstain.benchmark.store import (
     write_manifest,
 )
 from abstain.benchmark.tasks import TASKS
-from abstain.benchmark.work import SCORES, Worker
+from abstain.benchmark.work import Worker
 from abstain.errors import InputError
 
 __all__ = ["run_benchmark"]
@@ -105,6 +103,7 @@ def run_benchmark(
     >>> from abstain.benchmark.run import run_benchmark
     >>> store, _ = run_benchmark(default_config("glyphs", seeds=5), "runs")  # doctest: +SKIP
     """
+    look_up(config)
     processes = checks.positive_int(jobs, "jobs")
     devices = devices_of(device)
     if not address:
@@ -115,8 +114,8 @@ def run_benchmark(
     task = _looked_at(config)
     notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
-    plan = _plan(config, task, exposures, kind_of(devices), folder)
-    run = _Run(plan, folder, task, exposures, notes)
+    spec = _specification(config, task, exposures, kind_of(devices), folder)
+    run = _Run(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
         work=Worker(_absolute(config.folder), devices),
@@ -127,25 +126,25 @@ def run_benchmark(
         on_outcome=partial(run.told, more=on_outcome),
     )
     run.over([])
-    run.over(do(run.plan.before_choice()))
+    run.over(do(spec.before_choice()))
     run.over(do(run.tests()))
     return Store.read(folder), run.outcomes
 
 
-def _plan(
+def _specification(
     config: Config, task: LoadedTask, exposures: Iterable[Exposure], device: str, out: Path
-) -> Plan:
+) -> Specification:
     keys = tuple(exposure.key for exposure in exposures)
     if not TASKS[config.task].needs_folder:
-        return Plan(config, keys, device)
-    return Plan(config, keys, device, task.digest(), _listing(config.folder, out))
+        return Specification(config, keys, device)
+    return Specification(config, keys, device, task.digest(), _listing(config.folder, out))
 
 
 @dataclass
 class _Run:
     """A benchmark in progress, and what of it is in its folder."""
 
-    plan: Plan
+    spec: Specification
     folder: Path
     task: LoadedTask
     exposures: tuple[Exposure, ...]
@@ -166,33 +165,18 @@ class _Run:
     def kept(self) -> list[Kept]:
         """Return the networks that were validated, with what is there of each."""
         over = self.tested | {one.job.key: one for one in self.outcomes if one.there}
-        found = []
-        for one in (*self.plan.networks, *self.plan.ensembles):
-            # What an earlier run left counts at once: this one may be killed before it comes to it.
-            validated, tested = (
-                over.get(job.key) or receipt(job, self.folder / JOBS)
-                for job in (one.validate, one.test)
-            )
-            if validated is not None:
-                found.append(
-                    Kept(
-                        one.run,
-                        validation=_file(one.validate),
-                        tested=_file(one.test) if tested is not None else "",
-                        validated=validated.facts["validated"],
-                    )
-                )
-        return found
+        # What an earlier run left counts at once: this one may be killed before it comes to it.
+        return self.spec.kept(lambda job: over.get(job.key) or receipt(job, self.folder / JOBS))
 
     def tests(self) -> list[Job]:
         """Return the jobs that test what was chosen, but for networks that were not validated."""
         kept = self.kept()
         if not any(one.validated for one in kept):
             return []
-        chosen = choose(kept, self.plan.config.metrics)
+        chosen = choose(kept, self.spec.config.metrics)
         lost = {outcome.job.key for outcome in self.outcomes if not outcome.there}
-        never = {one.test.key for one in self.plan.networks if one.validate.key in lost}
-        wanted = self.plan.after_choice((one.arm, one.setting) for one in chosen)
+        never = {one.test.key for one in self.spec.networks if one.validate.key in lost}
+        wanted = self.spec.after_choice((one.arm, one.setting) for one in chosen)
         return [job for job in wanted if job.key not in never]
 
     def over(self, outcomes: Iterable[Outcome]) -> None:
@@ -204,7 +188,7 @@ class _Run:
         """Write the manifest: what came from elsewhere stays in it."""
         write_manifest(
             self.folder,
-            config=plain(self.plan.config),
+            config=plain(self.spec.config),
             facts=self._facts(),
             classes=self.task.parts.train.classes,
             exposures=[facts_of(exposure) for exposure in self.exposures],
@@ -215,8 +199,11 @@ class _Run:
         return {
             "versions": dict(_versions()),
             "python": platform.python_version(),
-            "device": self.plan.device,
-            "precision": self.plan.config.precision,
+            # What jobs depend on beside the configuration.
+            "device": self.spec.device,
+            "pictures": self.spec.pictures,
+            "files": self.spec.files,
+            "precision": self.spec.config.precision,
             "dtype": "float32 logits, float64 scores",
             "train": self.task.parts.train.n,
             "validation": self.task.parts.validation.n,
@@ -263,13 +250,10 @@ def _listing(folder: str, out: Path) -> str:
     return told.hexdigest()
 
 
-def _file(job: Job) -> str:
-    return f"{JOBS}/{job.stem}{SCORES}"
-
-
 def _rebuilt(folder: Path, task: str) -> list[str]:
     """Make room for a new manifest, which the receipts are enough for; say what they lack."""
-    tasks = Receipts.read(folder / JOBS).tasks
+    specs = [one["spec"] for one in receipts_in(folder / JOBS).values()]
+    tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
         msg = (
             f"{str(folder / MANIFEST)!r} is damaged, and the jobs of its folder are of the task "

@@ -8,8 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.files import write_atomically
-from abstain.benchmark._threads import one_thread
-from abstain.benchmark.config import ENSEMBLE
+from abstain.benchmark._library import one_thread
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.jobs.devices import device_of_this_process
 from abstain.benchmark.loaded import LoadedTask, Seen, loaded
@@ -20,6 +19,8 @@ from abstain.benchmark.passes import outputs_of
 from abstain.benchmark.runs import VALIDATION, RunScores
 from abstain.benchmark.score_files import ScoreFile, packed
 from abstain.benchmark.selection import validated
+from abstain.benchmark.specification.config import ENSEMBLE
+from abstain.benchmark.specification.jobs import SCORES, TRAIN
 from abstain.benchmark.training import Machine, Recipe, Saving, train
 from abstain.benchmark.training.checkpoints import load_state, save_state
 from abstain.errors import InputError
@@ -28,9 +29,6 @@ from abstain.training import OBJECTIVES, Network, Objective, make
 from abstain.typing import IntArray
 
 __all__ = ["Worker"]
-
-#: Where the files of scores are, by their ending.
-SCORES: Final = ".npz"
 
 #: Where the state of a network has its classifier.
 _CLASSIFIER: Final = "head.classifier."
@@ -60,7 +58,7 @@ class Worker:
     def __call__(self, job: Job, place: Path) -> Mapping[str, Any]:
         """Do one job."""
         with one_thread():
-            if job.name.startswith("train-"):
+            if job.name.startswith(TRAIN):
                 return self._train(job, place)
             if job.name.startswith(ENSEMBLE):
                 return _together(job, place)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from abstain._foundation.files import write_atomically
-from abstain.benchmark._threads import one_thread
+from abstain.benchmark._library import one_thread
 from abstain.benchmark.data import DATASETS, Images, Splits
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.models import MODELS

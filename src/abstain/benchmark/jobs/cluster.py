@@ -19,7 +19,9 @@ from typing import Any
 from abstain._foundation.extras import has
 from abstain._foundation.files import write_atomically
 from abstain.benchmark.jobs.devices import number_this_process
-from abstain.benchmark.jobs.pool import Do, Job, Outcome, Table
+from abstain.benchmark.jobs.pool import Do
+from abstain.benchmark.jobs.record import Job, Outcome
+from abstain.benchmark.jobs.table import Table
 from abstain.errors import InputError, MissingInputError
 
 #: Seconds to wait for an answer of a scheduler.

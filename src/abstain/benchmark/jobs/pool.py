@@ -9,31 +9,14 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.connection import wait as wait_for
 from threading import Thread
-from typing import Any, Protocol
+from typing import Any
 
 from abstain.benchmark.jobs.devices import number_this_process
+from abstain.benchmark.jobs.record import Job, Outcome
+from abstain.benchmark.jobs.table import Table
 
-#: A job and an outcome; the records are those of `abstain.benchmark.jobs`.
-Job = Any
-Outcome = Any
 #: Does one job.
 Do = Callable[[Job], Outcome]
-
-
-class Table(Protocol):
-    """Which jobs wait, run and are over."""
-
-    def next(self) -> Job | None:
-        """Return a job that can begin."""
-
-    def begin(self, job: Job) -> None:
-        """Take a job out of those that wait."""
-
-    def end(self, outcome: Outcome) -> None:
-        """Write down how a job ended."""
-
-    def died(self, job: Job, *, again: bool = True) -> None:
-        """Put a job back whose process died, or give it up."""
 
 
 def in_processes(table: Table, do: Do, processes: int) -> None:

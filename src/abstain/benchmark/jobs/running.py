@@ -1,6 +1,6 @@
 """`run_jobs`: the jobs that are not done yet, each after those it needs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,17 +8,14 @@ from abstain._foundation import checks
 from abstain._foundation.files import make_folder, sweep
 from abstain.benchmark.jobs.cluster import in_cluster
 from abstain.benchmark.jobs.pool import in_processes
-from abstain.benchmark.jobs.receipts import done, receipt
-from abstain.benchmark.jobs.record import Job, OnOutcome, Outcome, Work
+from abstain.benchmark.jobs.record import Job, OnOutcome, Outcome, Work, done
+from abstain.benchmark.jobs.table import Table
 from abstain.errors import InputError
 
 __all__ = ["ENGINES", "run_jobs"]
 
 #: Where jobs can run.
 ENGINES = ("processes", "dask")
-
-#: How often a job is begun whose process dies.
-_TRIES = 2
 
 
 def run_jobs(
@@ -30,6 +27,8 @@ def run_jobs(
     engine: str = "processes",
     address: str = "",
     on_outcome: OnOutcome | None = None,
+    earlier: Sequence[Outcome] = (),
+    total: int = 0,
 ) -> list[Outcome]:
     """Do the jobs that are not done yet, each after those it needs.
 
@@ -55,6 +54,11 @@ def run_jobs(
         and ended with the jobs.
     on_outcome : callable, optional
         Told of each job as it begins, and of each outcome as it comes.
+    earlier : sequence of Outcome
+        How the jobs of earlier rounds ended: those that need a lost one are left out, and they
+        are counted with these.
+    total : int, optional
+        How many jobs all rounds have together, where that is known.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def run_jobs(
         raise InputError(msg)
     make_folder(folder)
     sweep(folder)
-    table = _Table(jobs, folder, on_outcome)
+    table = Table(jobs, folder, on_outcome, earlier=earlier, total=total)
     do = partial(done, work=work, folder=folder)
     if engine == "dask" and table.waiting:
         # A worker may have been started elsewhere.
@@ -109,74 +113,3 @@ def run_jobs(
     while table.waiting:
         in_processes(table, do, processes)
     return table.outcomes()
-
-
-class _Table:
-    """Which jobs wait, run and are over."""
-
-    def __init__(self, jobs: Iterable[Job], folder: Path, told: OnOutcome | None) -> None:
-        self.folder, self.told = folder, told
-        # By the names of their files: two jobs may be asked for the same, and both leave files.
-        self.jobs = {job.stem: job for job in jobs}
-        self.over: dict[str, Outcome] = {}
-        self.begun: dict[str, int] = {}
-        seen = self._earlier()
-        for job in self.jobs.values():
-            if any(other.stem not in seen for other in job.needs):
-                msg = f"the job {job.name!r} comes before one that it needs"
-                raise InputError(msg)
-            seen.add(job.stem)
-            if (kept := receipt(job, folder)) is not None:
-                self.end(kept)
-        self.waiting = [job for job in self.jobs.values() if job.stem not in self.over]
-
-    def _earlier(self) -> set[str]:
-        """Return the jobs that are needed, not asked for, and done before, by their stems."""
-        needed = {other.stem: other for job in self.jobs.values() for other in job.needs}
-        self.needed = {
-            stem: kept
-            for stem, job in needed.items()
-            if stem not in self.jobs and (kept := receipt(job, self.folder)) is not None
-        }
-        return set(self.needed)
-
-    def next(self) -> Job | None:
-        """Return a job that can begin, after setting those aside that never can."""
-        for job in list(self.waiting):
-            needed = [self.over.get(o.stem, self.needed.get(o.stem)) for o in job.needs]
-            lost = next((o for o in needed if o is not None and not o.there), None)
-            if lost is not None:
-                self.waiting.remove(job)
-                self.end(Outcome(job, "left out", error=f"it needs {lost.job.name}, which failed"))
-            elif None not in needed:
-                return job
-        return None
-
-    def begin(self, job: Job) -> None:
-        """Take a job out of those that wait."""
-        self.waiting.remove(job)
-        self.begun[job.stem] = self.begun.get(job.stem, 0) + 1
-        self._tell(Outcome(job, "begun"))
-
-    def end(self, outcome: Outcome) -> None:
-        """Write down how a job ended."""
-        self.over[outcome.job.stem] = outcome
-        self._tell(outcome)
-
-    def _tell(self, outcome: Outcome) -> None:
-        if self.told is not None:
-            self.told(outcome, len(self.over), len(self.jobs))
-
-    def died(self, job: Job, *, again: bool = True) -> None:
-        """Put a job back whose process died, unless that happened too often."""
-        # Of several it is not known which one died; a job may also have ended just before.
-        if (kept := receipt(job, self.folder)) is not None:
-            self.end(kept)
-        elif again and self.begun[job.stem] < _TRIES:
-            self.waiting.append(job)
-        else:
-            self.end(Outcome(job, "failed", error="its process was killed (out of memory?)"))
-
-    def outcomes(self) -> list[Outcome]:
-        """Return how each job ended, in the order given."""
-        return [self.over[stem] for stem in self.jobs]

@@ -6,10 +6,8 @@ from typing import Any, cast
 from abstain._foundation import checks
 from abstain.benchmark._library import torch
 from abstain.benchmark.jobs.devices import refuse_absent
+from abstain.benchmark.recipe import PRECISIONS
 from abstain.errors import InputError, MissingInputError
-
-#: By name, as lightning-fabric says it: full, or weights in float32 and the network in 16 bits.
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.visible import visible
 
 if TYPE_CHECKING:
-    from abstain.benchmark.config import Config
     from abstain.benchmark.jobs import Outcome
+    from abstain.benchmark.specification import Config
     from abstain.benchmark.store import Store
 
 #: Jobs at a time, at most, unless more are asked for: what others do on the machine goes on.

@@ -1,35 +1,78 @@
-"""What a benchmark consists of, in plain records that refuse what cannot be."""
+"""What a benchmark consists of, in plain records that refuse what cannot be.
+
+None of it needs torch. Whether the models and objectives that a record names are there, and take
+what they are given, `look_up` says: a run that is read back was looked up where it began.
+"""
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import product
+from operator import sub
 from typing import Any, Final
 
 from abstain._foundation import checks
 from abstain._foundation.toml_fields import text
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.methods import METHODS, Method
-from abstain.benchmark.models import MODELS
-from abstain.benchmark.recipe import Recipe
-from abstain.benchmark.settings import Setting, settings_of
+from abstain.benchmark.recipe import PRECISIONS, Recipe
 from abstain.benchmark.tasks import TASKS
-from abstain.benchmark.training import PRECISIONS
 from abstain.errors import InputError
 from abstain.metrics import METRICS
-from abstain.training import OBJECTIVES
 
 __all__ = ["ENSEMBLE", "Arm", "Config", "Setting"]
 
 #: The arm of the networks of all seeds together; nobody trains it.
 ENSEMBLE: Final = "ensemble"
 
+#: Objectives whose first phase is the whole training of another one, which is done once for both.
+BEGINS_WITH: Final[Mapping[str, str]] = {"confidnet": "cross-entropy"}
+#: The options of such an objective that are the shares of its later phases, with their defaults.
+_LATER: Final[Mapping[str, Mapping[str, float]]] = {
+    "confidnet": {"confidence_share": 0.45, "fine_tune": 0.0}
+}
+
 #: What an arm may be called: its name becomes part of names of files.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 #: The most settings of an arm: each is trained with every seed.
 _MOST_SETTINGS = 100
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One way to train the networks of an arm; validation data choose among them.
+
+    Attributes
+    ----------
+    dropout : float
+        The chance that a unit is left out; 0 for no dropout.
+    options : mapping
+        Of the objective, all of them that are not its defaults.
+    tried : mapping
+        What distinguishes it from the other settings of its arm.
+    """
+
+    dropout: float
+    options: Mapping[str, Any] = field(default_factory=dict)
+    tried: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What distinguishes it, for files and people: "dropout0.3-reward2.2"."""
+        return "-".join(f"{name}{short(value)}" for name, value in self.tried.items())
+
+
+def short(value: Any) -> str:
+    """Return a value as it stands in the name of a file."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def tried_in(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return all combinations of values to try; the last of the grid changes first."""
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
 @dataclass(frozen=True)
@@ -56,8 +99,7 @@ class Arm:
 
     Examples
     --------
-    >>> from abstain.benchmark.config import Arm
-    >>> from abstain.benchmark.recipe import Recipe
+    >>> from abstain.benchmark.specification import Arm, Recipe
     >>> arm = Arm("dg", "deep-gamblers", Recipe(), dropout=(0.0, 0.3), grid={"reward": (2.2, 6.0)})
     >>> [setting.label for setting in arm.settings]
     ['dropout0-reward2.2', 'dropout0-reward6', 'dropout0.3-reward2.2', 'dropout0.3-reward6']
@@ -74,7 +116,7 @@ class Arm:
     def __post_init__(self) -> None:
         self._refuse_name()
         where = f"arms.{self.name}"
-        _ = OBJECTIVES[text(self.kind, f"{where}.kind")]
+        text(self.kind, f"{where}.kind")
         _refuse_twice(self.dropout, f"{where}.dropout")
         for rate in self.dropout:
             checks.fraction(rate, f"{where}.dropout", high=0.99)
@@ -94,22 +136,16 @@ class Arm:
             twice = next(label for label in labels if labels.count(label) > 1)
             msg = f"the arm {self.name!r} has two settings {twice!r}; try values further apart"
             raise InputError(msg)
-        # An option that the objective does not take is said before anything is trained.
-        for setting in self.settings:
-            self.classifier_epochs(setting)
 
     def classifier_epochs(self, setting: Setting) -> int:
-        """Return the epochs of the first phase of the objective in one of the settings."""
-        kind = OBJECTIVES[self.kind]
-        shares, epochs = kind.staged(self.recipe.epochs, self.stages)
-        if self.stages and (twice := sorted(set(kind.stages.values()) & set(setting.options))):
-            where = f"arms.{self.name}"
-            msg = f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
-            raise InputError(msg)
-        # All of them together must be a number of epochs that a recipe may have.
-        whole = replace(self.recipe, epochs=epochs)
-        plan = kind.make(rng=0, **{**setting.options, **shares}).plan(whole.epochs)
-        return plan.count(plan[0])
+        """Return the epochs of the phase that is the whole training of another objective."""
+        epochs = self.recipe.epochs
+        if self.stages:
+            # They come on top of it.
+            return epochs
+        options = {**_LATER[self.kind], **setting.options}
+        later = [share for name in _LATER[self.kind] if (share := options[name])]
+        return min(max(round(reduce(sub, later, 1.0) * epochs), 1), epochs - len(later))
 
     def _refuse_name(self) -> None:
         # A text is not sure to be one: it may come from a file.
@@ -127,7 +163,10 @@ class Arm:
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
         """All combinations of dropout rates and options to try."""
-        return settings_of(self.dropout, self.options, self.grid)
+        return tuple(
+            Setting(float(tried["dropout"]), {**self.options, **_without(tried)}, tried)
+            for tried in tried_in({"dropout": self.dropout, **self.grid})
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,7 +202,7 @@ class Config:
     Raises
     ------
     InputError
-        A name that does not exist, a number out of its range, or a method without its arm.
+        A number out of its range, a value that is there twice, or an arm that is.
     """
 
     task: str
@@ -179,7 +218,8 @@ class Config:
     precision: str = "32-true"
 
     def __post_init__(self) -> None:
-        _ = TASKS[text(self.task, "task")], MODELS[text(self.model, "model.name")]
+        text(self.task, "task")
+        text(self.model, "model.name")
         for name in ("arms", "seeds", "methods", "metrics"):
             _refuse_twice(getattr(self, name), name)
         for name in ("corruptions", "severities"):
@@ -188,10 +228,9 @@ class Config:
         _refuse_twice([arm.kind for arm in self.arms], "the objectives of `arms`")
         self._refuse_numbers()
         checks.one_of(self.precision, "precision", PRECISIONS)
-        for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
+        for name in ("methods", "metrics", "corruptions"):
             for given in getattr(self, name):
-                _ = catalogue[text(given, name)]
-        self._refuse_methods()
+                text(given, name)
 
     def _refuse_numbers(self) -> None:
         for seed in self.seeds:
@@ -203,24 +242,57 @@ class Config:
             msg = "`samples` must be 0 or at least 2; got 1"
             raise InputError(msg)
 
-    def _refuse_methods(self) -> None:
-        kinds = {arm.kind for arm in self.arms}
-        for name in self.methods:
-            wanted = METHODS[text(name, "methods")].objective
-            if wanted not in kinds:
-                msg = f"the method {name!r} scores networks trained by {wanted!r}, and no arm is"
-                raise InputError(msg)
-
     def methods_of(self, arm: Arm) -> tuple[Method, ...]:
         """Return the methods that score the networks of an arm, but for those of ensembles."""
-        found = (METHODS[name] for name in self.methods)
-        return tuple(m for m in found if m.objective == arm.kind and "ensemble" not in m.needs)
+        return tuple(
+            method
+            for method in self._known
+            if method.objective == arm.kind and "ensemble" not in method.needs
+        )
 
     @property
     def ensemble_methods(self) -> tuple[Method, ...]:
         """The methods that score the networks of all seeds together."""
-        found = (METHODS[name] for name in self.methods)
-        return tuple(method for method in found if "ensemble" in method.needs)
+        return tuple(method for method in self._known if "ensemble" in method.needs)
+
+    @property
+    def _known(self) -> list[Method]:
+        # A run that is read back may name a method of its own program.
+        return [METHODS[name] for name in self.methods if name in METHODS]
+
+
+def look_up(config: Config) -> None:
+    """Refuse names that are in no catalogue, and arms that cannot be trained. Needs torch."""
+    from abstain.benchmark.models import MODELS
+
+    _ = TASKS[config.task], MODELS[config.model]
+    for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
+        for given in getattr(config, name):
+            _ = catalogue[given]
+    kinds = {arm.kind for arm in config.arms}
+    for given in config.methods:
+        wanted = METHODS[given].objective
+        if wanted not in kinds:
+            msg = f"the method {given!r} scores networks trained by {wanted!r}, and no arm is"
+            raise InputError(msg)
+    for arm in config.arms:
+        look_up_arm(arm)
+
+
+def look_up_arm(arm: Arm) -> None:
+    """Refuse an objective that is not there, or does not take its options or epochs."""
+    from abstain.training import OBJECTIVES
+
+    kind = OBJECTIVES[arm.kind]
+    shares, epochs = kind.staged(arm.recipe.epochs, arm.stages)
+    # All of them together must be a number of epochs that a recipe may have.
+    whole = replace(arm.recipe, epochs=epochs)
+    for setting in arm.settings:
+        if arm.stages and (twice := sorted(set(kind.stages.values()) & set(setting.options))):
+            where = f"arms.{arm.name}"
+            msg = f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
+            raise InputError(msg)
+        kind.make(rng=0, **{**setting.options, **shares}).plan(whole.epochs)
 
 
 def whole(given: Any, name: str, low: int, high: int) -> int:
@@ -229,6 +301,11 @@ def whole(given: Any, name: str, low: int, high: int) -> int:
         msg = f"`{name}` must hold whole numbers from {low} to {high}; got {given!r}"
         raise InputError(msg)
     return given
+
+
+def _without(tried: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is tried beside the dropout, which is no option of the objective."""
+    return {name: value for name, value in tried.items() if name != "dropout"}
 
 
 def _refuse_twice(given: Any, name: str, *, empty: bool = False) -> None:

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from abstain.benchmark.config import Arm
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.recipe import Recipe
-from abstain.benchmark.settings import scaled
+from abstain.benchmark.specification.config import Arm
 from abstain.benchmark.tasks import Task
 
 __all__ = ["SEEDS", "default_arms", "default_methods"]
@@ -55,6 +54,11 @@ def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) ->
         for method in METHODS.values()
         if method.objective in trained and lacking.isdisjoint(method.needs) and not method.same_as
     )
+
+
+def scaled(stages: Mapping[str, int], factor: float) -> dict[str, int]:
+    """Return stages so many times as long, one epoch each at least."""
+    return {name: max(1, round(own * factor)) for name, own in stages.items()}
 
 
 def _default_arm(kind: str, task: Task, recipe: Recipe) -> Arm:

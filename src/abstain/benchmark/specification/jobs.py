@@ -1,29 +1,40 @@
-"""The jobs of a benchmark: which there are, and what each depends on.
+"""`Specification`: which jobs a benchmark has, and what each depends on.
 
 ``train`` trains one network; one whose objective begins with the whole training of a plain
-classifier goes on from the network of that job. ``validate`` scores the validation pictures with
+classifier starts from the network of that job. ``validate`` scores the validation pictures with
 it, by every method; settings are chosen from that. ``test`` scores the exposures, by networks that
 were chosen. ``ensemble-validate`` and ``ensemble-test`` put the networks of all seeds together.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Any, Final
 
-from abstain.benchmark.config import ENSEMBLE, Arm, Config, Setting
-from abstain.benchmark.jobs import Job
+from abstain.benchmark.jobs import Job, Outcome
 from abstain.benchmark.runs import Run
-from abstain.benchmark.settings import (
+from abstain.benchmark.specification.config import (
     BEGINS_WITH,
-    SCORED,
-    TRAINED,
-    classifier_name,
-    passes_of,
+    ENSEMBLE,
+    Arm,
+    Config,
+    Setting,
+    short,
 )
+from abstain.benchmark.store import JOBS, Kept
 from abstain.benchmark.tasks import TASKS
-from abstain.training import OBJECTIVES
 
-__all__ = ["Plan", "Planned"]
+__all__ = ["Planned", "Specification"]
+
+#: Raised where the outcome of training, or of scoring, changes for the same specification.
+TRAINED: Final = 1
+SCORED: Final = 3
+
+#: Where the files of scores are, by their ending.
+SCORES: Final = ".npz"
+
+#: How the names of jobs begin that train a network.
+TRAIN: Final = "train-"
 
 
 @dataclass(frozen=True)
@@ -44,8 +55,8 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The jobs of a configuration.
+class Specification:
+    """What a benchmark has to do: its configuration and what else its jobs depend on.
 
     Attributes
     ----------
@@ -59,6 +70,8 @@ class Plan:
         A hash of the pictures that are learned from; empty for those that come with the package.
     files : str
         A hash of the names and sizes of the files of a folder; empty where there is none.
+    variation : mapping, optional
+        How the task changes its pictures; by default as its entry says.
     """
 
     config: Config
@@ -66,6 +79,7 @@ class Plan:
     device: str = "cpu"
     pictures: str = ""
     files: str = ""
+    variation: Mapping[str, Any] | None = None
 
     @cached_property
     def networks(self) -> tuple[Planned, ...]:
@@ -126,12 +140,35 @@ class Plan:
         ]
         return [*tests, *(one.test for one in together)]
 
+    def kept(self, ended: Callable[[Job], Outcome | None]) -> list[Kept]:
+        """Return the networks that were validated, with the files that are there of each.
+
+        Parameters
+        ----------
+        ended : callable
+            How a job ended; None for one that is not done.
+
+        Returns
+        -------
+        list of Kept
+            What settings are chosen from, and what a manifest names.
+        """
+        found = []
+        for one in (*self.networks, *self.ensembles):
+            validated, tested = ended(one.validate), ended(one.test)
+            if validated is not None:
+                files = (_file(one.validate), _file(one.test) if tested is not None else "")
+                found.append(Kept(one.run, *files, validated.facts["validated"]))
+        return found
+
     def _network(self, arm: Arm, setting: Setting, seed: int) -> Planned:
         name = f"{arm.name}-{setting.label}-seed{seed}"
         first = self._first(arm, setting, seed)
         known = self.config.methods_of(arm)
         methods = [method.name for method in known]
-        samples = passes_of(self.config.samples, setting, known)
+        # Without dropout all passes would be alike, and many methods look at none.
+        looked_at = any("samples" in method.needs for method in known)
+        samples = self.config.samples if setting.dropout and looked_at else 0
         spec = {"version": SCORED, "methods": methods, "samples": samples}
         validate = Job(f"validate-{name}", {**spec, "metrics": list(self.config.metrics)}, (first,))
         test = Job(f"test-{name}", {**spec, **self._tested}, (first,))
@@ -143,10 +180,11 @@ class Plan:
         spec = self._training(arm, setting, seed)
         name = f"{arm.name}-{setting.label}-seed{seed}"
         if arm.kind in BEGINS_WITH:
-            return Job(f"train-{name}", spec, (self._classifier(arm, setting, seed),))
+            return Job(f"{TRAIN}{name}", spec, (self._classifier(arm, setting, seed),))
         if arm.kind in BEGINS_WITH.values():
-            name = classifier_name(arm.kind, setting.dropout, seed)
-        return Job(f"train-{name}", spec)
+            # It has one name, whichever arms use it.
+            name = _classifier_name(arm.kind, setting, seed)
+        return Job(f"{TRAIN}{name}", spec)
 
     def _classifier(self, arm: Arm, setting: Setting, seed: int) -> Job:
         """Return the job that trains what a network begins with: one for all that need it alike."""
@@ -157,7 +195,7 @@ class Plan:
         # The arm of that kind may be trained otherwise; then the name must not be the same.
         alike = all(one.recipe == plain.recipe for one in others)
         own = kind if alike else f"{arm.name}-classifier"
-        return Job(f"train-{classifier_name(own, setting.dropout, seed)}", spec)
+        return Job(f"{TRAIN}{_classifier_name(own, setting, seed)}", spec)
 
     @property
     def _tested(self) -> dict[str, object]:
@@ -165,14 +203,14 @@ class Plan:
         return spec | ({"files": self.files} if self.files else {})
 
     def _training(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
-        task = TASKS[self.config.task]
+        own = self.variation
         spec: dict[str, object] = {
             "version": TRAINED,
             "task": self.config.task,
-            "variation": dict(task.variation),
+            "variation": dict(TASKS[self.config.task].variation if own is None else own),
             "model": self.config.model,
             "dropout": setting.dropout,
-            "objective": OBJECTIVES[arm.kind].name,
+            "objective": arm.kind,
             "options": dict(setting.options),
             "recipe": asdict(arm.recipe),
             "precision": self.config.precision,
@@ -201,3 +239,11 @@ class Plan:
             name = f"{ENSEMBLE}-{label}-seed{one.run.seed}"
             run = Run(name, ENSEMBLE, label, one.run.seed, self.config.model)
             yield Planned(run, validate, test)
+
+
+def _classifier_name(kind: str, setting: Setting, seed: int) -> str:
+    return f"{kind}-dropout{short(setting.dropout)}-seed{seed}"
+
+
+def _file(job: Job) -> str:
+    return f"{JOBS}/{job.stem}{SCORES}"

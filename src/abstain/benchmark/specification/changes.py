@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any, Final, TypedDict, Unpack
 
 from abstain._foundation.toml_fields import refuse_unknown, text
-from abstain.benchmark.config import Arm, Config, whole
-from abstain.benchmark.defaults import default_methods
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.settings import scaled
+from abstain.benchmark.specification.config import Arm, Config, look_up, whole
+from abstain.benchmark.specification.defaults import default_methods, scaled
 from abstain.errors import InputError, UnknownNameError, suggest
 
 __all__ = ["Changes", "changed"]
@@ -73,7 +72,7 @@ def changed(config: Config, **changes: Unpack[Changes]) -> Config:
 
     Examples
     --------
-    >>> from abstain.benchmark.reading import changed, default_config
+    >>> from abstain.benchmark.specification import changed, default_config
     >>> few = changed(default_config("glyphs"), seeds=1, arms=["confidnet"], samples=0)
     >>> few.methods
     ('confidnet',)
@@ -95,6 +94,7 @@ def changed(config: Config, **changes: Unpack[Changes]) -> Config:
         # Last: arms that are not trained may need more.
         asked["arms"] = _shortened(asked.get("arms", config.arms), asked.pop("epochs"))
     out = replace(config, **asked)
+    look_up(out)
     _refuse_idle(out)
     return out
 

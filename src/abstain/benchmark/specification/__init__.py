@@ -1,0 +1,35 @@
+"""What a benchmark has to do, as plain records: a configuration, and the jobs that it makes.
+
+Nothing here needs torch to be read, so that what is done of a run can be told anywhere. Only a
+configuration that is new is looked up, which does: `default_config`, `read_config`, `changed`.
+"""
+
+from abstain.benchmark.recipe import Recipe as Recipe
+from abstain.benchmark.specification.changes import changed as changed
+from abstain.benchmark.specification.config import Arm as Arm
+from abstain.benchmark.specification.config import Config as Config
+from abstain.benchmark.specification.config import Setting as Setting
+from abstain.benchmark.specification.jobs import Planned as Planned
+from abstain.benchmark.specification.jobs import Specification as Specification
+from abstain.benchmark.specification.reading import default_config as default_config
+from abstain.benchmark.specification.reading import from_plain as from_plain
+from abstain.benchmark.specification.reading import from_run as from_run
+from abstain.benchmark.specification.reading import plain as plain
+from abstain.benchmark.specification.reading import read_config as read_config
+from abstain.benchmark.specification.reading import tables_of as tables_of
+
+__all__ = [
+    "Arm",
+    "Config",
+    "Planned",
+    "Recipe",
+    "Setting",
+    "Specification",
+    "changed",
+    "default_config",
+    "from_plain",
+    "from_run",
+    "plain",
+    "read_config",
+    "tables_of",
+]

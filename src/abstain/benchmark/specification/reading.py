@@ -1,0 +1,341 @@
+"""A configuration from its task alone or from TOML, and as plain values.
+
+A manifest has the fields of a configuration beside each other, TOML has them in tables; one is
+made into the other, so there is one reader.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, Final, Unpack
+
+from abstain._foundation.toml_fields import read_toml, refuse_unknown, table, text
+from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.specification.changes import (
+    Changes,
+    changed,
+    folder_of,
+    seeds_of,
+    trained_for,
+    tuple_of,
+)
+from abstain.benchmark.specification.config import Arm, Config, look_up, look_up_arm, whole
+from abstain.benchmark.specification.defaults import SEEDS, default_arms, default_methods
+from abstain.benchmark.tasks import TASKS
+from abstain.errors import InputError
+
+__all__ = [
+    "Changes",
+    "changed",
+    "default_config",
+    "from_plain",
+    "from_run",
+    "plain",
+    "read_config",
+    "tables_of",
+]
+
+#: The fields of each table.
+_TABLES: Final = {
+    "benchmark": ("task", "seeds", "metrics", "methods", "samples", "precision", "folder"),
+    "exposures": ("corruptions", "severities"),
+    "model": ("name",),
+}
+#: Of `Config`, and what its arms have in common.
+_FIELDS: Final = (*_TABLES["benchmark"], *_TABLES["exposures"], "model", "recipe", "arms")
+_OF_RECIPE: Final = tuple(f.name for f in fields(Recipe))
+_OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
+
+
+def default_config(task: str, **changes: Unpack[Changes]) -> Config:
+    """Return the configuration of a task for which nothing is written down.
+
+    Parameters
+    ----------
+    task : str
+        In `TASKS`.
+    **changes : dict
+        As for `changed`.
+
+    Returns
+    -------
+    Config
+        The papers' four ways to train, each method that scores one of them, all exposures.
+
+    Raises
+    ------
+    InputError
+        There is no such task, or a change that cannot be.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.specification import default_config
+    >>> config = default_config("glyphs", seeds=2)
+    >>> config.seeds, [arm.name for arm in config.arms]
+    ((0, 1), ['cross-entropy', 'confidnet', 'devries', 'deep-gamblers'])
+    """
+    return changed(from_plain({"task": task}), **changes)
+
+
+def read_config(path: str | Path) -> Config:
+    r"""Read a configuration from a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; what it does not say is as in `default_config`.
+
+    Returns
+    -------
+    Config
+        What it describes.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or a field of it is wrong: the error names it.
+    FileFormatError
+        The file is no TOML.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from abstain.benchmark.specification import read_config
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "mine.toml"
+    ...     _ = path.write_text('[benchmark]\ntask = "digits"\nseeds = [3]\n[arms.devries]')
+    ...     read_config(path).methods
+    ('devries',)
+    """
+    place = Path(path)
+    found = read_toml(place)
+    with named(place.name):
+        return from_plain(_flat(found))
+
+
+def from_plain(found: Mapping[str, Any]) -> Config:
+    """Make a configuration of plain values, such as `plain` returns.
+
+    Parameters
+    ----------
+    found : mapping
+        The fields of `Config`, the task at least; "arms" by name, and "recipe", which all arms
+        begin with.
+
+    Returns
+    -------
+    Config
+        What is not said is as in `default_config`.
+
+    Raises
+    ------
+    InputError
+        A field that does not exist or has a value that cannot be.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.specification import from_plain
+    >>> from_plain({"task": "glyphs", "recipe": {"epochs": 3}}).arms[0].recipe.epochs
+    3
+    """
+    refuse_unknown(found, _FIELDS, "the configuration")
+    own = dict(found)
+    if "task" not in own:
+        msg = f"`task` must name the task: one of {', '.join(TASKS)}"
+        raise InputError(msg)
+    task = TASKS[text(own.pop("task"), "task")]
+    recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
+    named = table(own, "arms")
+    arms = tuple(_arm(name, table(named, name, "arms"), recipe) for name in named)
+    for arm in arms:
+        _look_up_named(arm)
+    seeds = seeds_of(own.pop("seeds", SEEDS))
+    samples = whole(own.pop("samples", Config.samples), "samples", 0, 1000)
+    methods = own.pop("methods", None)
+    if not arms:
+        # Only those: what is not trained may need more epochs than this recipe has.
+        whole_arms = default_arms(task, task.recipe)
+        wanted = whole_arms if methods is None else trained_for(methods, whole_arms)
+        arms = default_arms(task, recipe, [arm.kind for arm in wanted])
+    if methods is None:
+        methods = default_methods([arm.kind for arm in arms], samples, seeds)
+    config = Config(
+        task=task.name,
+        arms=arms,
+        seeds=seeds,
+        model=own.pop("model", task.model),
+        methods=tuple_of(methods, "methods"),
+        samples=samples,
+        folder=folder_of(own.pop("folder", "")),
+        **{name: _tuples(own[name]) for name in own if name not in {"recipe", "arms"}},
+    )
+    look_up(config)
+    return config
+
+
+def from_run(found: Mapping[str, Any]) -> Config:
+    """Make a configuration of the plain values in a manifest, on a machine without torch too.
+
+    Parameters
+    ----------
+    found : mapping
+        What `plain` returned where the run began, and where its names were looked up.
+
+    Returns
+    -------
+    Config
+        The same one.
+
+    Raises
+    ------
+    InputError, AttributeError, KeyError, TypeError
+        It was changed by hand.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.specification import default_config, from_run, plain
+    >>> config = default_config("digits")
+    >>> from_run(plain(config)) == config
+    True
+    """
+    recipe = Recipe(**found["recipe"])
+    arms = tuple(_arm(name, own, recipe) for name, own in found["arms"].items())
+    given = [name for name in _FIELDS if name in found and name not in {"recipe", "arms"}]
+    return Config(arms=arms, **{name: _tuples(found[name]) for name in given})
+
+
+def plain(config: Config) -> dict[str, Any]:
+    """Return a configuration as plain values, for JSON.
+
+    Parameters
+    ----------
+    config : Config
+        Any.
+
+    Returns
+    -------
+    dict
+        What `from_plain` makes the same configuration of; nothing is left to defaults.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.specification import default_config, from_plain, plain
+    >>> config = default_config("digits")
+    >>> from_plain(plain(config)) == config
+    True
+    """
+    base = asdict(config.arms[0].recipe)
+    own = {
+        name: _lists(getattr(config, name)) for name in _FIELDS if name not in {"recipe", "arms"}
+    }
+    return own | {
+        "recipe": base,
+        "arms": {arm.name: _plain_arm(arm, base) for arm in config.arms},
+    }
+
+
+def tables_of(config: Config) -> dict[str, Any]:
+    """Return a configuration as the tables of TOML.
+
+    Parameters
+    ----------
+    config : Config
+        Any.
+
+    Returns
+    -------
+    dict
+        Tables by name, of plain values; `read_config` reads them from a file.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.specification import default_config, tables_of
+    >>> tables_of(default_config("digits"))["model"]
+    {'name': 'small-conv'}
+    """
+    found = plain(config)
+    tables = {
+        name: {key: found[key] for key in _TABLES[name]} for name in ("benchmark", "exposures")
+    }
+    return tables | {"model": {"name": found["model"]}} | {k: found[k] for k in ("recipe", "arms")}
+
+
+def _flat(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a configuration from the tables of TOML."""
+    refuse_unknown(found, (*_TABLES, "recipe", "arms"), "the configuration")
+    tables = {name: table(found, name) for name in _TABLES}
+    for name, known in _TABLES.items():
+        refuse_unknown(tables[name], known, f"[{name}]")
+    own = {**tables["benchmark"], **tables["exposures"]}
+    if "name" in tables["model"]:
+        own["model"] = tables["model"]["name"]
+    return own | {name: found[name] for name in ("recipe", "arms") if name in found}
+
+
+def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
+    where = f"[arms.{name}]"
+    refuse_unknown(own, _OF_ARM, where)
+    options, grid, recipe, stages = (
+        table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
+    )
+    # An arm of that name needs no other word about what it is.
+    kind = text(own.get("kind", name), f"arms.{name}.kind")
+    rates = own.get("dropout", 0.0)
+    rates = rates if isinstance(rates, list) else [rates]
+    if not all(isinstance(rate, int | float) and not isinstance(rate, bool) for rate in rates):
+        msg = f"`arms.{name}.dropout` must be a number or a list of numbers; got {rates!r}"
+        raise InputError(msg)
+    tried = {key: tuple_of(values, f"arms.{name}.try.{key}") for key, values in grid.items()}
+    own_recipe = recipe_of(recipe, f"[arms.{name}.recipe]", base)
+    with named(where):
+        return Arm(name, kind, own_recipe, tuple(map(float, rates)), options, tried, stages)
+
+
+def _look_up_named(arm: Arm) -> None:
+    """Look up an arm of a file: errors name its tables."""
+    from abstain.training import OBJECTIVES
+
+    for part, what in ((arm.options, "options"), (arm.grid, "try")):
+        refuse_unknown(part, OBJECTIVES[arm.kind].options, f"[arms.{arm.name}.{what}]")
+    with named(f"[arms.{arm.name}]"):
+        look_up_arm(arm)
+
+
+def _plain_arm(arm: Arm, base: Mapping[str, Any]) -> dict[str, Any]:
+    recipe = {name: value for name, value in asdict(arm.recipe).items() if base[name] != value}
+    found = {
+        "kind": arm.kind,
+        "dropout": list(arm.dropout),
+        "options": dict(arm.options),
+        "try": {name: list(values) for name, values in arm.grid.items()},
+        "recipe": recipe,
+        "stages": dict(arm.stages),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def recipe_of(given: Mapping[str, Any], where: str, base: Recipe) -> Recipe:
+    """Return a recipe with what a table says otherwise; `where` names the table in errors."""
+    refuse_unknown(given, _OF_RECIPE, where)
+    with named(where):
+        return replace(base, **given)
+
+
+@contextmanager
+def named(where: str) -> Iterator[None]:
+    """Name the table, or the file, that a wrong field stands in."""
+    try:
+        yield
+    except InputError as error:
+        msg = f"{where}: {error}"
+        raise InputError(msg) from None
+
+
+def _lists(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given
+
+
+def _tuples(given: Any) -> Any:
+    return tuple(given) if isinstance(given, list) else given
