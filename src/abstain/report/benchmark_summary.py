@@ -38,8 +38,8 @@ from abstain.report.benchmark_studies import (
 from abstain.report.benchmark_tables import Keys, kind_title, page_grid
 from abstain.report.benchmark_verdict import benchmark_verdict
 from abstain.report.benchmark_words import reading_of, words_of
-from abstain.report.comparison_svg import inline_svg
 from abstain.report.glossary import metric_entries
+from abstain.report.render.svg import inline_svg
 
 _CHANGE: Final = "From AURC to AUGRC: how the ranking changes"
 _CHANGE_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones stay."

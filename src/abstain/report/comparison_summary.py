@@ -25,10 +25,10 @@ from abstain.report.comparison_rows_across import (
     mean_rank_rows,
     stability_rows,
 )
-from abstain.report.comparison_svg import inline_svg
 from abstain.report.comparison_verdict import comparison_verdict
 from abstain.report.comparison_words import arrow_of, where
 from abstain.report.glossary import metric_entries, score_entries
+from abstain.report.render.svg import inline_svg
 from abstain.report.summary import Origin
 from abstain.typing import Split
 

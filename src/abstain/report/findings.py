@@ -1,9 +1,11 @@
 """Findings grouped by kind, so that 20 splits do not repeat one warning 20 times."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from abstain.evaluation.records import Finding
+from abstain.report.document import Remark
+from abstain.report.words import place
 
 #: The kind of the findings that `evaluate` was handed by the reader of a file.
 _READER = "source"
@@ -34,3 +36,21 @@ def grouped(findings: Sequence[Finding]) -> list[Said]:
         kinds.setdefault((finding.level, finding.kind, apart), []).append(finding)
     said = [Said(group[0], tuple(group[1:])) for group in kinds.values()]
     return sorted(said, key=lambda s: s.first.level != "warning")
+
+
+def remarks(
+    findings: Sequence[Finding],
+    notes: Sequence[str] = (),
+    where: Callable[[Finding], str] = place,
+) -> tuple[Remark, ...]:
+    """Return the findings as a document says them, one for each kind, and then the notes."""
+    said = [
+        replace(_remark(group.first, where), more=tuple(_remark(f, where) for f in group.more))
+        for group in grouped(findings)
+    ]
+    return (*said, *(Remark("note", note) for note in notes))
+
+
+def _remark(finding: Finding, where: Callable[[Finding], str]) -> Remark:
+    level = "warning" if finding.level == "warning" else "note"
+    return Remark(level, finding.message, where(finding))

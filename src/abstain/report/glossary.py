@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from abstain.report.document import Entry
 from abstain.report.words import metric_of, title_of
 
 _LINK = re.compile(r"https://[^\s,;]+")
@@ -81,6 +82,33 @@ def skipped_entries(skipped: Mapping[str, str]) -> list[dict[str, str]]:
         {"name": name, "title": title_of(name), "reason": _sentence(reason)}
         for name, reason in skipped.items()
     ]
+
+
+def metric_words(names: Sequence[str]) -> tuple[Entry, ...]:
+    """Describe metrics, with their range, direction, convention and source."""
+    return tuple(_metric_word(entry) for entry in map(_metric_entry, names))
+
+
+def _metric_word(entry: dict[str, Any]) -> Entry:
+    convention = f"; convention: {entry['convention']}" if entry.get("convention") else ""
+    span = f"{entry['range']}, {entry['better']}{convention}" if entry["range"] else ""
+    metric = metric_of(entry["name"])
+    source = metric.source if metric else ""
+    return Entry(entry["title"], entry["meaning"], entry["name"], span, source)
+
+
+def score_words(names: Sequence[str], own: Container[str] = ()) -> tuple[Entry, ...]:
+    """Describe the scores; those in `own` are columns of the data, whatever their names."""
+    return tuple(_score_word(name, own=name in own) for name in names)
+
+
+def _score_word(name: str, *, own: bool) -> Entry:
+    # A score at a temperature ("msr@T=1.5") is described by its base.
+    score = None if own else _catalogue().get(name.split("@", 1)[0])
+    if score is None:
+        return Entry(name, "A confidence given with the data; higher means more trusted.")
+    called = name if score.title != name else ""
+    return Entry(score.title, _sentence(score.meaning), called, source=score.source)
 
 
 def linked(source: str) -> list[dict[str, str]]:

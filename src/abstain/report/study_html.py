@@ -10,10 +10,10 @@ from typing import Any, Final
 import abstain as ab
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.report.comparison_svg import inline_svg
 from abstain.report.figure_files import write_displays
 from abstain.report.glossary import linked
 from abstain.report.html import environment, policy, resource, style, trusted
+from abstain.report.render.svg import inline_svg
 from abstain.report.study_words import Printed, checked_study, facts, head, printed, split_notes
 from abstain.report.words import count
 from abstain.studies import StudyResult

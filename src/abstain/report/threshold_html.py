@@ -9,9 +9,9 @@ import abstain as ab
 from abstain._foundation.files import write_atomically
 from abstain.evaluation.rule_checks import CALIBRATION, RuleChecks
 from abstain.plots._verdicts import checked_rule
-from abstain.report.comparison_svg import inline_svg
 from abstain.report.findings import grouped
 from abstain.report.html import environment, policy, resource, style, trusted
+from abstain.report.render.svg import inline_svg
 from abstain.report.summary import Origin
 from abstain.report.threshold_figures import rule_figures
 from abstain.report.threshold_glossary import rule_words

@@ -1,12 +1,16 @@
 """How numbers, names and parts of the data are written: the same in every output format."""
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from abstain.errors import UnknownNameError
 from abstain.evaluation.records import Finding, Result
 from abstain.metrics import Metric, metric_named
+from abstain.plots import chosen
 from abstain.predictions import LOSSES
+from abstain.report.document import Form, Span, Text
 from abstain.tables import split_name
 
 #: What is printed for a metric that has no value on these data.
@@ -35,6 +39,96 @@ def number(value: float) -> str:
         return f"{value:.2e}"
     decimals = 3 - math.floor(math.log10(size))
     return f"{value:.{max(decimals, 0)}f}"
+
+
+def count(value: float) -> str:
+    """Write a count with a thin space between thousands."""
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def of_hundred(chance: float) -> str:
+    """Write a chance as cases of 100; what is rare is not written as never.
+
+    Examples
+    --------
+    >>> of_hundred(0.714), of_hundred(0.001), of_hundred(0.0), of_hundred(0.9999)
+    ('71', '< 1', '0', '> 99')
+    """
+    if 0 < chance < 0.005:
+        return "< 1"
+    if 0.995 <= chance < 1:
+        return "> 99"
+    return f"{100 * chance:.0f}"
+
+
+def _four(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "\u2212")
+
+
+def spread(value: float) -> str:
+    """Write a standard error or deviation with two digits.
+
+    Examples
+    --------
+    >>> spread(166.0), spread(2.04), spread(0.0321), spread(0.0000123)
+    ('170', '2', '0.032', '1.20e-05')
+    """
+    rounded = float(f"{value:.2g}")
+    if rounded < 1e-4:
+        return number(rounded)
+    # Without an exponent, which nobody expects beside a number that has none.
+    return f"{rounded:.0f}" if rounded >= 10 else f"{rounded:g}"
+
+
+#: How each form of number is spelled.
+_FORMS: Final[Mapping[Form, Callable[[float], str]]] = {
+    "number": number,
+    "count": count,
+    "p": chosen.p_value,
+    "hundred": of_hundred,
+    "rank": lambda value: f"{value:g}",
+    "two": lambda value: f"{value:.2f}",
+    "four": lambda value: _minus(_four(value)),
+    "six": lambda value: f"{value:.6g}",
+    "signed": lambda value: ("" if value < 0 else "+") + _minus(_four(value)),
+    "minus": lambda value: _minus(number(value)),
+}
+
+
+def spelled(value: float, form: Form = "number", *, scale: int = 1) -> str:
+    """Write a number in one of the forms of a document; every format spells it so.
+
+    Examples
+    --------
+    >>> spelled(0.0123456), spelled(0.0123456, scale=1000), spelled(float("nan"), "p")
+    ('0.01235', '12.35', 'undefined')
+    >>> spelled(0.0371234, "four"), spelled(-0.3, "signed"), spelled(0.0123, "p")
+    ('0.0371', '\u22120.3000', '0.012')
+    """
+    return UNDEFINED if math.isnan(value) else _FORMS[form](scale * value)
+
+
+def between(low: float, high: float, form: Form = "number", *, scale: int = 1) -> str:
+    """Write an interval, or nothing when there is none.
+
+    Examples
+    --------
+    >>> between(0.01, 0.02), between(float("nan"), 0.02)
+    ('0.01000 to 0.02000', '')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return ""
+    return f"{spelled(low, form, scale=scale)} to {spelled(high, form, scale=scale)}"
+
+
+def bracketed(low: float, high: float, form: Form = "number", *, scale: int = 1) -> str:
+    """Write an interval as it stands behind a number in a line: [0.1, 0.2]."""
+    found = between(low, high, form, scale=scale)
+    return f"[{found.replace(' to ', ', ')}]" if found else ""
 
 
 class Shown(float):
@@ -69,11 +163,6 @@ def printed_x1000(metric: str) -> bool:
     """Tell whether the literature prints a metric times 1000."""
     known = metric_of(metric)
     return known is not None and known.per_thousand
-
-
-def count(value: float) -> str:
-    """Write a count with a thin space between thousands."""
-    return f"{value:,.0f}".replace(",", "\u202f")
 
 
 def loss_label(name: str) -> str:
@@ -172,3 +261,59 @@ def place(finding: Finding) -> str:
 def unique(values: Iterable[str]) -> list[str]:
     """Return the distinct values in the order in which they first appear."""
     return list(dict.fromkeys(values))
+
+
+#: Names in a sentence before the rest is only counted.
+_NAMED = 4
+
+
+def listed(names: Sequence[str]) -> str:
+    """Write names as in a sentence.
+
+    Examples
+    --------
+    >>> print(listed(["a"]), listed(["a", "b"]), listed(list("abcdefg")), sep="; ")
+    “a”; “a” and “b”; “a”, “b”, “c”, “d” and 3 more
+    """
+    quoted = [f"“{name}”" for name in names[:_NAMED]]
+    if len(names) > _NAMED:
+        return f"{', '.join(quoted)} and {len(names) - _NAMED} more"
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
+
+
+def seconds_said(seconds: float) -> str:
+    """Write how long something took.
+
+    Examples
+    --------
+    >>> seconds_said(0.031), seconds_said(12.34), seconds_said(125.0), seconds_said(7384.0)
+    ('0.03 s', '12 s', '2 min 5 s', '2 h 3 min')
+    """
+    if seconds < 1:
+        return f"{seconds:.2f} s"
+    if seconds < 99.5:
+        return f"{seconds:.2g} s" if seconds < 9.95 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+_LINK: Final = re.compile(r"https://[^\s,;]+")
+
+
+def linked(source: str) -> Text:
+    """Cut a source into text and links.
+
+    Examples
+    --------
+    >>> linked("eq. 3, https://arxiv.org/abs/2407.01032")[1].link
+    'https://arxiv.org/abs/2407.01032'
+    """
+    parts: list[str | Span] = []
+    end = 0
+    for match in _LINK.finditer(source):
+        parts.append(source[end : match.start()])
+        parts.append(Span(match.group().removeprefix("https://"), link=match.group()))
+        end = match.end()
+    return tuple(part for part in [*parts, source[end:]] if part)

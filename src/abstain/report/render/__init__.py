@@ -1,0 +1,48 @@
+"""Any document in any format: HTML, a terminal, Markdown, LaTeX."""
+
+from typing import Any
+
+from abstain.errors import UnknownNameError, suggest
+from abstain.report.document import EVERYWHERE, Document
+from abstain.report.render.html import html
+from abstain.report.render.latex import latex
+from abstain.report.render.markdown import markdown
+from abstain.report.render.terminal import terminal
+
+_RENDERERS = {"html": html, "terminal": terminal, "markdown": markdown, "latex": latex}
+
+
+def render(document: Document, format: str) -> Any:
+    r"""Write a document in a format.
+
+    Parameters
+    ----------
+    document : Document
+        What to write.
+    format : {"html", "terminal", "markdown", "latex"}
+        The format.
+
+    Returns
+    -------
+    str or rich renderable
+        The text; for a terminal what a `rich.console.Console` prints.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such format.
+
+    Examples
+    --------
+    >>> from abstain.report.document import Document, Prose
+    >>> said = lambda: [Prose("Some <words>.")]
+    >>> print(render(Document("A page", "Report", said, said), "markdown"))
+    # A page
+    <BLANKLINE>
+    Some \<words\>.
+    <BLANKLINE>
+    """
+    if format not in EVERYWHERE:
+        msg = f"`format` must be one of {', '.join(EVERYWHERE)}; got {format!r}."
+        raise UnknownNameError(f"{msg}{suggest(str(format), EVERYWHERE)}")
+    return _RENDERERS[format](document)

@@ -1,0 +1,257 @@
+"""A document in LaTeX, for a paper: pieces without a preamble."""
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import singledispatch
+from typing import Final
+
+from abstain.plots.visible import visible
+from abstain.report.document import (
+    Block,
+    Box,
+    Cell,
+    Code,
+    Document,
+    Facts,
+    Findings,
+    Fold,
+    Glossary,
+    Interval,
+    Label,
+    Number,
+    Prose,
+    Remark,
+    Row,
+    Section,
+    Table,
+    Text,
+    shown_in,
+)
+from abstain.report.words import between, bracketed, spelled, spread
+
+_SPECIAL: Final = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",  # \textquotedbl needs a font encoding that is not the default
+    "\u2193": r"$\downarrow$",
+    "\u2191": r"$\uparrow$",
+    "\u202f": r"\,",
+    "\u00a0": "~",
+    "\u2212": "$-$",
+    "\u00d7": r"$\times$",
+    "\u00b1": r"$\pm$",
+    "\u2192": r"$\rightarrow$",
+    "\u2264": r"$\leq$",
+    "\u2265": r"$\geq$",
+    "\u221e": r"$\infty$",
+    "\u2020": r"\textsuperscript{\dag}",
+    "\u2013": "--",
+    "\u25cf": r"$\bullet$",
+    "\u2716": r"$\times$",
+    "\u25cb": r"$\circ$",
+}
+
+_NEEDS: Final = "% Needs \\usepackage{booktabs}"
+_TIE: Final = r"\textsuperscript{\dag}"
+_NOTHING: Final = "--"
+_UNIT: Final = r" $\times 10^3$"
+_ARROWS: Final = {"": "", "lower": r" $\downarrow$", "higher": r" $\uparrow$"}
+_MARKS: Final = {
+    "strong": r"\textbf{{{}}}",
+    "best": r"\textbf{{{}}}",
+    "em": r"\emph{{{}}}",
+    "code": r"\texttt{{{}}}",
+    "small": r"{{\small {}}}",
+}
+_SECTIONS: Final = {2: "section", 3: "subsection", 4: "paragraph"}
+
+
+#: How strong the color of a cell is, in percent, by its shade.
+_STRENGTH: Final = (45, 34, 24, 15, 8)
+
+
+def latex(document: Document) -> str:
+    """Return the whole document."""
+    parts = [_NEEDS, rf"\section*{{{escape(document.title)}}}", *map(inline, document.verdict)]
+    parts += _block(Facts(document.facts)) if document.facts else []
+    if document.findings:
+        parts += [
+            r"\subsection*{Before you trust the numbers}",
+            *_block(Findings(document.findings)),
+        ]
+    return "\n\n".join([*parts, *_blocks(document.sections())]) + "\n"
+
+
+def written(several: Iterable[Block], *, head: str = _NEEDS) -> str:
+    """Return blocks one after another, under a comment that says what they need."""
+    return "\n\n".join([head, *_blocks(several)]) + "\n"
+
+
+def _blocks(several: Iterable[Block]) -> Iterator[str]:
+    for block in shown_in(several, "latex"):
+        yield from _block(block)
+
+
+@singledispatch
+def _block(block: Block) -> Iterator[str]:
+    """Write a block; one that only a page can show is nothing."""
+    del block
+    yield from ()
+
+
+@_block.register
+def _prose(block: Prose) -> Iterator[str]:
+    said = inline(block.text)
+    yield rf"{{\footnotesize {said}}}" if block.kind == "notes" else said
+
+
+@_block.register
+def _facts(block: Facts) -> Iterator[str]:
+    yield _items("itemize", (f" {escape(name)}: {inline(said)}" for name, said in block.entries))
+
+
+@_block.register
+def _findings(block: Findings) -> Iterator[str]:
+    yield _items("itemize", map(_remark, block.remarks))
+
+
+@_block.register
+def _glossary(block: Glossary) -> Iterator[str]:
+    yield _items(
+        "description",
+        (f"[{{{escape(e.title)}}}] {inline(e.meaning)} {escape(e.source)}" for e in block.entries),
+    )
+
+
+@_block.register
+def _code(block: Code) -> Iterator[str]:
+    # Line by line: an environment of its own could be ended by what stands in it.
+    lines = (escape(line.replace(" ", "\u00a0")) for line in block.text.splitlines())
+    body = " \\\\\n".join(lines)
+    yield rf"{{\ttfamily\footnotesize\noindent {body}}}"
+
+
+@_block.register
+def _section(block: Section | Fold) -> Iterator[str]:
+    level = block.level if isinstance(block, Section) else 4
+    head = block.title if isinstance(block, Section) else block.summary
+    within = list(_blocks(block.blocks))
+    yield from [rf"\sub{_SECTIONS[level]}*{{{inline(head)}}}", *within] if within else []
+
+
+@_block.register
+def _box(block: Box) -> Iterator[str]:
+    yield from _blocks(block.blocks)
+
+
+def _items(environment: str, items: Iterable[str]) -> str:
+    lines = [rf"\item{item.rstrip()}" for item in items]
+    return "\n".join([rf"\begin{{{environment}}}", *lines, rf"\end{{{environment}}}"])
+
+
+def _remark(remark: Remark) -> str:
+    place = f"{escape(remark.place)}: " if remark.place else ""
+    more = f" ({len(remark.more)} more like this.)" if remark.more else ""
+    return rf" \textbf{{{remark.level.capitalize()}}}: {place}{inline(remark.text)}{more}"
+
+
+# ---------------------------------------------------------------------------------- inline text
+def inline(text: Text) -> str:
+    """Return words, everything of them escaped."""
+    if isinstance(text, tuple):
+        return "".join(map(inline, text))
+    if isinstance(text, str):
+        return escape(text)
+    return _MARKS.get(text.kind, "{}").format(escape(text.text))
+
+
+def label(name: Label | str) -> str:
+    """Return the name of what is measured with its unit and where better is."""
+    if isinstance(name, str):
+        return escape(name)
+    return f"{escape(name.text)}{_UNIT if name.scale > 1 else ''}{_ARROWS[name.better]}"
+
+
+def escape(words: str) -> str:
+    r"""Escape what LaTeX would read as a command; a line break becomes a space.
+
+    Examples
+    --------
+    >>> print(escape("50 % of a_b"))
+    50 \% of a\_b
+    """
+    # split() would take the thin space between thousands for a break.
+    flat = visible(re.sub(r"[ \t\r\n]+", " ", words))
+    return "".join(_SPECIAL.get(c, c) for c in flat)
+
+
+# ---------------------------------------------------------------------------------------- tables
+@_block.register
+def _table(table: Table) -> Iterator[str]:
+    columns = [i for i, column in enumerate(table.columns) if "latex" in column.only]
+    width = len(columns)
+    if table.caption:
+        yield inline(table.caption)
+    kinds = "".join("r" if table.columns[i].kind == "number" else "l" for i in columns)
+    lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_heads(table, columns)]
+    if not any(group.title for group in table.groups):
+        lines.append(r"\midrule")
+    for group in table.groups:
+        if group.title:
+            title = rf"\emph{{{escape(group.title)}}}"
+            lines += [r"\midrule", rf"\multicolumn{{{width}}}{{l}}{{{title}}} \\"]
+        lines += [" & ".join(_cell(row, i) for i in columns) + r" \\" for row in group.rows]
+    if table.rest:
+        lines.append(rf"\multicolumn{{{width}}}{{l}}{{{escape(table.rest)}}} \\")
+    yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _heads(table: Table, columns: Sequence[int]) -> list[str]:
+    """Return one row of heads, or a second above it where columns belong together."""
+    heads = " & ".join(label(table.columns[i].label) for i in columns) + r" \\"
+    if not table.spans:
+        return [heads]
+    spans = [rf"\multicolumn{{{size}}}{{c}}{{{label(title)}}}" for title, size in table.spans]
+    ends = list(itertools.accumulate((size for _, size in table.spans), initial=1))
+    rules = "".join(rf"\cmidrule(lr){{{a + 1}-{b}}}" for a, b in itertools.pairwise(ends))
+    above = ["", *spans, *[""] * (len(columns) - ends[-1])]
+    return [" & ".join(above) + r" \\", rules, heads]
+
+
+def _cell(row: Row, i: int) -> str:
+    shown = content(row.cells[i])
+    return rf"\quad {shown}" if row.kind == "group" and i == 0 else shown
+
+
+def content(cell: Cell) -> str:
+    """Return what stands in a cell."""
+    if cell is None:
+        return _NOTHING
+    if isinstance(cell, Interval):
+        return escape(between(cell.low, cell.high, cell.form, scale=cell.scale)) or _NOTHING
+    if not isinstance(cell, Number):
+        return label(cell) if isinstance(cell, Label) else inline(cell)
+    text = escape(cell.said or spelled(cell.value, cell.form, scale=cell.scale))
+    small = [
+        bracketed(cell.low, cell.high, cell.form, scale=cell.scale),
+        "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}",
+        cell.beside,
+    ]
+    marked = rf"\textbf{{{text}}}" if cell.stands == "best" else text
+    marked += _TIE if cell.stands == "tie" else ""
+    behind = " ".join(rf"{{\scriptsize {escape(words)}}}" for words in small if words)
+    shade = "" if cell.shade is None else rf"\cellcolor{{blue!{_STRENGTH[cell.shade]}}}"
+    return f"{shade}{marked} {behind}".rstrip()

@@ -1,0 +1,200 @@
+"""A document in Markdown, for an issue, a README or a notebook."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from typing import Final
+
+from abstain.plots.visible import visible
+from abstain.report.document import (
+    Block,
+    Box,
+    Cell,
+    Code,
+    Document,
+    Facts,
+    Findings,
+    Fold,
+    Glossary,
+    Interval,
+    Label,
+    Number,
+    Prose,
+    Remark,
+    Row,
+    Section,
+    Table,
+    Text,
+    shown_in,
+)
+from abstain.report.words import between, bracketed, linked, spelled, spread
+
+# Characters that start something in Markdown, also inside a table cell.
+_SPECIAL: Final = "\\`*_{}[]<>()#+!|~$&"
+
+_NOTHING: Final = "–"
+_ARROWS: Final = {"": "", "lower": " \u2193", "higher": " \u2191"}
+_MARKS: Final = {"strong": "**", "best": "**", "em": "*", "small": "", "undefined": "*"}
+
+
+def markdown(document: Document) -> str:
+    """Return the whole document."""
+    parts = [f"# {escape(document.title)}", *map(inline, document.verdict)]
+    parts += _block(Facts(document.facts)) if document.facts else []
+    if document.findings:
+        parts += ["## Before you trust the numbers", *_block(Findings(document.findings))]
+    return "\n\n".join([*parts, *_blocks(document.sections())]) + "\n"
+
+
+def written(several: Iterable[Block]) -> str:
+    """Return blocks one after another."""
+    return "\n\n".join(_blocks(several)) + "\n"
+
+
+def _blocks(several: Iterable[Block]) -> Iterator[str]:
+    for block in shown_in(several, "markdown"):
+        yield from _block(block)
+
+
+@singledispatch
+def _block(block: Block) -> Iterator[str]:
+    """Write a block; one that only a page can show is nothing."""
+    del block
+    yield from ()
+
+
+@_block.register
+def _prose(block: Prose) -> Iterator[str]:
+    yield inline(block.text)
+
+
+@_block.register
+def _facts(block: Facts) -> Iterator[str]:
+    yield "\n".join(f"- {escape(name)}: {inline(said)}" for name, said in block.entries)
+
+
+@_block.register
+def _findings(block: Findings) -> Iterator[str]:
+    yield "\n".join(map(_remark, block.remarks))
+
+
+@_block.register
+def _glossary(block: Glossary) -> Iterator[str]:
+    lines = (
+        f"- **{escape(one.title)}**: {inline(one.meaning)} {inline(linked(one.source))}"
+        for one in block.entries
+    )
+    yield "\n".join(line.rstrip() for line in lines)
+
+
+@_block.register
+def _code(block: Code) -> Iterator[str]:
+    # Fenced by more backticks than it has in a row.
+    longest = max((len(run) for run in re.findall("`+", block.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    body = visible(block.text, keep="\n\t")
+    yield f"{fence}\n{body}\n{fence}"
+
+
+@_block.register
+def _section(block: Section | Fold) -> Iterator[str]:
+    level = block.level if isinstance(block, Section) else 4
+    head = block.title if isinstance(block, Section) else block.summary
+    within = list(_blocks(block.blocks))
+    yield from [f"{'#' * level} {inline(head)}", *within] if within else []
+
+
+@_block.register
+def _box(block: Box) -> Iterator[str]:
+    yield from _blocks(block.blocks)
+
+
+def _remark(remark: Remark) -> str:
+    place = f"{escape(remark.place)}: " if remark.place else ""
+    more = f" ({len(remark.more)} more like this.)" if remark.more else ""
+    said = inline(remark.text)
+    return f"- **{remark.level.capitalize()}**: {place}{said}{escape(more)}"
+
+
+# ---------------------------------------------------------------------------------- inline text
+def inline(text: Text) -> str:
+    """Return words, everything of them escaped."""
+    if isinstance(text, tuple):
+        return "".join(map(inline, text))
+    if isinstance(text, str):
+        return escape(text)
+    if text.kind == "code":
+        return f"`{visible(text.text.replace('`', chr(39)))}`"
+    mark = _MARKS.get(text.kind, "")
+    shown = f"{mark}{escape(text.text)}{mark}"
+    return f"[{shown}]({text.link})" if text.link.startswith("https://") else shown
+
+
+def label(name: Label | str) -> str:
+    """Return the name of what is measured with its unit and where better is."""
+    if isinstance(name, str):
+        return escape(name)
+    return f"{escape(name.text)}{' × 1000' if name.scale > 1 else ''}{_ARROWS[name.better]}"
+
+
+def escape(words: str) -> str:
+    r"""Escape what Markdown would read as markup; a line break becomes a space.
+
+    Examples
+    --------
+    >>> print(escape("a|b*c"))
+    a\|b\*c
+    """
+    edges = (" " if words[:1] == " " else "", " " if words[1:] and words[-1:] == " " else "")
+    flat = visible(" ".join(words.split()))
+    shown = "".join(f"\\{c}" if c in _SPECIAL else c for c in flat)
+    return f"{edges[0]}{shown}{edges[1]}"
+
+
+# ---------------------------------------------------------------------------------------- tables
+@_block.register
+def _table(table: Table) -> Iterator[str]:
+    if table.caption:
+        yield inline(table.caption)
+    columns = [i for i, column in enumerate(table.columns) if "markdown" in column.only]
+    over = ["", *(f"{label(title)}, " for title, size in table.spans for _ in range(size))]
+    over += [""] * (len(table.columns) - len(over))
+    lines = [
+        _row(f"{over[i]}{label(table.columns[i].label)}" for i in columns),
+        _row("---:" if table.columns[i].kind == "number" else "---" for i in columns),
+    ]
+    for group in table.groups:
+        if group.title:
+            lines.append(_row([f"*{escape(group.title)}*", *[""] * (len(columns) - 1)]))
+        lines += [_row(_cell(row, i) for i in columns) for row in group.rows]
+    if table.rest:
+        lines.append(_row([escape(table.rest), *[""] * (len(columns) - 1)]))
+    yield "\n".join(lines)
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(row: Row, i: int) -> str:
+    shown = content(row.cells[i])
+    return f"&nbsp;&nbsp;{shown}" if row.kind == "group" and i == 0 else shown
+
+
+def content(cell: Cell) -> str:
+    """Return what stands in a cell."""
+    if cell is None:
+        return _NOTHING
+    if isinstance(cell, Interval):
+        return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
+    if not isinstance(cell, Number):
+        return label(cell) if isinstance(cell, Label) else inline(cell)
+    text = escape(cell.said) or escape(spelled(cell.value, cell.form, scale=cell.scale))
+    small = [
+        bracketed(cell.low, cell.high, cell.form, scale=cell.scale),
+        "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}",
+        escape(cell.beside),
+    ]
+    marked = f"**{text}**" if cell.stands == "best" else text
+    return " ".join(filter(None, [f"{marked}{'†' if cell.stands == 'tie' else ''}", *small]))

@@ -1,0 +1,308 @@
+"""A document for a terminal: what it says in brief, in as many columns as there are."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, Final
+
+from abstain.plots.visible import visible
+from abstain.report.document import (
+    Block,
+    Box,
+    Cell,
+    Code,
+    Column,
+    Document,
+    Facts,
+    Findings,
+    Fold,
+    Glossary,
+    Interval,
+    Label,
+    Number,
+    Prose,
+    Remark,
+    Row,
+    Section,
+    Span,
+    Table,
+    Text,
+    joined,
+    shown_in,
+)
+from abstain.report.words import between, bracketed, count, number, spelled, spread
+
+if TYPE_CHECKING:
+    from rich import table as rich_table
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.text import Text as Line
+
+#: Findings printed before the rest is only counted.
+_FINDINGS: Final = 8
+
+#: Names get this many columns before they fold; a number that may be left out gets the second.
+_NAME_WIDTH, _NUMBER_WIDTH = 13, 8
+
+#: A width at which a table is measured as it wants to be.
+_ANY: Final = 1000
+
+_NOTHING, _UNDEFINED = "–", "undef."
+_ARROWS: Final = {"": "", "lower": " \u2193", "higher": " \u2191"}
+_PROSE: Final = {
+    "lead": "dim",
+    "about": "dim",
+    "hint": "dim",
+    "notes": "dim",
+    "strong": "bold",
+    "alarm": "bold red",
+}
+_SPANS: Final = {
+    "strong": "bold",
+    "best": "bold",
+    "em": "italic",
+    "muted": "dim",
+    "small": "dim",
+    "undefined": "dim",
+    "good": "green",
+    "bad": "bold red",
+}
+
+
+def terminal(document: Document) -> "RenderableType":
+    """Return what a `rich.console.Console` prints."""
+    return printed(document.brief())
+
+
+def printed(several: Iterable[Block]) -> "RenderableType":
+    """Return blocks one after another."""
+    from rich.console import Group
+
+    return Group(*_blocks(several))
+
+
+def _blocks(several: Iterable[Block]) -> Iterator[Any]:
+    for block in shown_in(several, "terminal"):
+        yield from _block(block)
+
+
+@singledispatch
+def _block(block: Block) -> Iterator[Any]:
+    """Print a block; one that only a page can show is nothing."""
+    del block
+    yield from ()
+
+
+@_block.register
+def _prose(block: Prose) -> Iterator[Any]:
+    yield inline(block.text, _PROSE.get(block.kind, ""))
+
+
+@_block.register
+def _facts(block: Facts) -> Iterator[Any]:
+    yield inline("; ".join(f"{name}: {joined(said)}" for name, said in block.entries), "dim")
+
+
+@_block.register
+def _glossary(block: Glossary) -> Iterator[Any]:
+    yield from (inline(f"{one.title}: {joined(one.meaning)}") for one in block.entries)
+
+
+@_block.register
+def _code(block: Code) -> Iterator[Any]:
+    yield from map(inline, block.text.splitlines())
+
+
+@_block.register
+def _section(block: Section | Fold) -> Iterator[Any]:
+    head = block.title if isinstance(block, Section) else block.summary
+    yield from (inline(head, "bold"), *_blocks(block.blocks), inline(""))
+
+
+@_block.register
+def _box(block: Box) -> Iterator[Any]:
+    yield from _blocks(block.blocks)
+
+
+# ---------------------------------------------------------------------------------- inline text
+def inline(text: Text, style: str = "") -> "Line":
+    """Return words so that no markup is read in them, nor a command by the terminal."""
+    from rich.text import Text as Line
+
+    if isinstance(text, tuple):
+        line = Line("", style=style)
+        for part in text:
+            line.append_text(inline(part))
+        return line
+    if isinstance(text, Span):
+        return Line(visible(text.text), style=style or _SPANS.get(text.kind, ""))
+    return Line(visible(text), style=style)
+
+
+def label(name: Label | str, *, short: bool = False) -> str:
+    """Return the name of what is measured with its unit and where better is."""
+    if isinstance(name, str):
+        return name
+    unit = " × 1000" if name.scale > 1 else ""
+    return f"{(name.short if short else '') or name.text}{unit}{_ARROWS[name.better]}"
+
+
+def narrow(value: float) -> str:
+    """Write a number as everywhere, with fewer digits where it would not fit its column."""
+    written = number(value)
+    if len(written) < _NUMBER_WIDTH:
+        return written
+    return f"{value:.5f}" if abs(value) >= 1e-3 else f"{value:.2e}"
+
+
+# -------------------------------------------------------------------------------------- findings
+@_block.register
+def _findings(block: Findings) -> Iterator[Any]:
+    if block.whole:
+        each = [one for remark in block.remarks for one in (remark, *remark.more)]
+        yield from (_remark(replace(one, more=())) for one in each)
+        return
+    yield from map(_remark, block.remarks[:_FINDINGS])
+    if len(block.remarks) > _FINDINGS:
+        rest = len(block.remarks) - _FINDINGS
+        yield inline(f"... and {rest} more; the report lists them all.", "dim")
+
+
+def _remark(remark: Remark) -> "Line":
+    warning = remark.level == "warning"
+    line = inline("")
+    line.append("Warning: " if warning else "Note: ", style="bold yellow" if warning else "bold")
+    line.append(inline(f"{remark.place}: " if remark.place else ""))
+    line.append(inline(remark.text))
+    if remark.more:
+        line.append(f" ({len(remark.more)} more like this.)", style="dim")
+    return line
+
+
+# ---------------------------------------------------------------------------------------- tables
+@_block.register
+def _titled(table: Table) -> Iterator[Any]:
+    """Yield a table between its title and what it leaves out, which may be wider than it."""
+    if table.title:
+        yield inline(table.title, "italic")
+    yield _Fitted(table)
+    left = max(len(table.rows) - table.most, 0) if table.most else 0
+    if left:
+        yield inline(f"{count(left)} {table.more}", "dim")
+
+
+class _Fitted:
+    """A table that fits: no number is ever cut, and no name emptied.
+
+    Intervals stand behind the numbers where there is room and else below them; then columns that
+    may be left out go from the right, and are named; and at last something else is shown instead.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
+        from rich.measure import Measurement
+
+        def fits(made: "rich_table.Table") -> bool:
+            room = options.update(width=_ANY)
+            return Measurement.get(console, room, made).minimum <= options.max_width
+
+        columns = [i for i, c in enumerate(self._table.columns) if "terminal" in c.only]
+        left: list[str] = []
+        made = _drawn(self._table, columns, gap=" ")
+        if not fits(made):
+            made = _drawn(self._table, columns, gap="\n")
+        if not fits(made) and self._table.instead:
+            yield from _blocks(self._table.instead)
+            return
+        while not fits(made) and self._table.columns[columns[-1]].drop and len(columns) > 2:
+            dropped = self._table.columns[columns.pop()].label
+            left.insert(0, dropped if isinstance(dropped, str) else dropped.text)
+            made = _drawn(self._table, columns, gap="\n")
+        yield made
+        if left:
+            yield inline(f"Too narrow to show: {', '.join(left)}.", "dim")
+
+
+def _drawn(table: Table, columns: Sequence[int], *, gap: str) -> "rich_table.Table":
+    from rich import box
+    from rich.table import Table as RichTable
+
+    parts = sum(table.columns[i].once for i in columns)
+    made = RichTable(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0 if parts else 1),
+        collapse_padding=True,
+        pad_edge=False,
+        show_edge=False,
+    )
+    for i in columns:
+        _add_column(made, table, i, parts)
+    rows = table.rows[: table.most or None]
+    starts = {id(group.rows[0]): group.title for group in table.groups[1:] if group.rows}
+    last: Row | None = None
+    for row in rows:
+        if id(row) in starts:
+            made.add_section()
+        made.add_row(*(_cell(table.columns[i], i, row, last, gap) for i in columns))
+        last = row
+    return made
+
+
+def _add_column(made: "rich_table.Table", table: Table, i: int, parts: int) -> None:
+    column = table.columns[i]
+    head = inline(label(column.label, short=True))
+    if column.kind == "number":
+        # What may be left out is as wide as a number, its head in as many lines as it needs.
+        width = _NUMBER_WIDTH if column.drop else None
+        made.add_column(head, justify="right", width=width, no_wrap=not column.drop)
+        return
+    style = "dim" if column.kind == "words" else ""
+    least = None
+    if column.kind == "name":
+        longest = max((len(visible(joined_cell(row.cells[i]))) for row in table.rows), default=1)
+        least = min(longest, _NAME_WIDTH // parts if column.once else _NAME_WIDTH)
+    made.add_column(head, overflow="fold", style=style, min_width=least)
+
+
+def joined_cell(cell: Cell) -> str:
+    """Return the words of a cell; nothing of a number."""
+    if cell is None or isinstance(cell, Number | Interval):
+        return ""
+    return label(cell) if isinstance(cell, Label) else joined(cell)
+
+
+def _cell(column: Column, i: int, row: Row, last: Row | None, gap: str) -> "Line":
+    cell = row.cells[i]
+    if column.once and last is not None and last.cells[i] == cell:
+        return inline("")
+    if isinstance(cell, Number):
+        return _number(cell, gap)
+    if isinstance(cell, Interval):
+        return inline(between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING)
+    if cell is None:
+        return inline(_NOTHING, "dim")
+    shown: Any = inline(label(cell)) if isinstance(cell, Label) else inline(cell)
+    return (
+        inline("  ").append_text(shown) if row.kind == "group" and column.kind == "name" else shown
+    )
+
+
+def _number(cell: Number, gap: str) -> "Line":
+    """Write a number with its small words behind or below it."""
+    if math.isnan(cell.value) and not cell.said:
+        return inline(_UNDEFINED, "dim")
+    plain = cell.form == "number" and cell.scale == 1
+    text = narrow(cell.value) if plain else spelled(cell.value, cell.form, scale=cell.scale)
+    shown = inline(cell.said or text, "bold" if cell.stands == "best" else "")
+    if cell.stands == "tie":
+        shown.append(" ≈")
+    small = [
+        bracketed(cell.low, cell.high, cell.form, scale=cell.scale),
+        "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}",
+        visible(cell.beside),
+    ]
+    for words in filter(None, small):
+        shown.append(f"{gap}{words}", style="dim not bold")
+    return shown
