@@ -23,8 +23,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=1000)
-# A second run of the same tests, on the base install.
+# What a change must pass (`make test`), and a second run of the same tests on the base install.
 settings.register_profile("quick", settings.get_profile("default"), max_examples=20)
+# What runs for every commit (`make check`).
+settings.register_profile("few", settings.get_profile("default"), max_examples=5)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
