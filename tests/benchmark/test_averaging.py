@@ -5,9 +5,8 @@ import pytest
 
 import abstain as ab
 from abstain._foundation.scored import Scored
-from abstain.benchmark.results.averaging import averaged
-from abstain.evaluation._plan import Plan
-from abstain.evaluation.units import Unit
+from abstain.benchmark.results.studies import averaged
+from abstain.evaluation.comparison import Plan, Unit
 from abstain.metrics import METRICS
 
 DATA = (("study", "corruption"),)
@@ -16,7 +15,7 @@ TYPES = 2
 
 
 def plan_of(resamples=0):
-    return Plan(0.95, "influence", "holm", resamples, 0, None, None)
+    return Plan(0.95, resamples=resamples, bands=False, lean=True)
 
 
 def drawn(rng, n, *, apart=(1.0, 1.0), seeds=2):

@@ -10,10 +10,9 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.curves.bands import risk_coverage_band
 from abstain.errors import InputError
-from abstain.evaluation._pairs import difference
-from abstain.evaluation._rows import Rows
-from abstain.evaluation._sampled import measured
-from abstain.evaluation.units import Roles, units_of
+from abstain.evaluation.comparison import Rows, measured
+from abstain.evaluation.comparison.pairs import difference
+from abstain.evaluation.comparison.units import Roles, units_of
 from abstain.inference._run_shares import improvements
 from abstain.inference.aggregates import probability_of_improvement
 from abstain.inference.draws import Draws
@@ -72,7 +71,7 @@ def only(rows, **wanted):
 def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     """w / sum(w) times the influence among the kept rows, which are computed by themselves."""
     s = units_of({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
-                 Roles(methods="method"), None, None)[0].scored["a"]  # fmt: skip
+                 Roles(methods="method"))[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
     out[part.weight > 0] = influence_function(metric_named(metric))(s) / s.n
     return out
@@ -308,7 +307,7 @@ def test_methods_that_nothing_tells_apart_are_equal_whatever_they_leave_out():
 
 # ------------------------------------------------------------------------------------ studies
 def found_in_one_study(rng, noise, metric="augrc"):
-    units = units_of(study(rng, noise=noise), Roles(methods="method", own_weights=True), None, None)
+    units = units_of(study(rng, noise=noise), Roles(methods="method", own_weights=True))
     sampled = measured(metric_named(metric), units, Rows.of(units))
     return difference(sampled, 0, 1, 0.95)
 

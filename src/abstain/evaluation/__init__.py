@@ -4,8 +4,8 @@ from abstain.evaluation.calibrated import CalibratedScore as CalibratedScore
 from abstain.evaluation.calibrating import calibrate as calibrate
 from abstain.evaluation.calibrating import calibration_check as calibration_check
 from abstain.evaluation.calibration_checks import CalibrationCheck as CalibrationCheck
-from abstain.evaluation.compare import compare as compare
 from abstain.evaluation.comparison import Comparison as Comparison
+from abstain.evaluation.comparison import compare as compare
 from abstain.evaluation.deciding import check_rule as check_rule
 from abstain.evaluation.deciding import set_threshold as set_threshold
 from abstain.evaluation.evaluate import evaluate as evaluate

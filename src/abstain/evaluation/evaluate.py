@@ -1,32 +1,22 @@
 """`evaluate`: every score that predictions allow, every metric that applies."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
 
 from abstain._foundation.scored import Scored
-from abstain.confidence import ConfidenceScore, Scorer
-from abstain.errors import InputError, suggest
-from abstain.evaluation._asked import listed, scores_of
+from abstain.confidence import Scorer
+from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of, sources
-from abstain.evaluation.records import RESULT_COLUMNS, Case, Evaluation, Finding, Result
+from abstain.evaluation.inputs import join, metrics_of, scores_of, splits_of
+from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
 from abstain.evaluation.uncertainty import uncertainty, with_intervals
-from abstain.metrics import METRICS, Metric, metric_named
+from abstain.metrics import METRICS, Metric
 from abstain.metrics._tie_bounds import bounds_of, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.typing import AnyArray, Array, Rng, Split
+from abstain.typing import AnyArray, Rng, Split
 
 #: Families whose metrics are told with their range over all orders of tied samples.
 _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
-
-
-class IntervalOptions(TypedDict, total=False):
-    """Options of `evaluate` about intervals."""
-
-    level: float
-    bootstrap: int
-    clustered: bool
-    rng: Rng
 
 
 def evaluate(
@@ -37,7 +27,10 @@ def evaluate(
     loss: "str | CostMatrix | AnyArray | None" = None,
     interval: str = "analytic",
     notes: Sequence[str | Finding] = (),
-    **more: Unpack[IntervalOptions],
+    level: float = 0.95,
+    bootstrap: int = 1000,
+    clustered: bool = False,
+    rng: Rng = 0,
 ) -> Evaluation:
     """Evaluate confidence scores on predictions.
 
@@ -62,9 +55,14 @@ def evaluate(
         metrics have not, by resampling, which every metric has, or not at all.
     notes : sequence of str or Finding, optional
         Sentences to carry into the findings, such as those of the reader of a file.
-    **more : optional
-        `level`: of the intervals, 0.95 by default. `clustered`: whether samples of one group
-        are not independent. `bootstrap` and `rng`: resamples (1000) and their seed (0).
+    level : float, default=0.95
+        Of the intervals.
+    bootstrap : int, default=1000
+        Resamples, where they are drawn.
+    clustered : bool, default=False
+        Whether samples of one group are not independent.
+    rng : int, Generator or None, default=0
+        The seed of the resamples.
 
     Returns
     -------
@@ -100,8 +98,7 @@ def evaluate(
     """
     splits = splits_of(predictions)
     chosen = metrics_of(metrics)
-    refuse_unknown(more, IntervalOptions, "evaluate")
-    how = uncertainty(interval, **more)
+    how = uncertainty(interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng)
     results: list[Result] = []
     cases: list[Case] = []
     findings = sources(notes, splits.values())
@@ -120,69 +117,8 @@ def evaluate(
     _keep_skipped(skipped, results)
     label = loss if isinstance(loss, str) else _loss_name(loss, splits)
     asked = tuple(metric.name for metric in chosen or ())
-    said = _unique(findings)
+    said = ordered(findings)
     return Evaluation(tuple(results), tuple(cases), said, label, skipped, binary, asked)
-
-
-def refuse_unknown(given: Mapping[str, object], known: type, function: str) -> None:
-    """Refuse an option that does not exist, as Python does for those in the signature."""
-    names = list(known.__annotations__)
-    for name in given:
-        if name not in names:
-            msg = f"{function}() has no option {name!r}.{suggest(name, names)}"
-            raise TypeError(msg)
-
-
-def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
-    """Join predictions, a score and the losses into what metrics take."""
-    return Scored(
-        own.values,
-        losses,
-        predictions.weight,
-        probability=own.probability,
-        view=predictions.view(),
-    )
-
-
-def splits_of(
-    predictions: Predictions | Mapping[Split, Predictions],
-) -> Mapping[Split, Predictions]:
-    """Return the parts of the data by split; one set of predictions is one part."""
-    if isinstance(predictions, Predictions):
-        return {(): predictions}
-    parts: object = predictions
-    if not isinstance(parts, Mapping) or not parts:
-        msg = (
-            "`predictions` must be a Predictions or a mapping from split to Predictions, not "
-            f"empty; got {type(predictions).__name__}"
-        )
-        raise InputError(msg)
-    for split in predictions:
-        pairs: object = split
-        if not isinstance(pairs, tuple) or not all(
-            isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
-        ):
-            msg = (
-                "the keys of `predictions` must be tuples of (column, value) pairs, such as "
-                f"(('model', 'a'),); got {pairs!r}"
-            )
-            raise InputError(msg)
-    for column in (column for split in predictions for column, _ in split):
-        if column in RESULT_COLUMNS:
-            msg = (
-                f"the data are split by a column named {column!r}, which is also a column of the "
-                "results; rename it"
-            )
-            raise InputError(msg)
-    return predictions
-
-
-def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
-    """Return the metrics asked for; one that is asked for in two spellings comes once."""
-    if names is None:
-        return None
-    found = [metric_named(name) for name in listed(names, "metrics")]
-    return list({metric.title: metric for metric in reversed(found)}.values())[::-1]
 
 
 def _measure(
@@ -249,8 +185,3 @@ def _loss_name(loss: object, splits: Mapping[Split, Predictions]) -> str:
         own = any(part.loss is not None for part in splits.values())
         return "own" if own else "zero_one"
     return "cost_matrix" if isinstance(loss, CostMatrix) else "own"
-
-
-def _unique(findings: list[Finding]) -> tuple[Finding, ...]:
-    """Warnings first; the same sentence on the same split is said once."""
-    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding.level != "warning"))

@@ -9,7 +9,7 @@ from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitting import kind_named
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain.evaluation.evaluate import join
+from abstain.evaluation.inputs import join
 from abstain.metrics import Metric, metric_named
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray

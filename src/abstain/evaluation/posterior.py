@@ -11,7 +11,7 @@ from abstain._foundation.scored import Measured, undefined
 from abstain.confidence import Scorer
 from abstain.confidence import score as scored_by
 from abstain.errors import InputError, MissingInputError, ShapeError
-from abstain.evaluation.evaluate import join
+from abstain.evaluation.inputs import join
 from abstain.metrics import Metric, metric_named
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray

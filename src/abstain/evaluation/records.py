@@ -1,6 +1,6 @@
 """What an evaluation returns: numbers, the curves behind them, and what it noticed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +158,21 @@ class Finding:
     split: Split
     score: str
     message: str
+
+    @classmethod
+    def note(cls, kind: str, message: str, split: Split = (), score: str = "") -> "Finding":
+        """Make a note, about all data or a part of it."""
+        return cls(kind, "note", split, score, message)
+
+    @classmethod
+    def warning(cls, kind: str, message: str, split: Split = (), score: str = "") -> "Finding":
+        """Make a warning, about all data or a part of it."""
+        return cls(kind, "warning", split, score, message)
+
+
+def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Put warnings first; the same sentence on the same split is said once."""
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding.level != "warning"))
 
 
 @dataclass(frozen=True, eq=False)

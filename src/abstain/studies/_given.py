@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.confidence import ConfidenceScore
 from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.evaluation.evaluate import splits_of
+from abstain.evaluation.inputs import splits_of
 from abstain.metrics import augrc, aurc, population_aurc
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, logits, make

@@ -1,14 +1,14 @@
 """Results of a benchmark: tables, thresholds, curves and pictures worth a look, from a store."""
 
-from abstain.benchmark.results.making import ResultOptions, results_of
 from abstain.benchmark.results.records import (
+    BenchmarkResults,
     CalibrationRow,
     CurvePoints,
     Extreme,
     MethodFacts,
     ThresholdRow,
 )
-from abstain.benchmark.results.whole import BenchmarkResults
+from abstain.benchmark.results.results import results_of
 from abstain.benchmark.selection import Chosen
 
 __all__ = [
@@ -18,7 +18,6 @@ __all__ = [
     "CurvePoints",
     "Extreme",
     "MethodFacts",
-    "ResultOptions",
     "ThresholdRow",
     "results_of",
 ]

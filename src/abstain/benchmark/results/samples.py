@@ -9,10 +9,9 @@ import numpy as np
 
 from abstain._foundation.scored import ClassView, Scored
 from abstain.benchmark.protocol import Judged, Study, judged
-from abstain.benchmark.results.calibrating import Calibrators
-from abstain.benchmark.results.settings import averages_of
+from abstain.benchmark.results.scores import Calibrators, averages_of
 from abstain.benchmark.runs import Run, RunScores
-from abstain.evaluation.units import Unit
+from abstain.evaluation.comparison import Unit
 from abstain.typing import IntArray
 
 __all__ = ["Samples"]

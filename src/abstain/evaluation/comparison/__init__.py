@@ -1,5 +1,12 @@
 """The engine of comparison: methods on the same samples, one data set after the other, then all."""
 
+from abstain.evaluation.comparison.across import Blocks, Together, across_data
+from abstain.evaluation.comparison.data import DataPart, compare_data
+from abstain.evaluation.comparison.engine import compare, joined
+from abstain.evaluation.comparison.estimates import mean_estimate
+from abstain.evaluation.comparison.findings import findings_of_blocks, findings_of_data
+from abstain.evaluation.comparison.pairs import pairs
+from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.record import Comparison
 from abstain.evaluation.comparison.rows import (
     MEAN,
@@ -20,6 +27,9 @@ from abstain.evaluation.comparison.rows import (
     best_of,
     footings,
 )
+from abstain.evaluation.comparison.sampled import Rows, Sampled, measured, resampled
+from abstain.evaluation.comparison.standings import stabilities, standings
+from abstain.evaluation.comparison.units import Unit
 
 __all__ = [
     "MEAN",
@@ -27,17 +37,36 @@ __all__ = [
     "Aggregate",
     "Agreement",
     "BandOf",
+    "Blocks",
     "Comparison",
+    "DataPart",
     "Estimate",
     "Footing",
     "Improvement",
     "NonInferiority",
     "PairedDifference",
+    "Plan",
     "Profile",
+    "Rows",
+    "Sampled",
     "Stability",
     "Standing",
+    "Together",
+    "Unit",
+    "across_data",
     "against",
     "best_first",
     "best_of",
+    "compare",
+    "compare_data",
+    "findings_of_blocks",
+    "findings_of_data",
     "footings",
+    "joined",
+    "mean_estimate",
+    "measured",
+    "pairs",
+    "resampled",
+    "stabilities",
+    "standings",
 ]

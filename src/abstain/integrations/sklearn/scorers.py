@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d
 from abstain._foundation import checks
 from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.evaluation.evaluate import join
+from abstain.evaluation.inputs import join
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores_by
 from abstain.integrations.sklearn.classifier import SelectiveClassifier
 from abstain.metrics import metric_named, working_point

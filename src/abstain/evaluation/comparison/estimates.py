@@ -1,127 +1,72 @@
-"""All methods on one data set: estimates, pairs, standings and bands."""
+"""What each method reaches on one data set: estimates, curves, being at most a margin worse."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from abstain.curves.bands import as_generalized, band_of
-from abstain.evaluation._pairs import deciding, enough, pairs
-from abstain.evaluation._plan import RESAMPLES, Plan
-from abstain.evaluation._rows import Rows
-from abstain.evaluation._sampled import Sampled, measured, resampled
-from abstain.evaluation._standings import agreements, stabilities, standings
-from abstain.evaluation.comparison import (
-    Agreement,
-    BandOf,
-    Estimate,
-    NonInferiority,
-    PairedDifference,
-    Stability,
-    Standing,
-)
+from abstain.evaluation.comparison.plan import Plan
+from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiority
+from abstain.evaluation.comparison.sampled import Sampled
+from abstain.evaluation.comparison.units import Unit
 from abstain.evaluation.uncertainty import NO_SPREAD, of_replicates
-from abstain.evaluation.units import Unit
 from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.intervals import Interval, interval_from, no_interval, widened
 from abstain.inference.multiplicity import adjust
 from abstain.inference.non_inferiority import NonInferiority as Found
 from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
 from abstain.inference.small_samples import Expected, few_clusters
-from abstain.metrics import Metric
 from abstain.metrics._influence_registry import (
     expected_variance,
-    influence_function,
     is_heavy,
     most_degrees,
     risk_asked,
+    why_not,
 )
 from abstain.metrics.intervals import bounds_of, interval_of
 from abstain.metrics.resampling import central
-from abstain.typing import Split
-
-#: The name of the mean over runs among the runs.
-MEAN = "mean"
 
 
-@dataclass(frozen=True, eq=False)
-class DataPart:
-    """What was found on one data set, and the numbers behind it."""
-
-    data: Split
-    sampled: tuple[Sampled, ...]
-    estimates: tuple[Estimate, ...]
-    pairs: tuple[PairedDifference, ...]
-    standings: tuple[Standing, ...]
-    agreements: tuple[Agreement, ...]
-    stability: tuple[Stability, ...]
-    bands: tuple[BandOf, ...]
-    non_inferiority: tuple[NonInferiority, ...]
-    resamples: int
+def estimates(sampled: Sampled, plan: Plan) -> Iterator[Estimate]:
+    """Return the estimates of every run and method, and the means over several runs."""
+    bare = plan.lean and sampled.alone
+    for r, i in product(range(len(sampled.units)), range(len(sampled.methods))):
+        interval = _none(sampled, plan) if bare else _own(sampled, r, i, plan)
+        yield _estimate(sampled, i, interval, r)
+    if len(sampled.units) > 1 and (bare or sampled.defined):
+        yield from (mean_estimate(sampled, i, plan) for i in sampled.known)
 
 
-def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
-    """Compare the methods on the runs of one data set."""
-    data = units[0].data
-    rows = Rows.of(units)
-    sampled = [measured(metric, units, rows) for metric in metrics]
-    needed = enough(RESAMPLES, 4, len(units[0].scored), plan)
-    resamples = plan.resamples or (needed if _needs_resamples(metrics, plan) else 0)
-    if resamples:
-        drawn = resampled(metrics, units, resamples, plan.seed)
-        sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
-    return DataPart(
-        data=data,
-        sampled=tuple(sampled),
-        estimates=tuple(e for s in sampled for e in _estimates(s, data, plan)),
-        pairs=tuple(p for s in sampled for p in pairs(s, data, plan)),
-        standings=tuple(row for s in sampled for row in standings(s, data, plan)),
-        agreements=tuple(agreements(sampled, data, plan)),
-        stability=tuple(stabilities(sampled, data, plan)),
-        bands=tuple(_bands(units[0], plan)) if plan.bands else (),
-        non_inferiority=tuple(n for s in sampled for n in _non_inferiority(s, data, plan)),
-        resamples=resamples,
-    )
+def mean_estimate(sampled: Sampled, i: int, plan: Plan, run: str = MEAN) -> Estimate:
+    """Return the mean over the runs of one method, without an interval where nothing tells it."""
+    known = sampled.defined and not (plan.lean and sampled.alone)
+    interval = _of_mean(sampled, i, plan) if known else _none(sampled, plan)
+    return _estimate(sampled, i, interval, run)
 
 
-def _needs_resamples(metrics: Sequence[Metric], plan: Plan) -> bool:
-    return plan.test == "bootstrap" or any(influence_function(m) is None for m in metrics)
+def _none(sampled: Sampled, plan: Plan) -> Interval:
+    """Return the interval that values alone have: none, and why."""
+    return no_interval(plan.level, "; ".join(sampled.reasons) or why_not(sampled.metric))
 
 
-# ------------------------------------------------------------------------------------ estimates
-def _estimates(sampled: Sampled, data: Split, plan: Plan) -> Iterator[Estimate]:
-    for r, unit in enumerate(sampled.units):
-        for i, method in enumerate(sampled.methods):
-            yield _estimate(sampled, (data, unit.run, method), _own(sampled, r, i, plan), (r, i))
-    if len(sampled.units) > 1 and sampled.defined:
-        for i, method in enumerate(sampled.methods):
-            interval = _of_mean(sampled, i, plan)
-            yield _estimate(sampled, (data, MEAN, method), interval, (None, i))
-
-
-def _estimate(
-    sampled: Sampled,
-    where: tuple[Split, str, str],
-    interval: Interval,
-    place: tuple[int | None, int],
-) -> Estimate:
-    data, run, method = where
-    r, i = place
-    units = sampled.units if r is None else sampled.units[r : r + 1]
-    counted = [unit.counted(method) for unit in units]
+def _estimate(sampled: Sampled, i: int, interval: Interval, run: int | str) -> Estimate:
+    """Make the record of one run, by its place, or of the mean over all under a name."""
+    r, name = (None, run) if isinstance(run, str) else (run, sampled.units[run].run)
+    n, failures = sampled.counted(sampled.methods[i], r)
     return Estimate(
         metric=sampled.metric.name,
-        data=data,
-        run=run,
-        method=method,
+        data=sampled.data,
+        run=name,
+        method=sampled.methods[i],
         value=float(sampled.mean[i] if r is None else sampled.values[r, i]),
         low=interval.low,
         high=interval.high,
         standard_error=interval.standard_error,
         level=interval.level,
         interval=interval.method,
-        n=min(n for n, _ in counted),
-        failures=min(failures for _, failures in counted),
+        n=n,
+        failures=failures,
         lower_is_better=sampled.metric.lower_is_better,
         note=interval.note,
     )
@@ -131,7 +76,7 @@ def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
     """Return the interval of one method in one run."""
     unit = sampled.units[r]
     s = unit.scored[sampled.methods[i]]
-    if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
+    if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
         own = sampled.replicates[r, i]
         return of_replicates(sampled.metric, own, s, cluster=unit.cluster, level=plan.level)
     return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
@@ -139,7 +84,7 @@ def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
 
 def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     """Return the interval of the mean over the runs of one method."""
-    if sampled.replicates is not None and deciding(sampled, plan) == "bootstrap":
+    if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
     own = [unit.scored[sampled.methods[i]] for unit in sampled.units]
     if risk_asked(sampled.metric.name) is not None:
@@ -213,13 +158,15 @@ def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
 
 
 # ------------------------------------------------------------------------------------ the rest
-def _bands(unit: Unit, plan: Plan) -> Iterator[BandOf]:
+def bands(unit: Unit, plan: Plan) -> Iterator[BandOf]:
+    """Return the risk-coverage curves of the methods of one run, with their bands."""
     for method, s in unit.scored.items():
         band = band_of(s, "selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
         yield BandOf(unit.data, method, band, as_generalized(band))
 
 
-def _non_inferiority(sampled: Sampled, data: Split, plan: Plan) -> Iterator[NonInferiority]:
+def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiority]:
+    """Test each method against the reference; nothing without a margin."""
     if plan.margin is None or plan.reference is None or not sampled.defined:
         return
     reference = sampled.methods.index(plan.reference)
@@ -233,7 +180,7 @@ def _non_inferiority(sampled: Sampled, data: Split, plan: Plan) -> Iterator[NonI
     for i, (value, n), p in zip(others, found, p_values, strict=True):
         yield NonInferiority(
             metric=sampled.metric.name,
-            data=data,
+            data=sampled.data,
             method=sampled.methods[i],
             reference=plan.reference,
             margin=plan.margin,

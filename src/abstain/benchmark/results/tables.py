@@ -3,31 +3,27 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from abstain._foundation.scored import Scored
 from abstain.benchmark.protocol import Study, studies_of
-from abstain.benchmark.results.available import Compared
-from abstain.benchmark.results.averaging import averaged
-from abstain.benchmark.results.calibrating import Calibrators, as_probability, ece_of
-from abstain.benchmark.results.comparing import Studied, compared
-from abstain.benchmark.results.deciding import Deciding
-from abstain.benchmark.results.looking import curve_points, extremes_of, mean_curve
-from abstain.benchmark.results.reading import Reading
-from abstain.benchmark.results.records import (
-    MEAN,
-    CalibrationRow,
-    CurvePoints,
-    Extreme,
-    ThresholdRow,
+from abstain.benchmark.results.details import (
+    calibration_rows,
+    curve_points,
+    extremes_of,
+    mean_curve,
 )
+from abstain.benchmark.results.findings import about_failures
+from abstain.benchmark.results.records import CalibrationRow, CurvePoints, Extreme, ThresholdRow
 from abstain.benchmark.results.samples import Samples
-from abstain.benchmark.results.telling import told_of_failures
+from abstain.benchmark.results.scope import Compared
+from abstain.benchmark.results.scores import Calibrators, Reading
+from abstain.benchmark.results.studies import Studied, averaged, compared
+from abstain.benchmark.results.thresholds import Thresholds
 from abstain.benchmark.runs import Run
 from abstain.benchmark.selection import on_probabilities
 from abstain.evaluation import Finding
-from abstain.evaluation._plan import Plan
+from abstain.evaluation.comparison import Plan
 from abstain.metrics import Metric
 
-__all__ = ["Gathering", "Options"]
+__all__ = ["Options", "Tables"]
 
 #: Metrics of the predictions alone, whatever the confidence.
 _OF_THE_CLASSIFIER = ("accuracy", "balanced_accuracy")
@@ -43,8 +39,8 @@ class Options:
 
 
 @dataclass(eq=False)
-class Gathering:
-    """What was found so far.
+class Tables:
+    """What was found so far, on one study after the other.
 
     Attributes
     ----------
@@ -78,7 +74,7 @@ class Gathering:
 
     def __post_init__(self) -> None:
         self.calibrators = Calibrators(self.reading)
-        self.deciding = Deciding(self.options.risk, self.options.delta, self.plan.level)
+        self.rules = Thresholds(self.options.risk, self.options.delta, self.plan.level)
         self.studied = {metric.name: [] for metric in self.metrics}
         self.known = {study.name: study for study in studies_of(self.reading.store.exposures)}
 
@@ -141,7 +137,7 @@ class Gathering:
         if found.sampled.reasons:
             self.undefined[place] = "; ".join(found.sampled.reasons)
         if metric.name == self.primary:
-            self.findings += told_of_failures(units)
+            self.findings += about_failures(units)
 
     def _here(
         self, metric: str, samples: Samples, *, calibrated: bool = False
@@ -156,7 +152,7 @@ class Gathering:
                 continue
             split = (("study", samples.study.name),)
             message = f"{method} is left out of {samples.study.name} by {metric}: {missing[0]}."
-            self.findings.append(Finding("left_out", "warning", split, method, message))
+            self.findings.append(Finding.warning("left_out", message, split, method))
 
     def _look(self, samples: Samples, parts: Sequence[Samples]) -> None:
         """Add curves, thresholds, calibration and pictures, with the settings of one metric."""
@@ -171,49 +167,12 @@ class Gathering:
             draw = mean_curve(scored, own[0]) if parts else curve_points(scored[0], own[0])
             self.curves[study.name, method] = draw
         if study.headline or study.severity:
-            self.thresholds += self.deciding.rows(samples, runs)
+            self.thresholds += self.rules.rows(samples, runs)
         if study.headline:
-            self.calibration += self._calibrated(study, parts or [samples], runs)
+            self.calibration += calibration_rows(parts or [samples], study.name, runs)
             for method, own in runs.items():
                 said = self.reading.parts(study, own[0])
                 self.extremes += extremes_of(samples, said, own[0], method)
-
-    def _calibrated(
-        self, study: Study, parts: Sequence[Samples], runs: Mapping[str, Sequence[Run]]
-    ) -> Iterator[CalibrationRow]:
-        for method, own in runs.items():
-            found = [
-                CalibrationRow(study.name, method, str(run.seed), *self._errors(parts, run, method))
-                for run in own
-                if self.calibrators.there(run, method)
-            ]
-            yield from found
-            if len(found) > 1:
-                raw = _mean_if_all([row.raw for row in found])
-                platt = sum(row.platt for row in found) / len(found)
-                yield CalibrationRow(study.name, method, MEAN, raw, platt)
-
-    def _errors(
-        self, parts: Sequence[Samples], run: Run, method: str
-    ) -> tuple[float | None, float]:
-        """Return the calibration error as it is and after scaling, means over the parts."""
-        raw: list[float | None] = []
-        for part in parts:
-            plain = part.scored(run, method)
-            chance = as_probability(method, plain.confidence)
-            raw.append(
-                None
-                if chance is None
-                else ece_of(Scored(chance, plain.loss, plain.weight, probability=chance))
-            )
-        platt = [ece_of(part.calibrated(run, method)) for part in parts]
-        return _mean_if_all(raw), sum(platt) / len(platt)
-
-
-def _mean_if_all(values: Sequence[float | None]) -> float | None:
-    """Return the mean, or None where one of them is none."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if len(known) == len(values) else None
 
 
 def _meaningless(metric: Metric, study: Study) -> str:

@@ -1,45 +1,27 @@
 """`compare`: is this method really better? Estimates, paired differences and rankings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict, Unpack, cast
+from itertools import product
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
 from abstain.confidence import Scorer
 from abstain.errors import InputError
-from abstain.evaluation._compare_across import across_data
-from abstain.evaluation._compare_data import DataPart, compare_data
-from abstain.evaluation._compare_findings import findings_of_comparison
-from abstain.evaluation._plan import TEST_NAMES, TESTS, Plan
-from abstain.evaluation.comparison import Comparison
-from abstain.evaluation.evaluate import metrics_of, refuse_unknown, splits_of
+from abstain.evaluation.comparison.across import Blocks, Together, across_data
+from abstain.evaluation.comparison.data import DataPart, compare_data
+from abstain.evaluation.comparison.findings import findings_of_comparison
+from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
+from abstain.evaluation.comparison.record import Comparison
+from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.findings import sources
-from abstain.evaluation.records import Finding
-from abstain.evaluation.units import Roles, Unit, units_of
-from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
-from abstain.inference.proportions import level_of
+from abstain.evaluation.inputs import metrics_of, splits_of
+from abstain.evaluation.records import Finding, ordered
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
 #: More than this take minutes, and their table of pairs is read by nobody.
 _MOST_METHODS = 300
-
-
-class CompareOptions(TypedDict, total=False):
-    """Options of `compare` beyond what is compared by what."""
-
-    loss: "str | CostMatrix | AnyArray | None"
-    runs: str | None
-    methods: str | None
-    clustered: bool
-    own_weights: bool
-    adjustment: str
-    margin: float | None
-    reference: str | None
-    notes: Sequence[str | Finding]
-    bands: bool
 
 
 def compare(
@@ -51,7 +33,16 @@ def compare(
     test: str = "influence",
     bootstrap: int = 0,
     rng: Rng = 0,
-    **more: Unpack[CompareOptions],
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    runs: str | None = None,
+    methods: str | None = None,
+    clustered: bool = False,
+    own_weights: bool = False,
+    adjustment: str = "holm",
+    margin: float | None = None,
+    reference: str | None = None,
+    notes: Sequence[str | Finding] = (),
+    bands: bool = True,
 ) -> Comparison:
     """Compare methods on the same samples.
 
@@ -78,16 +69,27 @@ def compare(
         needs them, then 1000. They add bootstrap rankings and what the literature reports.
     rng : int, Generator or None, default=0
         The seed of everything drawn.
-    **more : optional
-        `loss`: as in `evaluate`. `runs`: the column of the splits whose values are runs (seeds);
-        they are averaged. `methods`: the column whose values are methods (classifiers) instead
-        of data sets. `clustered`: whether samples of one group are not independent.
-        `own_weights`: whether methods may weigh the samples differently, such as weight 0 for
-        those that their own classifier got wrong.
-        `adjustment`: "holm" (the default), "bonferroni" or "none". `margin` and `reference`:
-        test that every method is at most that much worse than the reference. `notes`:
-        sentences to carry into the findings. `bands`: False leaves out the risk-coverage curves,
-        half of the time with many methods.
+    loss : str, CostMatrix or array of shape (n,), optional
+        As in `evaluate`.
+    runs : str, optional
+        The column of the splits whose values are runs (seeds); they are averaged.
+    methods : str, optional
+        The column whose values are methods (classifiers) instead of data sets.
+    clustered : bool, default=False
+        Whether samples of one group are not independent.
+    own_weights : bool, default=False
+        Whether methods may weigh the samples differently, such as weight 0 for those that their
+        own classifier got wrong.
+    adjustment : {"holm", "bonferroni", "none"}, default="holm"
+        For the number of pairs.
+    margin : float, optional
+        Test that every method is at most that much worse than the `reference`.
+    reference : str, optional
+        The method that must not be lost against; goes with `margin`.
+    notes : sequence of str or Finding, optional
+        Sentences to carry into the findings.
+    bands : bool, default=True
+        False leaves out the risk-coverage curves, half of the time with many methods.
 
     Returns
     -------
@@ -133,37 +135,50 @@ def compare(
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
-    refuse_unknown(more, CompareOptions, "compare")
-    plan = _plan(level, test, bootstrap, rng, more)
-    roles = Roles(
-        more.get("runs"),
-        more.get("methods"),
-        more.get("clustered", False),
-        more.get("own_weights", False),
+    plan = Plan.checked(
+        level=level,
+        test=test,
+        bootstrap=bootstrap,
+        rng=rng,
+        adjustment=adjustment,
+        margin=margin,
+        reference=reference,
+        bands=bands,
     )
-    units = units_of(predictions, roles, scores, more.get("loss"))
-    _refuse_many(len(units[0].scored))
+    units = units_of(predictions, Roles(runs, methods, clustered, own_weights, scores, loss))
     chosen = metrics_of(metrics) or []
-    _refuse_inapplicable(chosen, units)
-    _refuse_reference(plan, units)
+    _refuse(units, chosen, plan)
+    found = _found(units, chosen, plan)
+    said = sources(notes, splits_of(predictions).values())
+    return replace(found, findings=ordered((*found.findings, *said)))
+
+
+def _found(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Comparison:
+    """Compare on one data set after the other, then over all."""
     data = dict.fromkeys(unit.data for unit in units)
-    parts = [compare_data([u for u in units if u.data == d], chosen, plan) for d in data]
-    found = _joined(units, chosen, parts, plan)
-    said = sources(more.get("notes", ()), splits_of(predictions).values())
-    findings = sorted((*found.findings, *said), key=lambda finding: finding.level != "warning")
-    return replace(found, findings=tuple(findings))
+    parts = [compare_data([u for u in units if u.data == d], metrics, plan) for d in data]
+    by_metric = zip(*(part.sampled for part in parts), strict=True)
+    together = across_data([Blocks(own) for own in by_metric], plan)
+    found = findings_of_comparison(units, parts, together, plan)
+    return joined(parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found)
 
 
-def _joined(
-    units: Sequence[Unit], metrics: Sequence[Metric], parts: Sequence[DataPart], plan: Plan
+def joined(
+    parts: Sequence[DataPart],
+    together: Together,
+    plan: Plan,
+    *,
+    metrics: Sequence[Metric],
+    methods: Iterable[str],
+    findings: Iterable[Finding],
 ) -> Comparison:
-    """Put what was found on each data set and over all of them into one record."""
-    together = across_data(parts, metrics, plan)
+    """Put what was found on each data set, and over all of them, into one record."""
+    runs = (unit.run for part in parts for unit in part.sampled[0].units)
     return Comparison(
         metrics=tuple(metric.name for metric in metrics),
-        methods=tuple(units[0].scored),
+        methods=tuple(methods),
         data=tuple(part.data for part in parts),
-        runs=tuple(dict.fromkeys(unit.run for unit in units)),
+        runs=tuple(dict.fromkeys(runs)),
         level=plan.level,
         estimates=tuple(e for part in parts for e in part.estimates),
         pairs=(*(p for part in parts for p in part.pairs), *together.pairs),
@@ -172,7 +187,7 @@ def _joined(
         agreements=(*(a for part in parts for a in part.agreements), *together.agreements),
         stability=tuple(s for part in parts for s in part.stability),
         bands=tuple(b for part in parts for b in part.bands),
-        findings=tuple(findings_of_comparison(units, parts, together, plan)),
+        findings=ordered(findings),
         test=TEST_NAMES[plan.test],
         bootstrap=max((part.resamples for part in parts), default=0),
         seed=plan.seed,
@@ -183,49 +198,19 @@ def _joined(
     )
 
 
-def _plan(level: float, test: str, bootstrap: int, rng: Rng, more: CompareOptions) -> Plan:
-    resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
-    if resamples == 1:
-        msg = "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
-        raise InputError(msg)
-    margin = more.get("margin")
-    if (margin is None) != (more.get("reference") is None):
-        msg = "`margin` and `reference` go together: how much worse than which method?"
-        raise InputError(msg)
-    return Plan(
-        level=level_of(level),
-        test=checks.one_of(test, "test", TESTS),
-        adjustment=cast(
-            "Adjustment", checks.one_of(more.get("adjustment", "holm"), "adjustment", ADJUSTMENTS)
-        ),
-        resamples=resamples,
-        seed=seed_of(rng),
-        margin=None if margin is None else checks.fraction(margin, "margin", high=float("inf")),
-        reference=more.get("reference"),
-        bands=more.get("bands", True),
-    )
-
-
-def _refuse_many(methods: int) -> None:
-    if methods > _MOST_METHODS:
+def _refuse(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> None:
+    """Refuse what cannot be compared."""
+    methods = tuple(units[0].scored)
+    if len(methods) > _MOST_METHODS:
+        pairs = len(methods) * (len(methods) - 1) // 2
         msg = (
-            f"{methods:,} methods make {methods * (methods - 1) // 2:,} pairs, each of which would "
+            f"{len(methods):,} methods make {pairs:,} pairs, each of which would "
             f"be tested; at most {_MOST_METHODS} methods are compared. Name those that matter"
         )
         raise InputError(msg)
-
-
-def _refuse_inapplicable(metrics: Sequence[Metric], units: Sequence[Unit]) -> None:
-    scored = [(name, s) for unit in units for name, s in unit.scored.items()]
-    for metric in metrics:
-        for name, s in scored:
-            missing = metric.missing(s)
-            if missing:
-                msg = f"the metric {metric.name!r} does not apply to {name!r}: it {missing}"
-                raise InputError(msg)
-
-
-def _refuse_reference(plan: Plan, units: Sequence[Unit]) -> None:
-    methods = tuple(units[0].scored)
+    for metric, (name, s) in product(metrics, [own for u in units for own in u.scored.items()]):
+        if missing := metric.missing(s):
+            msg = f"the metric {metric.name!r} does not apply to {name!r}: it {missing}"
+            raise InputError(msg)
     if plan.reference is not None:
         checks.one_of(plan.reference, "reference", methods)

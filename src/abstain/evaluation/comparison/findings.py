@@ -5,14 +5,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from abstain.evaluation._compare_across import Together
-from abstain.evaluation._compare_data import DataPart
-from abstain.evaluation._pairs import deciding, enough
-from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
-from abstain.evaluation._sampled import same_samples
+from abstain.evaluation.comparison.across import Together
+from abstain.evaluation.comparison.data import DataPart
+from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
+from abstain.evaluation.comparison.units import Unit, independent, same_samples
 from abstain.evaluation.direction import wrong_way
-from abstain.evaluation.records import Finding
-from abstain.evaluation.units import Unit, independent
+from abstain.evaluation.records import Finding, ordered
 from abstain.inference.paired import WARNING
 from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics import Metric
@@ -22,21 +20,38 @@ from abstain.typing import IntArray
 
 def findings_of_comparison(
     units: Sequence[Unit], parts: Sequence[DataPart], together: Together, plan: Plan
-) -> list[Finding]:
-    """Return warnings first, then notes."""
-    said = [
-        *_directions(units),
-        *_few_failures(parts),
-        *_undefined(parts),
-        *_few_draws(parts, plan),
-        *_resampled(parts, plan),
-        *_matched(units),
-        *_own_weights(units),
-        *_clusters(units),
-        *_runs(units, parts),
-        *_across(together),
-    ]
-    return sorted(dict.fromkeys(said), key=lambda finding: finding.level != "warning")
+) -> tuple[Finding, ...]:
+    """Return all that is worth knowing, warnings first, then notes."""
+    return ordered(
+        [
+            *_directions(units),
+            *_few_failures(parts),
+            *_undefined(parts),
+            *_few_draws(parts, plan),
+            *_resampled(parts, plan),
+            *_matched(units),
+            *_own_weights(units),
+            *_clusters(units),
+            *_runs(units, parts),
+            *findings_of_blocks(together),
+        ]
+    )
+
+
+def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Finding, ...]:
+    """Return what is worth knowing of one data set, whatever it is compared with."""
+    return ordered(
+        [*_few_failures([part]), *_undefined([part]), *_own_weights(units), *_clusters(units)]
+    )
+
+
+def findings_of_blocks(together: Together) -> Iterator[Finding]:
+    """Return what is worth knowing of the tests over all data sets or runs."""
+    noted = [(pair.test, pair.note) for pair in together.pairs]
+    noted += [("Friedman's test", across.note) for across in together.across]
+    for test, note in noted:
+        if note:
+            yield Finding.note("few_blocks", f"{test}: {note}.")
 
 
 def _named(metric: Metric) -> str:
@@ -50,7 +65,7 @@ def _directions(units: Sequence[Unit]) -> Iterator[Finding]:
         for name, s in unit.scored.items():
             if (unit.data, name) not in told and (said := wrong_way(s, own=name in unit.given)):
                 told.add((unit.data, name))
-                yield Finding("direction", "warning", unit.data, name, said)
+                yield Finding.warning("direction", said, unit.data, name)
 
 
 def _few_failures(parts: Sequence[DataPart]) -> Iterator[Finding]:
@@ -64,7 +79,7 @@ def _few_failures(parts: Sequence[DataPart]) -> Iterator[Finding]:
                     f"{_named(sampled.metric)} rests on {counted} here; its intervals and tests "
                     f"need about {needed} to hold what they promise."
                 )
-                yield Finding("few_failures", "warning", part.data, "", message)
+                yield Finding.warning("few_failures", message, part.data)
 
 
 def _undefined(parts: Sequence[DataPart]) -> Iterator[Finding]:
@@ -76,27 +91,27 @@ def _undefined(parts: Sequence[DataPart]) -> Iterator[Finding]:
                     f"{_named(sampled.metric)} is undefined for some method here, so nothing is "
                     f"compared by it: {why}."
                 )
-                yield Finding("undefined", "warning", part.data, "", message)
+                yield Finding.warning("undefined", message, part.data)
 
 
 def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
     """Say when so few are drawn that no p-value can be small enough, however large the gap."""
     methods = len(parts[0].sampled[0].methods)
-    tests = 1 if plan.adjustment == "none" else methods * (methods - 1) // 2
+    tests = plan.tests(methods)
     for part in parts:
         # A swap test counts both sides at once, a bootstrap each by itself.
         least = {
             "bootstrap": 2 * tests / (part.resamples + 1),
-            "permutation": tests / (enough(PERMUTATIONS, 2, methods, plan) + 1),
+            "permutation": tests / (plan.draws("permutation", methods) + 1),
         }
-        for test in dict.fromkeys(deciding(s, plan) for s in part.sampled if s.defined):
+        for test in dict.fromkeys(s.deciding(plan.test) for s in part.sampled if s.defined):
             if least.get(test, 0.0) >= plan.alpha:
                 message = (
                     f"No pair can be found different by the {TEST_NAMES[test]} here: with so few "
                     f"draws no adjusted p-value is below {min(1.0, least[test]):.2g}. "
                     f"{_remedy(test, tests, plan)}"
                 )
-                yield Finding("few_draws", "warning", part.data, "", message)
+                yield Finding.warning("few_draws", message, part.data)
 
 
 def _remedy(test: str, tests: int, plan: Plan) -> str:
@@ -108,12 +123,12 @@ def _remedy(test: str, tests: int, plan: Plan) -> str:
 
 def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
     for sampled in parts[0].sampled:
-        if deciding(sampled, plan) != plan.test:
+        if sampled.deciding(plan.test) != plan.test:
             message = f"{why_not(sampled.metric)}; so the paired bootstrap decides."
-            yield Finding("no_influence", "note", (), "", message[:1].upper() + message[1:])
+            yield Finding.note("no_influence", message[:1].upper() + message[1:])
     if any(part.resamples for part in parts):
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
-        yield Finding("replicates", "note", (), "", message)
+        yield Finding.note("replicates", message)
 
 
 def _matched(units: Sequence[Unit]) -> Iterator[Finding]:
@@ -122,9 +137,9 @@ def _matched(units: Sequence[Unit]) -> Iterator[Finding]:
             "The samples of the methods were matched by their order, since they have no names in "
             "common. Name them (id) where the order may differ."
         )
-        yield Finding("matched", "note", (), "", message)
+        yield Finding.note("matched", message)
     elif any(unit.matched == "name" for unit in units):
-        yield Finding("matched", "note", (), "", "The samples were matched by name.")
+        yield Finding.note("matched", "The samples were matched by name.")
 
 
 def _own_weights(units: Sequence[Unit]) -> Iterator[Finding]:
@@ -137,7 +152,7 @@ def _own_weights(units: Sequence[Unit]) -> Iterator[Finding]:
             f"Each method is judged by its own samples, {min(n):,} to {max(n):,} of "
             f"{max(unit.n for unit in own):,}: what it is better at may be another set of samples."
         )
-        yield Finding("own_weights", "note", data, "", message)
+        yield Finding.note("own_weights", message, data)
 
 
 def _clusters(units: Sequence[Unit]) -> Iterator[Finding]:
@@ -146,10 +161,10 @@ def _clusters(units: Sequence[Unit]) -> Iterator[Finding]:
         return
     message = f"Independent of each other are the {min(counts):,} groups, not the samples."
     if min(counts) >= FEW_CLUSTERS:
-        yield Finding("clusters", "note", (), "", message)
+        yield Finding.note("clusters", message)
         return
     few = f"Below {FEW_CLUSTERS} groups intervals are too short and tests too sure."
-    yield Finding("clusters", "warning", (), "", f"{message} {few}")
+    yield Finding.warning("clusters", f"{message} {few}")
 
 
 def _fewest_clusters(unit: Unit, cluster: IntArray) -> int:
@@ -174,14 +189,14 @@ def _runs(units: Sequence[Unit], parts: Sequence[DataPart]) -> Iterator[Finding]
         f"The {runs} runs are {how}. Intervals speak of these trained models on new samples, not "
         "of training again; the tests across runs speak of that."
     )
-    yield Finding("runs", "note", (), "", message)
+    yield Finding.note("runs", message)
     for part in parts:
         if part.resamples and _overlap(part.sampled[0].units):
             message = (
                 "Some samples or clusters are in several runs, but not in all. Influence functions "
                 "count them once; the bootstrap takes the runs for independent and is too sure."
             )
-            yield Finding("overlap", "warning", part.data, "", message)
+            yield Finding.warning("overlap", message, part.data)
 
 
 def _overlap(units: Sequence[Unit]) -> bool:
@@ -191,12 +206,3 @@ def _overlap(units: Sequence[Unit]) -> bool:
         return False
     apart = [unit.n if unit.cluster is None else np.unique(unit.cluster).size for unit in units]
     return np.unique(codes).size < sum(apart)
-
-
-def _across(together: Together) -> Iterator[Finding]:
-    for pair in together.pairs:
-        if pair.note:
-            yield Finding("few_blocks", "note", (), "", f"{pair.test}: {pair.note}.")
-    for across in together.across:
-        if across.note:
-            yield Finding("few_blocks", "note", (), "", f"Friedman's test: {across.note}.")

@@ -6,17 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from abstain.evaluation._compare_data import DataPart
-from abstain.evaluation._plan import Plan
-from abstain.evaluation._sampled import Sampled
-from abstain.evaluation._standings import (
-    AGGREGATE_FIRST,
-    INFLUENCE,
-    RANK_FIRST,
-    aggregated_standings,
-    drawn,
-)
-from abstain.evaluation.comparison import (
+from abstain.evaluation.comparison.plan import Plan
+from abstain.evaluation.comparison.rows import (
     AcrossData,
     Aggregate,
     Agreement,
@@ -25,12 +16,17 @@ from abstain.evaluation.comparison import (
     Profile,
     Standing,
 )
+from abstain.evaluation.comparison.sampled import Sampled
+from abstain.evaluation.comparison.standings import (
+    AGGREGATE_FIRST,
+    INFLUENCE,
+    RANK_FIRST,
+    aggregated_standings,
+    drawn,
+)
 from abstain.inference._run_shares import improvements
 from abstain.inference.aggregated_ranking import aggregate_then_rank, rank_then_aggregate
-from abstain.inference.aggregates import (
-    interquartile_mean,
-    performance_profile,
-)
+from abstain.inference.aggregates import interquartile_mean, performance_profile
 from abstain.inference.agreement import kendall
 from abstain.inference.multiplicity import adjust
 from abstain.inference.nemenyi import cliques, critical_difference
@@ -38,7 +34,7 @@ from abstain.inference.rank_tests import friedman, wilcoxon
 from abstain.metrics import Metric
 from abstain.typing import FloatArray
 
-NAN = float("nan")
+_NAN = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,12 +51,26 @@ class Together:
 
 
 @dataclass(frozen=True, eq=False)
-class _Blocks:
-    """One metric on all data sets; a block ranks the methods once."""
+class Blocks:
+    """One metric on all data sets; a block ranks the methods once: a data set, or else a run."""
 
-    metric: Metric
-    methods: tuple[str, ...]
     sampled: tuple[Sampled, ...]
+
+    @property
+    def metric(self) -> Metric:
+        """The metric."""
+        return self.sampled[0].metric
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods, the same on every data set."""
+        return self.sampled[0].methods
+
+    @property
+    def ranked(self) -> bool:
+        """Whether every value is a number, and methods are ranked more than once."""
+        defined = all(part.defined for part in self.sampled)
+        return defined and len(self.methods) > 1 and self.table.shape[0] > 1
 
     @property
     def kind(self) -> str:
@@ -80,13 +90,9 @@ class _Blocks:
         return np.moveaxis(np.array([part.values for part in self.sampled]), 2, 0)
 
 
-def across_data(parts: Sequence[DataPart], metrics: Sequence[Metric], plan: Plan) -> Together:
+def across_data(found: Sequence[Blocks], plan: Plan) -> Together:
     """Join what was found on each data set; empty for one run of one data set."""
-    blocks = [
-        _Blocks(metric, parts[0].sampled[m].methods, tuple(part.sampled[m] for part in parts))
-        for m, metric in enumerate(metrics)
-    ]
-    several = [b for b in blocks if all(s.defined for s in b.sampled) and b.table.shape[0] > 1]
+    several = [blocks for blocks in found if blocks.ranked]
     return Together(
         pairs=tuple(p for b in several for p in _pairs(b, plan)),
         standings=tuple(s for b in several for s in _standings(b, plan)),
@@ -98,7 +104,7 @@ def across_data(parts: Sequence[DataPart], metrics: Sequence[Metric], plan: Plan
     )
 
 
-def _pairs(blocks: _Blocks, plan: Plan) -> Iterator[PairedDifference]:
+def _pairs(blocks: Blocks, plan: Plan) -> Iterator[PairedDifference]:
     """Wilcoxon's test over the blocks, which are independent of each other."""
     table = blocks.table
     two = list(combinations(range(len(blocks.methods)), 2))
@@ -119,12 +125,12 @@ def _pairs(blocks: _Blocks, plan: Plan) -> Iterator[PairedDifference]:
             first=first,
             second=second,
             difference=float(gap.mean()),
-            low=NAN,
-            high=NAN,
+            low=_NAN,
+            high=_NAN,
             standard_error=float(gap.std(ddof=1) / np.sqrt(gap.size)),
-            ratio=NAN,
-            ratio_low=NAN,
-            ratio_high=NAN,
+            ratio=_NAN,
+            ratio_low=_NAN,
+            ratio_high=_NAN,
             p_value=test.p_value,
             adjusted=float(p),
             adjustment=plan.adjustment,
@@ -139,7 +145,7 @@ def _pairs(blocks: _Blocks, plan: Plan) -> Iterator[PairedDifference]:
 _TURNED = "a few large differences turn the mean; the test goes by the ranks of the differences"
 
 
-def _few(blocks: _Blocks, plan: Plan, tests: int) -> str:
+def _few(blocks: Blocks, plan: Plan, tests: int) -> str:
     """Say when the test cannot find anything: when all signs agree, p is still 2 / 2^blocks."""
     count = blocks.table.shape[0]
     many = tests > 1 and plan.adjustment != "none"
@@ -150,7 +156,7 @@ def _few(blocks: _Blocks, plan: Plan, tests: int) -> str:
     return f"with {count} {blocks.kind} this test finds nothing: its {which} is at least {least:g}"
 
 
-def _standings(blocks: _Blocks, plan: Plan) -> Iterator[Standing]:
+def _standings(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
     lower = blocks.metric.lower_is_better
     if len(blocks.sampled) == 1:
         # Runs of one data set are averaged on it already; there is nothing more to rank.
@@ -174,7 +180,7 @@ def _independent(replicates: Sequence[FloatArray], plan: Plan) -> FloatArray:
     return np.stack([own[:, rng.permutation(own.shape[1])] for own in replicates])
 
 
-def _friedman(blocks: _Blocks, plan: Plan) -> AcrossData:
+def _friedman(blocks: Blocks, plan: Plan) -> AcrossData:
     found = friedman(blocks.table, lower_is_better=blocks.metric.lower_is_better)
     k = len(blocks.methods)
     distance = critical_difference(k, found.blocks, alpha=plan.alpha)
@@ -194,17 +200,17 @@ def _friedman(blocks: _Blocks, plan: Plan) -> AcrossData:
     )
 
 
-def _agreements(several: Sequence[_Blocks]) -> Iterator[Agreement]:
+def _agreements(several: Sequence[Blocks]) -> Iterator[Agreement]:
     """Compare the mean ranks over the blocks by two metrics."""
     for one, two in combinations(several, 2):
         ranks = [
             friedman(b.table, lower_is_better=b.metric.lower_is_better).mean_ranks
             for b in (one, two)
         ]
-        yield Agreement(None, one.metric.name, two.metric.name, kendall(*ranks), NAN, NAN)
+        yield Agreement(None, one.metric.name, two.metric.name, kendall(*ranks), _NAN, _NAN)
 
 
-def _aggregates(blocks: _Blocks, plan: Plan) -> Iterator[Aggregate]:
+def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[Aggregate]:
     for method, runs in zip(blocks.methods, blocks.runs, strict=True):
         found = interquartile_mean(runs, level=plan.level, rng=plan.seed)
         yield Aggregate(
@@ -218,7 +224,7 @@ def _aggregates(blocks: _Blocks, plan: Plan) -> Iterator[Aggregate]:
         )
 
 
-def _improvements(blocks: _Blocks, plan: Plan) -> Iterator[Improvement]:
+def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
     lower = blocks.metric.lower_is_better
     all_found = improvements(blocks.runs, lower_is_better=lower, level=plan.level, rng=plan.seed)
     for names, found in zip(combinations(blocks.methods, 2), all_found, strict=True):
@@ -227,7 +233,7 @@ def _improvements(blocks: _Blocks, plan: Plan) -> Iterator[Improvement]:
         )
 
 
-def _profiles(blocks: _Blocks, plan: Plan) -> Iterator[Profile]:
+def _profiles(blocks: Blocks, plan: Plan) -> Iterator[Profile]:
     runs = blocks.runs
     grid = np.linspace(runs.min(), runs.max(), 101)
     for method, own in zip(blocks.methods, runs, strict=True):

@@ -3,16 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
-from math import ceil
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation._plan import PERMUTATIONS, TEST_NAMES, Plan
-from abstain.evaluation._sampled import Sampled
-from abstain.evaluation.comparison import PairedDifference
+from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
+from abstain.evaluation.comparison.rows import PairedDifference
+from abstain.evaluation.comparison.sampled import Sampled
 from abstain.inference.intervals import Difference, difference_from
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (
@@ -25,9 +24,9 @@ from abstain.inference.permutation import swap_test, swap_test_by_ranks
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric
 from abstain.metrics._influence_registry import is_heavy
-from abstain.typing import Array, FloatArray, Split
+from abstain.typing import Array, FloatArray
 
-NAN = float("nan")
+_NAN = float("nan")
 
 #: The literature's test, kept under its own name.
 ON_REPLICATES = "Wilcoxon on bootstrap replicates"
@@ -35,12 +34,9 @@ ON_REPLICATES = "Wilcoxon on bootstrap replicates"
 #: Goes with the pairs of the permutation test.
 _SWAPS = "swaps give no interval: see that of another test of this pair"
 
-#: No more resamples or permutations are drawn than these unless they were asked for.
-_MOST = 50_000
-
 #: What a test may leave out: an interval, a ratio, a chance.
 _UNKNOWN = dict.fromkeys(
-    ("low", "high", "standard_error", "ratio", "ratio_low", "ratio_high", "superiority"), NAN
+    ("low", "high", "standard_error", "ratio", "ratio_low", "ratio_high", "superiority"), _NAN
 )
 
 
@@ -49,7 +45,6 @@ class _Family:
     """The pairs of one metric on one data set, which are adjusted together."""
 
     sampled: Sampled
-    data: Split
     plan: Plan
 
     def two(self) -> Iterator[tuple[int, int]]:
@@ -63,10 +58,10 @@ class _Family:
     def pair(self, i: int, j: int, test: str, **known: Any) -> PairedDifference:
         """Make the record of a pair; what is not known is NaN."""
         first, second = self.values(i, j)
-        unknown: dict[str, Any] = {**_UNKNOWN, "adjusted": NAN, "adjustment": "", "better": ""}
+        unknown: dict[str, Any] = {**_UNKNOWN, "adjusted": _NAN, "adjustment": "", "better": ""}
         return PairedDifference(
             metric=self.sampled.metric.name,
-            data=self.data,
+            data=self.sampled.data,
             first=self.sampled.methods[i],
             second=self.sampled.methods[j],
             difference=first - second,
@@ -89,11 +84,11 @@ class _Family:
             )
 
 
-def pairs(sampled: Sampled, data: Split, plan: Plan) -> Iterator[PairedDifference]:
+def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
     """Return all pairs by every test there are numbers for; the deciding test comes first."""
     if not sampled.defined:
         return
-    family = _Family(sampled, data, plan)
+    family = _Family(sampled, plan)
     made: dict[str, Callable[[_Family], Iterator[PairedDifference]]] = {}
     if sampled.shares is not None:
         made["influence"] = _by_influence
@@ -101,34 +96,23 @@ def pairs(sampled: Sampled, data: Split, plan: Plan) -> Iterator[PairedDifferenc
         made["bootstrap"] = _by_bootstrap
     if plan.test == "permutation":
         made["permutation"] = _by_permutation
-    for test in sorted(made, key=lambda test: test != deciding(sampled, plan)):
+    for test in sorted(made, key=lambda test: test != sampled.deciding(plan.test)):
         yield from family.adjusted(list(made[test](family)))
     if sampled.replicates is not None:
         yield from _on_replicates(family)
 
 
-def enough(least: int, factor: int, methods: int, plan: Plan) -> int:
-    """Return how many draws let the smallest p-value there is pass the adjustment.
-
-    No more than 50,000, which is said where that is too few (`few_draws` among the findings).
-    """
-    pairs = methods * (methods - 1) // 2 if plan.adjustment != "none" else 1
-    return max(least, min(_MOST, ceil(factor * pairs / plan.alpha - 1e-9)))
-
-
-def deciding(sampled: Sampled, plan: Plan) -> str:
-    """Return the test that decides for a metric: the bootstrap where it has no influence."""
-    if plan.test == "influence" and sampled.defined and sampled.shares is None:
-        return "bootstrap"
-    return plan.test
-
-
 # ------------------------------------------------------------------------------------ influence
-def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
+def difference(sampled: Sampled, i: int, j: int, level: float, *, ratio: bool = True) -> Difference:
     """Return the difference of the means of two methods by their influences."""
     influences, reaches = sampled.held_on(i, j)
+    values = float(sampled.mean[i]), float(sampled.mean[j])
+    if not ratio:
+        # The difference of numbers that are moved alike is the same, and a ratio, which takes
+        # nearly all of the time, does not exist where one of them is 0.
+        values = values[0] - max(values), values[1] - max(values)
     return difference_from(
-        (float(sampled.mean[i]), float(sampled.mean[j])),
+        values,
         influences,
         lower_is_better=sampled.metric.lower_is_better,
         level=level,
@@ -141,8 +125,10 @@ def difference(sampled: Sampled, i: int, j: int, level: float) -> Difference:
 
 
 def _by_influence(family: _Family) -> Iterator[PairedDifference]:
+    sampled, plan = family.sampled, family.plan
+    ratio = not plan.lean or sampled.replicates is not None
     for i, j in family.two():
-        found = difference(family.sampled, i, j, family.plan.level)
+        found = difference(sampled, i, j, plan.level, ratio=ratio)
         yield family.pair(
             i,
             j,
@@ -167,8 +153,9 @@ def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
         )
         if not _spread_seen(found, values):
             why = "every resample shows the same difference, so its spread cannot be seen"
-            yield family.pair(i, j, TEST_NAMES["bootstrap"], p_value=NAN, note=why)
+            yield family.pair(i, j, TEST_NAMES["bootstrap"], p_value=_NAN, note=why)
             continue
+        few = few_clusters(family.sampled.clusters(i, j))
         yield family.pair(
             i,
             j,
@@ -178,13 +165,9 @@ def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
             high=found.high,
             standard_error=found.standard_error,
             superiority=found.superiority,
-            note=_join(found.note, few_clusters(family.sampled.clusters(i, j))),
+            note="; ".join(filter(None, (found.note, few))),
             **_ratio(drawn[i], drawn[j], values, level),
         )
-
-
-def _join(*notes: str) -> str:
-    return "; ".join(filter(None, notes))
 
 
 def _spread_seen(found: BootstrapDifference, values: tuple[float, float]) -> bool:
@@ -235,7 +218,7 @@ def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
 def _by_permutation(family: _Family) -> Iterator[PairedDifference]:
     scored = _for_swaps(family.sampled)
     unit, metric = family.sampled.units[0], family.sampled.metric
-    size = enough(PERMUTATIONS, 2, len(scored), family.plan)
+    size = family.plan.draws("permutation", len(scored))
     for i, j in family.two():
         one, two = ((s.confidence, s.loss) for s in (scored[i], scored[j]))
         options: dict[str, Any] = {

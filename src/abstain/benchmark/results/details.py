@@ -1,20 +1,23 @@
-"""What one looks at: curves, and the pictures that a method is most wrong about."""
+"""What one looks at in one study: curves, calibration, and the pictures most wrongly judged."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from scipy.special import expit
 
 from abstain._foundation.scored import Scored
-from abstain.benchmark.results.records import CurvePoints, Extreme
+from abstain.benchmark.methods import METHODS
+from abstain.benchmark.results.records import MEAN, CalibrationRow, CurvePoints, Extreme
 from abstain.benchmark.results.samples import Samples
-from abstain.benchmark.results.settings import averages_of
+from abstain.benchmark.results.scores import averages_of
 from abstain.benchmark.runs import Run, RunScores
 from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
+from abstain.metrics import METRICS
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["EXTREMES", "POINTS", "curve_points", "extremes_of", "mean_curve"]
+__all__ = ["EXTREMES", "POINTS", "calibration_rows", "curve_points", "extremes_of", "mean_curve"]
 
 #: The most points of a curve.
 POINTS: Final = 200
@@ -82,3 +85,55 @@ def _quantile(known: FloatArray, value: float) -> float:
     """Return the share that is lower, ties half."""
     below = np.searchsorted(known, value, side="left")
     return float((below + np.searchsorted(known, value, side="right")) / 2 / known.size)
+
+
+def calibration_rows(
+    parts: Sequence[Samples], study: str, runs: Mapping[str, Sequence[Run]]
+) -> Iterator[CalibrationRow]:
+    """Return the calibration error of each method and seed, and the means over the seeds."""
+    for method, own in runs.items():
+        found = [
+            CalibrationRow(study, method, str(run.seed), *_errors(parts, run, method))
+            for run in own
+            if parts[0].calibrators.there(run, method)
+        ]
+        yield from found
+        if len(found) > 1:
+            raw = _mean_if_all([row.raw for row in found])
+            platt = sum(row.platt for row in found) / len(found)
+            yield CalibrationRow(study, method, MEAN, raw, platt)
+
+
+def _errors(parts: Sequence[Samples], run: Run, method: str) -> tuple[float | None, float]:
+    """Return the calibration error as it is and after scaling, means over the parts."""
+    raw: list[float | None] = []
+    for part in parts:
+        plain = part.scored(run, method)
+        chance = _as_probability(method, plain.confidence)
+        own = None if chance is None else Scored(chance, plain.loss, plain.weight, chance)
+        raw.append(None if own is None else _error(own))
+    platt = [_error(part.calibrated(run, method)) for part in parts]
+    return _mean_if_all(raw), sum(platt) / len(platt)
+
+
+def _error(s: Scored) -> float:
+    """Return the expected calibration error of confidences that are probabilities."""
+    return float(METRICS["ece"].compute(s).value)
+
+
+def _as_probability(method: str, confidence: FloatArray) -> FloatArray | None:
+    """Return confidences as the probabilities they are by nature; None where they are none.
+
+    Methods whose confidence is the log-odds of a probability say so in their meaning; one that
+    was added is a probability if all it says is.
+    """
+    if method in METHODS:
+        return expit(confidence) if "log-odds" in METHODS[method].meaning else None
+    inside = confidence.min() >= 0 and confidence.max() <= 1
+    return confidence if inside else None
+
+
+def _mean_if_all(values: Sequence[float | None]) -> float | None:
+    """Return the mean, or None where one of them is none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None

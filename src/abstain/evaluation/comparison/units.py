@@ -6,18 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
+from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation._alignment import (
-    aligned,
-    differ,
-    in_order_of,
-    named_apart,
-    names_of,
-    paired_by_name,
-)
-from abstain.evaluation._asked import Asked, scores_of
-from abstain.evaluation.evaluate import join, splits_of
+from abstain.evaluation.inputs import Asked, join, scores_of, splits_of
 from abstain.evaluation.uncertainty import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
@@ -89,9 +81,9 @@ class Unit:
         Also where nothing tells them apart: to add up rows of different samples is no mistake,
         while to take the same samples for different ones would make the means look too sure.
         """
-        if self.n != other.n or named_apart(self.names, other.names):
+        if self.n != other.n or _named_apart(self.names, other.names):
             return False
-        return not differ(self.labels, other.labels)
+        return not _differ(self.labels, other.labels)
 
 
 def independent(units: Sequence[Unit]) -> IntArray | None:
@@ -104,11 +96,16 @@ def independent(units: Sequence[Unit]) -> IntArray | None:
         return first.cluster
     if first.group is not None:
         return _coded([unit.group for unit in units])
-    if all(first.same_samples(unit) for unit in units[1:]):
+    if same_samples(units):
         return np.tile(np.arange(first.n), len(units))
     names = [unit.names for unit in units]
     once = all(own is not None and np.unique(own).size == own.size for own in names)
     return _coded(names) if once else None
+
+
+def same_samples(units: Sequence[Unit]) -> bool:
+    """Tell whether all runs saw the same samples."""
+    return all(units[0].same_samples(unit) for unit in units[1:])
 
 
 def _coded(names: Sequence[Array | None]) -> IntArray:
@@ -122,7 +119,7 @@ def _coded(names: Sequence[Array | None]) -> IntArray:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns that split the data mean.
+    """What the columns that split the data mean, and what is computed of each part.
 
     Attributes
     ----------
@@ -132,19 +129,20 @@ class Roles:
         Whether the groups of the predictions are clusters.
     own_weights : bool
         Whether the methods may weigh the samples differently.
+    scores, loss
+        Of every part, as for `evaluate`.
     """
 
     runs: str | None = None
     methods: str | None = None
     clustered: bool = False
     own_weights: bool = False
+    scores: Asked = None
+    loss: "str | CostMatrix | AnyArray | None" = None
 
 
 def units_of(
-    predictions: Predictions | Mapping[Split, Predictions],
-    roles: Roles,
-    scores: Asked,
-    loss: "str | CostMatrix | AnyArray | None",
+    predictions: Predictions | Mapping[Split, Predictions], roles: Roles
 ) -> tuple[Unit, ...]:
     """Arrange the splits by data set and run, and score every method on the same samples."""
     parts: dict[tuple[Split, str], dict[str, Predictions]] = {}
@@ -155,14 +153,13 @@ def units_of(
             msg = f"two parts of the data are {_named(data, run, model)}; split them further"
             raise InputError(msg)
         own[model] = part
-    _refuse_one_loss_for_all(loss, parts.values())
-    choice = _Choice(scores, loss, roles)
+    _refuse_one_loss_for_all(roles.loss, parts.values())
     first: dict[Split, Predictions] = {}
     units = []
     for (data, run), models in parts.items():
         like = first.setdefault(data, next(iter(models.values())))
-        ordered = {model: in_order_of(like, part) for model, part in models.items()}
-        units.append(_unit(data, run, ordered, choice))
+        ordered = {model: _in_order_of(like, part) for model, part in models.items()}
+        units.append(_unit(data, run, ordered, roles))
     return _refuse_gaps(units)
 
 
@@ -177,13 +174,6 @@ def _refuse_one_loss_for_all(
             "`Predictions` its own `loss`"
         )
         raise InputError(msg)
-
-
-@dataclass(frozen=True)
-class _Choice:
-    scores: Asked
-    loss: "str | CostMatrix | AnyArray | None"
-    roles: Roles
 
 
 def _placed(split: Split, roles: Roles) -> tuple[Split, str, str]:
@@ -204,37 +194,41 @@ def _placed(split: Split, roles: Roles) -> tuple[Split, str, str]:
 
 
 def _named(data: Split, run: str, model: str = "") -> str:
-    words = [f"{column} = {value}" for column, value in data]
+    words = [split_name(data)] if data else []
     words += [f"run {run!r}"] if run else []
     words += [f"method {model!r}"] if model else []
     return ", ".join(words) or "all samples"
 
 
-def _unit(data: Split, run: str, models: Mapping[str, Predictions], choice: _Choice) -> Unit:
+def _unit(data: Split, run: str, models: Mapping[str, Predictions], roles: Roles) -> Unit:
     first = next(iter(models.values()))
-    clustered, own = choice.roles.clustered, choice.roles.own_weights
     parts = {
-        model: aligned(first, part, _named(data, run, model), own_weights=own)
+        model: _aligned(first, part, _named(data, run, model), own_weights=roles.own_weights)
         for model, part in models.items()
     }
     scored: dict[str, Scored] = {}
     given = []
     for model, part in parts.items():
-        losses = per_sample_loss(part, choice.loss)
-        joined = [(s.name, join(part, s, losses)) for s in scores_of(part, choice.scores)]
+        losses = per_sample_loss(part, roles.loss)
+        joined = [(s.name, join(part, s, losses)) for s in scores_of(part, roles.scores)]
         alone = len(joined) == 1
         for name, s in joined:
             method = (model if alone else f"{model} / {name}") if model else name
             scored[method] = s
             given += [method] if name in (part.confidence or {}) else []
-    labels = None if first.labels is None else np.asarray(first.labels)
-    cluster = _cluster(first, parts) if clustered else None
-    group = np.asarray(first.group).astype(str) if clustered else None
-    by_name = all(paired_by_name(first, part) for part in parts.values())
-    matched = "" if len(parts) == 1 else "name" if by_name else "order"
-    names = names_of(first)
-    given_names = frozenset(given)
-    return Unit(data, run, scored, names, labels, cluster, group, matched, own, given_names)
+    by_name = all(_paired_by_name(first, part) for part in parts.values())
+    return Unit(
+        data=data,
+        run=run,
+        scored=scored,
+        names=_names_of(first),
+        labels=None if first.labels is None else np.asarray(first.labels),
+        cluster=_cluster(first, parts) if roles.clustered else None,
+        group=np.asarray(first.group).astype(str) if roles.clustered else None,
+        matched="" if len(parts) == 1 else "name" if by_name else "order",
+        own_weights=roles.own_weights,
+        given=frozenset(given),
+    )
 
 
 def _cluster(first: Predictions, parts: Mapping[str, Predictions]) -> IntArray:
@@ -269,3 +263,92 @@ def _refuse_gaps(units: Sequence[Unit]) -> tuple[Unit, ...]:
         msg = "every data set must have the same runs; some runs are missing for some data sets"
         raise InputError(msg)
     return tuple(replace(unit, scored={m: unit.scored[m] for m in methods}) for unit in units)
+
+
+# -------------------------------------------- the same samples in one order, by their names
+def _differ(one: Array | None, two: Array | None) -> bool:
+    """Tell whether both are known and not the same."""
+    return one is not None and two is not None and not np.array_equal(one, two)
+
+
+def _named_apart(one: Array | None, two: Array | None) -> bool:
+    """Tell whether names say that samples _differ.
+
+    Whole numbers without any in common do not: they number the rows of one file.
+    """
+    if one is None or two is None or np.array_equal(one, two):
+        return False
+    numbers = all(all(name.isdecimal() for name in own) for own in (one, two))
+    return not numbers or bool(np.isin(one, two).any())
+
+
+def _names_of(part: Predictions) -> Array | None:
+    """Return the names of the samples as text."""
+    return None if part.ids is None else np.asarray(part.ids).astype(str)
+
+
+def _in_order_of(first: Predictions, part: Predictions) -> Predictions:
+    """Put samples into the order of the first part where the names of both are the same."""
+    mine, theirs = _names_of(first), _names_of(part)
+    if part is first or mine is None or theirs is None or mine.size != theirs.size:
+        return part
+    if np.array_equal(mine, theirs):
+        return part
+    if np.unique(mine).size < mine.size or not np.array_equal(np.sort(mine), np.sort(theirs)):
+        return part
+    rows = np.empty(mine.size, np.int64)
+    rows[np.argsort(mine)] = np.argsort(theirs)
+    ordered = part.subset(rows)
+    # Names that are row numbers of two files may be the same for other samples.
+    return part if _differ(first.labels, ordered.labels) else ordered
+
+
+def _aligned(
+    first: Predictions, part: Predictions, name: str, *, own_weights: bool = False
+) -> Predictions:
+    """Return a part in the order of the first, or refuse samples that are not the same.
+
+    Weights have to be the same too, unless each method may have its own.
+    """
+    if part is first:
+        return part
+    part = _in_order_of(first, part)
+    why = _why_not_the_same(first, part)
+    if why:
+        msg = (
+            f"{name} must hold the same samples as the other methods, so that they can be "
+            f"compared in pairs; {why}. Name the samples by an id column, or compare data sets "
+            "apart."
+        )
+        raise InputError(msg)
+    mine, theirs = (np.ones(p.n) if p.weight is None else p.weight for p in (first, part))
+    if not own_weights and not np.array_equal(mine, theirs):
+        msg = (
+            f"{name} must give the samples the same weights as the other methods do; they _differ, "
+            f"first in row {int(np.argmax(mine != theirs))}. Where each method leaves out samples "
+            "of its own (weight 0), pass `own_weights=True`."
+        )
+        raise InputError(msg)
+    return part
+
+
+def _why_not_the_same(first: Predictions, part: Predictions) -> str:
+    """Return how two parts _differ in their samples, or an empty string."""
+    if part.n != first.n:
+        return f"got {part.n:,} and {first.n:,} samples"
+    mine, theirs = _names_of(first), _names_of(part)
+    if mine is not None and theirs is not None and _named_apart(mine, theirs):
+        if np.unique(mine).size < mine.size:
+            return "several samples have the same name, and the order of the names differs"
+        missing = np.setdiff1d(mine, theirs)
+        return f"the sample {str(missing[0])!r} is not among them" if missing.size else ""
+    if _differ(first.labels, part.labels):
+        row = int(np.argmax(np.asarray(first.labels) != np.asarray(part.labels)))
+        return f"the labels _differ, first in row {row}"
+    return ""
+
+
+def _paired_by_name(first: Predictions, part: Predictions) -> bool:
+    """Tell whether samples that are in one order now have the same names."""
+    mine, theirs = _names_of(first), _names_of(part)
+    return mine is not None and theirs is not None and np.array_equal(mine, theirs)

@@ -15,13 +15,13 @@ from abstain.evaluation import set_threshold
 from abstain.predictions import Predictions
 from abstain.thresholds import DecisionRule, check
 
-__all__ = ["Deciding"]
+__all__ = ["Thresholds"]
 
 _NAN: Final = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
-class Deciding:
+class Thresholds:
     """Sets the thresholds of methods and looks at what they achieve.
 
     Attributes

@@ -2,56 +2,42 @@
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Final, TypedDict, Unpack
+from typing import Any, Final
 
 from abstain._foundation import checks
-from abstain._foundation.random import seed_of
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.results.asked import (
+from abstain.benchmark.results.findings import (
+    about_choices,
+    about_runs,
+    about_studies,
+    about_untested,
+)
+from abstain.benchmark.results.records import BenchmarkResults, MethodFacts
+from abstain.benchmark.results.scope import (
+    Compared,
     asked_methods,
     asked_metrics,
     asked_studies,
+    choices,
+    comparable,
     in_order,
     never_scored,
 )
-from abstain.benchmark.results.available import Compared, comparable
-from abstain.benchmark.results.gathering import Gathering, Options
-from abstain.benchmark.results.joining import joined
-from abstain.benchmark.results.reading import Reading
-from abstain.benchmark.results.records import MethodFacts
-from abstain.benchmark.results.settings import averages_of, choices
-from abstain.benchmark.results.telling import (
-    ordered,
-    told_of_choices,
-    told_of_runs,
-    told_of_studies,
-    told_of_untested,
-)
-from abstain.benchmark.results.whole import BenchmarkResults
+from abstain.benchmark.results.scores import Reading, averages_of
+from abstain.benchmark.results.studies import comparison_of
+from abstain.benchmark.results.tables import Options, Tables
 from abstain.benchmark.selection import Chosen
 from abstain.benchmark.store import Store
 from abstain.errors import InputError
-from abstain.evaluation._plan import Plan
-from abstain.evaluation.evaluate import refuse_unknown
-from abstain.inference.proportions import level_of
+from abstain.evaluation.comparison import Plan
+from abstain.evaluation.records import ordered
 from abstain.typing import Rng
 
-__all__ = ["ResultOptions", "results_of"]
+__all__ = ["results_of"]
 
 #: What thresholds, curves and pictures are about where it is among the metrics.
 _PRIMARY: Final = "augrc"
-
-
-class ResultOptions(TypedDict, total=False):
-    """Options of `results_of` beyond what is reported on what."""
-
-    level: float
-    bootstrap: int
-    risk: float
-    delta: float
-    outlier_cost: float
-    rng: Rng
 
 
 def results_of(
@@ -60,7 +46,12 @@ def results_of(
     metrics: Sequence[str] | None = None,
     studies: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
-    **more: Unpack[ResultOptions],
+    level: float = 0.95,
+    bootstrap: int = 0,
+    risk: float = 0.05,
+    delta: float = 0.05,
+    outlier_cost: float = 2.0,
+    rng: Rng = 0,
 ) -> BenchmarkResults:
     """Compute all that a folder of runs says.
 
@@ -78,10 +69,16 @@ def results_of(
         By default all that `abstain.benchmark.protocol.studies_of` makes of the exposures.
     methods : sequence of str, optional
         By default all that scored some run.
-    **more : optional
-        `level`: of the intervals, 0.95 by default. `bootstrap`: resamples, 0 for none. `risk` and
-        `delta`: of the thresholds, 0.05 each. `outlier_cost`: of an accepted new class in the
-        studies "-scod", 2 by default. `rng`: the seed of everything drawn, 0.
+    level : float, default=0.95
+        Of the intervals.
+    bootstrap : int, default=0
+        Resamples; 0 for none.
+    risk, delta : float, default=0.05
+        Of the thresholds.
+    outlier_cost : float, default=2
+        Of an accepted new class in the studies "-scod".
+    rng : int, Generator or None, default=0
+        The seed of everything drawn.
 
     Returns
     -------
@@ -115,8 +112,12 @@ def results_of(
     >>> results = results_of(Store.read("runs"), metrics=["augrc"])  # doctest: +SKIP
     >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
     """
-    refuse_unknown(more, ResultOptions, "results_of")
-    plan, options = _checked(more)
+    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, bands=False, lean=True)
+    options = Options(
+        risk=checks.fraction(risk, "risk"),
+        delta=checks.fraction(delta, "delta"),
+        outlier_cost=checks.fraction(outlier_cost, "outlier_cost", high=inf),
+    )
     if not store.tested:
         msg = f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
         raise InputError(msg)
@@ -132,21 +133,21 @@ def results_of(
         for metric in asked
     }
     primary = _PRIMARY if _PRIMARY in who else asked[0].name
-    gathering = Gathering(reading, asked, who, primary, plan, options)
+    found = Tables(reading, asked, who, primary, plan, options)
     for study in columns:
-        gathering.add(study)
+        found.add(study)
     without = {} if methods is not None else dict(never_scored(store, every))
-    return _together(gathering, columns, chosen, without)
+    return _together(found, columns, chosen, without)
 
 
 def _together(
-    found: Gathering, studies: tuple[Study, ...], chosen: tuple[Chosen, ...], left: dict[str, str]
+    found: Tables, studies: tuple[Study, ...], chosen: tuple[Chosen, ...], left: dict[str, str]
 ) -> BenchmarkResults:
     """Put what was found on each study into one record."""
     who, store = found.who, found.reading.store
     names = in_order([name for own in who.values() for name in own.runs])
     comparisons = {
-        metric.name: joined(
+        metric.name: comparison_of(
             found.studied[metric.name],
             metric,
             [name for name in names if name in who[metric.name].runs],
@@ -155,10 +156,10 @@ def _together(
         for metric in found.metrics
     }
     said = [
-        *told_of_untested(chosen, store.kept),
-        *told_of_choices(chosen),
-        *told_of_runs(who, store.facts),
-        *told_of_studies(studies),
+        *about_untested(chosen, store.kept),
+        *about_choices(chosen),
+        *about_runs(who, store.facts),
+        *about_studies(studies),
         *found.findings,
     ]
     titles = {one.name: one.title for one in store.additions.facts}
@@ -177,22 +178,6 @@ def _together(
         calibration=tuple(found.calibration),
         undefined=found.undefined,
         level=found.plan.level,
-    )
-
-
-def _checked(more: ResultOptions) -> tuple[Plan, Options]:
-    resamples = more.get("bootstrap", 0)
-    if resamples:
-        resamples = checks.positive_int(resamples, "bootstrap")
-    if resamples == 1:
-        msg = "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
-        raise InputError(msg)
-    level = level_of(more.get("level", 0.95))
-    plan = Plan(level, "influence", "holm", resamples, seed_of(more.get("rng", 0)), None, None)
-    return plan, Options(
-        risk=checks.fraction(more.get("risk", 0.05), "risk"),
-        delta=checks.fraction(more.get("delta", 0.05), "delta"),
-        outlier_cost=checks.fraction(more.get("outlier_cost", 2.0), "outlier_cost", high=inf),
     )
 
 
@@ -215,7 +200,7 @@ def _left_out(who: Mapping[str, Compared], names: Sequence[str]) -> dict[str, st
     return {method: why for method, why in reasons.items() if method not in names}
 
 
-def _facts(found: Gathering) -> dict[str, Any]:
+def _facts(found: Tables) -> dict[str, Any]:
     store = found.reading.store
     return {
         **store.facts,

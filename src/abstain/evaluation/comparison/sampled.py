@@ -9,10 +9,9 @@ import numpy as np
 
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation._rows import Rows
-from abstain.evaluation.units import Unit
+from abstain.evaluation.comparison.units import Unit, independent, same_samples
 from abstain.inference.draws import Draws
-from abstain.inference.influence import covariance_of_shares, shares
+from abstain.inference.influence import counted_units, covariance_of_shares, shares
 from abstain.inference.intervals import size_of
 from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
@@ -20,7 +19,46 @@ from abstain.metrics._influence_registry import influence_function
 from abstain.metrics._resampled import replicates
 from abstain.metrics._resampled_bins import ece_replicates
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
-from abstain.typing import FloatArray, IntArray
+from abstain.typing import BoolArray, FloatArray, IntArray, Split
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What the rows of all runs count, and which of them are independent.
+
+    Attributes
+    ----------
+    weight : ndarray of shape (rows,) or (rows, k), or None
+        One column a method where some run gives them different weights.
+    cluster : ndarray of shape (rows,) or None
+        Codes of what is independent; None where every row is.
+    """
+
+    weight: FloatArray | None
+    cluster: IntArray | None
+
+    @classmethod
+    def of(cls, units: Sequence[Unit]) -> "Rows":
+        """Join the runs: each counts the same, whatever its samples and their weights are."""
+        if len(units) == 1:
+            return cls(units[0].weight, units[0].cluster)
+        each = [
+            np.full(unit.n, 1 / unit.n)
+            if unit.weight is None
+            else unit.weight / unit.weight.sum(axis=0)
+            for unit in units
+        ]
+        if any(own.ndim > 1 for own in each):
+            k = len(units[0].scored)
+            each = [own if own.ndim > 1 else np.repeat(own[:, None], k, axis=1) for own in each]
+        return cls(np.concatenate(each), independent(units))
+
+    @cached_property
+    def counted(self) -> BoolArray | None:
+        """Whether each method rests on each unit, shape (units, k); None where all weigh alike."""
+        if self.weight is None or self.weight.ndim == 1:
+            return None
+        return counted_units(self.weight, self.cluster)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +98,33 @@ class Sampled:
     reaches: FloatArray | None = None
 
     @property
+    def data(self) -> Split:
+        """The data set."""
+        return self.units[0].data
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The names of the methods."""
         return tuple(self.units[0].scored)
+
+    def of(self, methods: Sequence[str]) -> "Sampled":
+        """Return some of the methods, in this order."""
+        if list(self.methods) == list(methods):
+            return self
+        columns = [self.methods.index(name) for name in methods]
+        shares, drawn, held, reaches = self.shares, self.replicates, self.held, self.reaches
+        return replace(
+            self,
+            units=tuple(
+                replace(unit, scored={name: unit.scored[name] for name in methods})
+                for unit in self.units
+            ),
+            values=self.values[:, columns],
+            shares=None if shares is None else shares[:, columns],
+            replicates=None if drawn is None else np.ascontiguousarray(drawn[:, columns]),
+            held=None if held is None else held[:, columns],
+            reaches=None if reaches is None else reaches[columns],
+        )
 
     @property
     def defined(self) -> bool:
@@ -73,6 +135,29 @@ class Sampled:
     def mean(self) -> FloatArray:
         """The mean over the runs, shape (k,)."""
         return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def known(self) -> list[int]:
+        """The methods whose values are all numbers, by their places."""
+        return np.flatnonzero(np.isfinite(self.values).all(axis=0)).tolist()
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing but the values is known: no influences, and nothing was resampled."""
+        return self.shares is None and self.replicates is None
+
+    def deciding(self, test: str) -> str:
+        """Return the test that decides: the bootstrap where the metric has no influence."""
+        lacking = test == "influence" and self.defined and self.shares is None
+        return "bootstrap" if lacking else test
+
+    def counted(self, method: str, run: int | None = None) -> tuple[int, int]:
+        """Return how many samples a method is judged by, and how many fail.
+
+        In one run, or the fewest over the runs.
+        """
+        each = [u.counted(method) for u in (self.units if run is None else [self.units[run]])]
+        return min(n for n, _ in each), min(failures for _, failures in each)
 
     def resting(self, *methods: int) -> Failures | None:
         """Return the fewest failures that the metric rests on, for some methods or for all.
@@ -166,11 +251,6 @@ class Sampled:
             msg = f"{self.metric.name} was not resampled"
             raise InputError(msg)
         return self.replicates
-
-
-def same_samples(units: Sequence[Unit]) -> bool:
-    """Tell whether all runs saw the same samples."""
-    return all(units[0].same_samples(unit) for unit in units[1:])
 
 
 def measured(metric: Metric, units: Sequence[Unit], rows: Rows) -> Sampled:

@@ -5,20 +5,22 @@ from itertools import combinations
 
 import numpy as np
 
-from abstain.evaluation._plan import Plan
-from abstain.evaluation._sampled import Sampled
-from abstain.evaluation.comparison import Agreement, Stability, Standing
+from abstain.evaluation.comparison.plan import Plan
+from abstain.evaluation.comparison.rows import Agreement, Stability, Standing
+from abstain.evaluation.comparison.sampled import Sampled
 from abstain.inference.aggregated_ranking import AggregatedRanking
 from abstain.inference.agreement import agreement, kendall, stability
 from abstain.inference.influence import covariance_of_shares
 from abstain.inference.rank_chances import expected_ranks, rank_chances
 from abstain.inference.ranking import rank_chances_of, rank_summary, ranks
 from abstain.metrics import Metric
-from abstain.typing import FloatArray, IntArray, Split
+from abstain.typing import FloatArray, IntArray
 
 INFLUENCE = "influence functions"
 RANK_FIRST = "bootstrap, rank then aggregate"
 AGGREGATE_FIRST = "bootstrap, aggregate then rank"
+#: Where nothing but the values is known.
+_VALUES = "values"
 
 #: Draws from the joint normal law of several metrics.
 _DRAWS = 4000
@@ -27,37 +29,35 @@ _DRAWS = 4000
 _ROUNDING = 1e-12
 
 
-def standings(sampled: Sampled, data: Split, plan: Plan) -> Iterator[Standing]:
+def standings(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
     """Return where each method stands on one data set: by influences, and by resamples if any."""
+    lower = sampled.metric.lower_is_better
+    if plan.lean and sampled.alone:
+        yield from _by_value(sampled)
     if not sampled.defined:
         return
-    lower = sampled.metric.lower_is_better
     if sampled.shares is not None:
         covariance = covariance_of_shares(sampled.shares)
         if np.isfinite(covariance).all():
             chances = rank_chances(sampled.mean, covariance, lower_is_better=lower, rng=plan.seed)
             expected = expected_ranks(sampled.mean, covariance, lower_is_better=lower)
-            yield from _rows(sampled, data, plan, (chances, expected, INFLUENCE))
+            yield from _rows(sampled, plan, chances, expected, INFLUENCE)
     if sampled.varies:
         chances = rank_chances_of(sampled.mean_replicates, lower_is_better=lower)
         summary = rank_summary(chances, level=plan.level)
         # One data set: there is nothing to aggregate over but the resamples.
-        yield from _rows(sampled, data, plan, (chances, summary.mean, RANK_FIRST))
+        yield from _rows(sampled, plan, chances, summary.mean, RANK_FIRST)
 
 
 def _rows(
-    sampled: Sampled,
-    data: Split,
-    plan: Plan,
-    found: tuple[FloatArray, FloatArray, str],
+    sampled: Sampled, plan: Plan, chances: FloatArray, mean: FloatArray, source: str
 ) -> Iterator[Standing]:
-    chances, mean, source = found
     place = ranks(sampled.mean, lower_is_better=sampled.metric.lower_is_better)
     summary = rank_summary(chances, level=plan.level)
     for i, method in enumerate(sampled.methods):
         yield Standing(
             metric=sampled.metric.name,
-            data=data,
+            data=sampled.data,
             method=method,
             value=float(sampled.mean[i]),
             rank=float(place[i]),
@@ -66,6 +66,27 @@ def _rows(
             rank_high=float(summary.high[i]),
             chances=tuple(float(c) for c in chances[i]),
             source=source,
+        )
+
+
+def _by_value(sampled: Sampled) -> Iterator[Standing]:
+    """Return ranks where it is not known how they vary."""
+    known = sampled.known
+    if not known:
+        return
+    place = ranks(sampled.mean[known], lower_is_better=sampled.metric.lower_is_better)
+    for i, rank in zip(known, place, strict=True):
+        yield Standing(
+            metric=sampled.metric.name,
+            data=sampled.data,
+            method=sampled.methods[i],
+            value=float(sampled.mean[i]),
+            rank=float(rank),
+            mean_rank=float(rank),
+            rank_low=float("nan"),
+            rank_high=float("nan"),
+            chances=(),
+            source=_VALUES,
         )
 
 
@@ -118,7 +139,7 @@ def _first_alike(mean: FloatArray, covariance: FloatArray) -> IntArray:
     return np.asarray(np.argmax(same, axis=1))
 
 
-def agreements(parts: Sequence[Sampled], data: Split, plan: Plan) -> Iterator[Agreement]:
+def agreements(parts: Sequence[Sampled], plan: Plan) -> Iterator[Agreement]:
     """Return how alike each pair of metrics ranks the methods of one data set."""
     defined = [part for part in parts if part.defined]
     if len(defined) < 2:
@@ -132,12 +153,12 @@ def agreements(parts: Sequence[Sampled], data: Split, plan: Plan) -> Iterator[Ag
         if replicates is not None:
             over = agreement(replicates[i], replicates[j], same_direction=same, level=plan.level)
             low, high = over.low, over.high
-        yield Agreement(data, first.metric.name, second.metric.name, tau, low, high)
+        yield Agreement(first.data, first.metric.name, second.metric.name, tau, low, high)
 
 
-def stabilities(parts: Sequence[Sampled], data: Split, plan: Plan) -> Iterator[Stability]:
+def stabilities(parts: Sequence[Sampled], plan: Plan) -> Iterator[Stability]:
     """Return how alike the rankings of two resamples are."""
     for part in parts:
         if part.varies and part.defined:
             over = stability(part.mean_replicates, level=plan.level)
-            yield Stability(part.metric.name, data, over.mean, over.low, over.high)
+            yield Stability(part.metric.name, part.data, over.mean, over.low, over.high)

@@ -5,21 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.results.available import Compared
+from abstain.benchmark.results.scope import Compared
 from abstain.benchmark.selection import Chosen
 from abstain.benchmark.store import Kept
 from abstain.evaluation import Finding
-from abstain.evaluation.units import Unit
+from abstain.evaluation.comparison import Unit
 
 __all__ = [
     "ENSEMBLE",
     "FEW",
-    "ordered",
-    "told_of_choices",
-    "told_of_failures",
-    "told_of_runs",
-    "told_of_studies",
-    "told_of_untested",
+    "about_choices",
+    "about_failures",
+    "about_runs",
+    "about_studies",
+    "about_untested",
 ]
 
 #: Below so many failures a study says little.
@@ -28,7 +27,7 @@ FEW: Final = 10
 ENSEMBLE: Final = "ensemble"
 
 
-def told_of_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:
+def about_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:
     """Say where a setting was chosen from less than all there is."""
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for one in chosen:
@@ -36,16 +35,16 @@ def told_of_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:
             alike[one.metric, one.note].append(one.method)
     for (metric, note), methods in alike.items():
         message = f"Settings by {metric}: {note} ({', '.join(methods)})."
-        yield Finding("settings", "warning", (), "", message)
+        yield Finding.warning("settings", message)
     if any(one.arm == ENSEMBLE for one in chosen):
-        yield _note(
+        yield Finding.note(
             "ensemble",
             "One ensemble, of the networks of all seeds, stands in every seed: its numbers do not "
             "vary with the seed.",
         )
 
 
-def told_of_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterator[Finding]:
+def about_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterator[Finding]:
     """Say which runs are missing, and which methods for that reason."""
     for seeds, metrics in _grouped((own.seeds_left, metric) for metric, own in who.items()):
         if seeds:
@@ -53,7 +52,7 @@ def told_of_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Itera
                 f"Seed {', '.join(map(str, seeds))} is left out by {', '.join(metrics)}: some "
                 "method has no numbers for it."
             )
-            yield Finding("seeds", "warning", (), "", message)
+            yield Finding.warning("seeds", message)
     lacking = [
         ((method, why), metric)
         for metric, own in who.items()
@@ -61,18 +60,20 @@ def told_of_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Itera
     ]
     for (method, why), metrics in _grouped(lacking):
         message = f"{method} is left out by {', '.join(metrics)}: {why}."
-        yield Finding("left_out", "warning", (), method, message)
+        yield Finding.warning("left_out", message, score=method)
     failed = list(facts.get("failed", ()))
     if failed:
         listed = ", ".join(map(str, failed[:5])) + (" and others" if len(failed) > 5 else "")
         message = f"{len(failed)} jobs failed: {listed}. Their logs are beside the other files."
-        yield Finding("failed", "warning", (), "", message)
+        yield Finding.warning("failed", message)
     counts = {len(own.seeds) for own in who.values() if own.runs}
     if counts and min(counts) == 1:
-        yield _note("one_seed", "There is one seed: how much training again changes is not known.")
+        yield Finding.note(
+            "one_seed", "There is one seed: how much training again changes is not known."
+        )
 
 
-def told_of_untested(chosen: Sequence[Chosen], kept: Sequence[Kept]) -> Iterator[Finding]:
+def about_untested(chosen: Sequence[Chosen], kept: Sequence[Kept]) -> Iterator[Finding]:
     """Say that a run was stopped before all networks that were chosen are tested."""
     places = {(one.arm, one.setting) for one in chosen}
     own = [one for one in kept if (one.run.arm, one.run.setting) in places]
@@ -83,20 +84,20 @@ def told_of_untested(chosen: Sequence[Chosen], kept: Sequence[Kept]) -> Iterator
             f"This run is not over: {len(lacking)} of {len(own)} networks whose settings were "
             f"chosen are not tested ({listed}). `abstain benchmark status` says how far it is."
         )
-        yield Finding("unfinished", "warning", (), "", message)
+        yield Finding.warning("unfinished", message)
 
 
-def told_of_studies(studies: Sequence[Study]) -> Iterator[Finding]:
+def about_studies(studies: Sequence[Study]) -> Iterator[Finding]:
     """Say what the tests over all studies take for granted."""
     if len([study for study in studies if study.headline]) > 1:
-        yield _note(
+        yield Finding.note(
             "dependent_studies",
             "The studies share networks and pictures. Mean ranks describe them; tests over all "
             "studies take studies for independent, and promise too much.",
         )
 
 
-def told_of_failures(units: Sequence[Unit]) -> Iterator[Finding]:
+def about_failures(units: Sequence[Unit]) -> Iterator[Finding]:
     """Say where a study has so few failures that its numbers say little."""
     fewest = min(unit.counted(method)[1] for unit in units for method in unit.scored)
     if fewest < FEW:
@@ -106,16 +107,7 @@ def told_of_failures(units: Sequence[Unit]) -> Iterator[Finding]:
             f"The study {data[0][1]} has {failures} for some method, fewer than {FEW}: its numbers "
             "say little."
         )
-        yield Finding("few_failures", "warning", data, "", message)
-
-
-def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return each finding once, warnings first."""
-    return tuple(sorted(dict.fromkeys(found), key=lambda finding: finding.level != "warning"))
-
-
-def _note(kind: str, message: str) -> Finding:
-    return Finding(kind, "note", (), "", message)
+        yield Finding.warning("few_failures", message, data)
 
 
 def _grouped(pairs: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, list[str]]]:

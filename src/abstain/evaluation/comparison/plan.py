@@ -1,0 +1,119 @@
+"""What a comparison was asked to do, checked once, at the door."""
+
+from dataclasses import dataclass
+from math import ceil, inf
+from typing import cast
+
+from abstain._foundation import checks
+from abstain._foundation.random import seed_of
+from abstain.errors import InputError
+from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
+from abstain.inference.proportions import level_of
+from abstain.typing import Rng
+
+#: What `compare` may decide by, with the name that the results carry.
+TEST_NAMES = {
+    "influence": "influence function",
+    "bootstrap": "paired bootstrap",
+    "permutation": "permutation",
+}
+#: Resamples and permutations where the caller did not say how many but something needs them.
+_RESAMPLES, _PERMUTATIONS = 1000, 2000
+#: No more of them are drawn than these unless they were asked for.
+_MOST = 50_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The checked options of a comparison.
+
+    Attributes
+    ----------
+    level : float
+        Of the intervals.
+    test : str
+        One of `TEST_NAMES`.
+    adjustment : {"holm", "bonferroni", "none"}
+        For the number of pairs.
+    resamples : int
+        As asked for; 0 for none.
+    seed : int
+        Of everything drawn.
+    margin, reference : float and str, or None
+        Of the test of non-inferiority.
+    bands : bool
+        Whether risk-coverage curves with bands are wanted.
+    lean : bool
+        Whether what takes most of the time with many methods is left out where nothing was
+        resampled: the ratio of a pair, and resamples of metrics that have no influence function,
+        which then have values without intervals, ranked as they are.
+    """
+
+    level: float
+    test: str = "influence"
+    adjustment: Adjustment = "holm"
+    resamples: int = 0
+    seed: int = 0
+    margin: float | None = None
+    reference: str | None = None
+    bands: bool = True
+    lean: bool = False
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        level: float,
+        bootstrap: int,
+        rng: Rng,
+        test: str = "influence",
+        adjustment: str = "holm",
+        margin: float | None = None,
+        reference: str | None = None,
+        bands: bool = True,
+        lean: bool = False,
+    ) -> "Plan":
+        """Make a plan of what a caller gave, or refuse it."""
+        resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
+        if resamples == 1:
+            msg = "`bootstrap` must be 0 (none) or at least 2 resamples, better 1000; got 1"
+            raise InputError(msg)
+        if (margin is None) != (reference is None):
+            msg = "`margin` and `reference` go together: how much worse than which method?"
+            raise InputError(msg)
+        return cls(
+            level=level_of(level),
+            test=checks.one_of(test, "test", tuple(TEST_NAMES)),
+            adjustment=cast("Adjustment", checks.one_of(adjustment, "adjustment", ADJUSTMENTS)),
+            resamples=resamples,
+            seed=seed_of(rng),
+            margin=None if margin is None else checks.fraction(margin, "margin", high=inf),
+            reference=reference,
+            bands=bands,
+            lean=lean,
+        )
+
+    @property
+    def alpha(self) -> float:
+        """What an adjusted p-value must stay below."""
+        return 1.0 - self.level
+
+    def tests(self, methods: int) -> int:
+        """Return how many tests the p-values are adjusted for."""
+        return methods * (methods - 1) // 2 if self.adjustment != "none" else 1
+
+    def draws(self, test: str, methods: int) -> int:
+        """Return how many draws let the smallest p-value there is pass the adjustment.
+
+        No more than 50,000, which is said where that is too few (`few_draws` among the findings).
+        """
+        # A swap test counts both sides at once, a bootstrap each by itself.
+        least, factor = (_PERMUTATIONS, 2) if test == "permutation" else (_RESAMPLES, 4)
+        return max(least, min(_MOST, ceil(factor * self.tests(methods) / self.alpha - 1e-9)))
+
+    def resamples_of(self, methods: int, *, needed: bool) -> int:
+        """Return how many resamples are drawn; `needed` where some metric has nothing else."""
+        if self.lean:
+            return self.resamples if methods > 1 else 0
+        wanted = self.test == "bootstrap" or needed
+        return self.resamples or (self.draws("bootstrap", methods) if wanted else 0)

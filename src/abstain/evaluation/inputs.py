@@ -1,0 +1,119 @@
+"""What is evaluated: the parts of the data, the metrics and the scores asked for, their losses."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from abstain._foundation.scored import Scored
+from abstain.confidence import ConfidenceScore, Scorer, applicable, score
+from abstain.errors import InputError
+from abstain.evaluation.records import RESULT_COLUMNS
+from abstain.metrics import Metric, metric_named
+from abstain.predictions import Predictions
+from abstain.typing import Array, Split
+
+#: The argument `scores` of `evaluate` and `compare`.
+Asked: TypeAlias = Sequence[str | Scorer] | str | Scorer | None
+
+
+def splits_of(
+    predictions: Predictions | Mapping[Split, Predictions],
+) -> Mapping[Split, Predictions]:
+    """Return the parts of the data by split; one set of predictions is one part."""
+    if isinstance(predictions, Predictions):
+        return {(): predictions}
+    parts: object = predictions
+    if not isinstance(parts, Mapping) or not parts:
+        msg = (
+            "`predictions` must be a Predictions or a mapping from split to Predictions, not "
+            f"empty; got {type(predictions).__name__}"
+        )
+        raise InputError(msg)
+    for split in predictions:
+        pairs: object = split
+        if not isinstance(pairs, tuple) or not all(
+            isinstance(pair, tuple) and len(pair) == 2 for pair in pairs
+        ):
+            msg = (
+                "the keys of `predictions` must be tuples of (column, value) pairs, such as "
+                f"(('model', 'a'),); got {pairs!r}"
+            )
+            raise InputError(msg)
+    for column in (column for split in predictions for column, _ in split):
+        if column in RESULT_COLUMNS:
+            msg = (
+                f"the data are split by a column named {column!r}, which is also a column of the "
+                "results; rename it"
+            )
+            raise InputError(msg)
+    return predictions
+
+
+def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
+    """Return the metrics asked for; one that is asked for in two spellings comes once."""
+    if names is None:
+        return None
+    asked = [names] if isinstance(names, str) else list(names)
+    if not asked:
+        _refuse_empty("metrics")
+    found = [metric_named(name) for name in asked]
+    return list({metric.title: metric for metric in reversed(found)}.values())[::-1]
+
+
+def scores_of(predictions: Predictions, scores: Asked) -> Iterator[ConfidenceScore]:
+    """Compute the scores asked for, each once, one at a time."""
+    met: dict[str, str | Scorer] = {}
+    for asked in _asked(predictions, scores):
+        own = score(asked, predictions)
+        if own.name in met:
+            _refuse_other(met[own.name], asked, own.name)
+            continue
+        if not isinstance(asked, str) and own.name in (predictions.confidence or {}):
+            msg = (
+                f"the fitted score {own.name!r} has the name of a confidence column; rename one, "
+                "such as by `state.renamed('...')`"
+            )
+            raise InputError(msg)
+        met[own.name] = asked
+        yield own
+
+
+def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Scored:
+    """Join predictions, a score and the losses into what metrics take."""
+    return Scored(
+        own.values,
+        losses,
+        predictions.weight,
+        probability=own.probability,
+        view=predictions.view(),
+    )
+
+
+def _asked(predictions: Predictions, scores: Asked) -> list[str | Scorer]:
+    if scores is None:
+        found: list[str | Scorer] = list(applicable(predictions))
+        if not found:
+            msg = (
+                "these predictions allow no confidence score; give `confidence`, `logits`, "
+                "`probabilities` or Monte-Carlo samples"
+            )
+            raise InputError(msg)
+        return found
+    if isinstance(scores, str | Scorer):
+        return [scores]
+    found = list(scores)
+    if not found:
+        _refuse_empty("scores")
+    return found
+
+
+def _refuse_other(first: str | Scorer, second: str | Scorer, name: str) -> None:
+    """Refuse two scores of one name; one that is asked for twice comes once."""
+    if first is second or (isinstance(first, str) and isinstance(second, str)):
+        return
+    msg = f"two scores are named {name!r}; rename the fitted one by `state.renamed('...')`"
+    raise InputError(msg)
+
+
+def _refuse_empty(argument: str) -> None:
+    msg = f"`{argument}` must name at least one, or be None for all; got an empty list"
+    raise InputError(msg)
