@@ -125,6 +125,26 @@ def test_a_score_that_knows_nothing_is_rarely_called_wrong():
     assert 20 <= told <= 80
 
 
+def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just_below():
+    """By the test of Mann and Whitney, worked out here from the pairs that failures win."""
+    from abstain._foundation.scored import scored
+    from abstain.evaluation.direction import wrong_way
+
+    n, failures = 100, 20
+    pairs = failures * (n - failures)
+    spread = np.sqrt(pairs * (n + 1) / 12)
+    told = {}
+    for lead in range(int(1.9 * spread), int(2.1 * spread)):
+        # So many successes are below each failure, from the lowest to the highest.
+        each, rest = divmod(pairs // 2 + lead, failures)
+        below = each + (np.arange(failures) >= failures - rest)
+        loss = np.zeros(n)
+        loss[below + np.arange(failures)] = 1.0
+        told[lead / spread] = wrong_way(scored(np.arange(n), loss), own=True) is not None
+    assert told == {lead: lead > 2.0 for lead in told}
+    assert 1.99 < max(lead for lead, said in told.items() if not said) <= 2.0
+
+
 def test_the_failure_auroc_told_is_the_metric():
     from abstain._foundation.scored import scored
     from abstain.evaluation.direction import wrong_way
