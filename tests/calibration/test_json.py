@@ -57,7 +57,7 @@ def test_every_field_is_needed_and_no_other(state):
     for field in good:
         with pytest.raises(InputError, match=f"field `{field}`"):
             from_json(json.dumps({k: v for k, v in good.items() if k != field}))
-    with pytest.raises(InputError, match="no field `treshold`"):
+    with pytest.raises(InputError, match="`treshold` is no field"):
         from_json(json.dumps({**good, "treshold": 1}))
 
 

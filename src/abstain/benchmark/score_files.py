@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.saved import parsed
+from abstain._foundation.records import parsed
 from abstain.benchmark.runs import RunScores
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.typing import Array

@@ -1,7 +1,7 @@
 """Histogram calibration: the share right in each bin of confidence."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -9,12 +9,13 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import like
 from abstain._foundation.bins import equal_mass_bins, equal_width_bins
 from abstain._foundation.ranks import TieGroups
-from abstain.calibration._state import Calibration, right_or_wrong
+from abstain._foundation.records import Fraction, Natural, NotNegative, Number, entries
+from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import InputError
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 BinningName = Literal["equal_width", "equal_mass"]
-_BINNINGS = ("equal_width", "equal_mass")
+_BINNINGS = get_args(BinningName)
 
 
 @dataclass(frozen=True)
@@ -49,30 +50,22 @@ class Binning(Calibration):
 
     kind: ClassVar[str] = "binning"
 
-    binning: str
-    edges: tuple[float, ...]
-    values: tuple[float, ...]
-    weight: tuple[float, ...]
-    n: int
+    binning: BinningName
+    edges: tuple[Number, ...]
+    values: Annotated[tuple[Fraction, ...], entries("bins", "a list of numbers")]
+    weight: Annotated[tuple[NotNegative, ...], entries("bins", "a list of numbers")]
+    n: Natural
     note: str = ""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no fit can give."""
-        checks.one_of(self.binning, "binning", _BINNINGS)
-        y = checks.finite(checks.vector(self.values, "values"), "values")
-        checks.unit_interval(y, "values")
-        if len(self.edges) != y.size - 1:
-            msg = (
-                f"`edges` must be {y.size - 1} numbers between {y.size} bins; got {len(self.edges)}"
-            )
+        super().__post_init__()
+        bins, edges = len(self.values), np.array(self.edges, dtype=np.float64)
+        if edges.size != bins - 1:
+            msg = f"`edges` must be {bins - 1} numbers between {bins} bins; got {edges.size}"
             raise InputError(msg)
-        x = np.array(self.edges, dtype=np.float64)
-        checks.refuse("edges", "must be finite", x, ~np.isfinite(x))
         # Written so that the first edge is compared with nothing.
-        checks.refuse("edges", "must increase", x, np.diff(x, prepend=-np.inf) <= 0)
-        w = checks.vector(self.weight, "weight", length=y.size, like="values")
-        checks.refuse("weight", "must be finite and not negative", w, ~(np.isfinite(w) & (w >= 0)))
-        checks.positive_int(self.n, "n")
+        checks.refuse("edges", "must increase", edges, np.diff(edges, prepend=-np.inf) <= 0)
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
         """Return the calibrated probabilities of being right.

@@ -1,15 +1,18 @@
 """Isotonic calibration: the best curve that never falls."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
-from abstain.calibration._state import Calibration, right_or_wrong
+from abstain._foundation.records import Fraction, Natural, Number, entries
+from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
+
+_POINTS = "entries of `thresholds`"
 
 
 @dataclass(frozen=True)
@@ -38,27 +41,22 @@ class Isotonic(Calibration):
 
     kind: ClassVar[str] = "isotonic"
 
-    thresholds: tuple[float, ...]
-    values: tuple[float, ...]
-    n: int
+    thresholds: Annotated[tuple[Number, ...], entries(_POINTS, "a list of numbers")]
+    values: Annotated[tuple[Fraction, ...], entries(_POINTS, "a list of numbers")]
+    n: Natural
     note: str = ""
 
     def __post_init__(self) -> None:
         """Refuse numbers that no fit can give."""
-        x = checks.finite(checks.vector(self.thresholds, "thresholds"), "thresholds")
-        y = checks.finite(
-            checks.vector(self.values, "values", length=x.size, like="thresholds"), "values"
-        )
-        checks.unit_interval(y, "values")
-        if x.size > 1 and (np.diff(x) <= 0).any():
-            at = int(np.flatnonzero(np.diff(x) <= 0)[0]) + 1
-            msg = f"`thresholds` must increase; got {x[at]!r} behind {x[at - 1]!r} at index {at}"
-            raise DomainError(msg)
-        if x.size > 1 and (np.diff(y) < 0).any():
-            at = int(np.flatnonzero(np.diff(y) < 0)[0]) + 1
-            msg = f"`values` must not fall; got {y[at]!r} behind {y[at - 1]!r} at index {at}"
-            raise DomainError(msg)
-        checks.positive_int(self.n, "n")
+        super().__post_init__()
+        for name, rule, wrong in (
+            ("thresholds", "increase", np.diff(self.thresholds) <= 0),
+            ("values", "not fall", np.diff(self.values) < 0),
+        ):
+            if wrong.any():
+                at, x = int(np.argmax(wrong)) + 1, getattr(self, name)
+                msg = f"`{name}` must {rule}; got {x[at]!r} behind {x[at - 1]!r} at index {at}"
+                raise DomainError(msg)
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
         """Return the calibrated probabilities of being right.

@@ -9,7 +9,8 @@ from scipy.special import expit
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
 from abstain._foundation.ranks import TieGroups
-from abstain.calibration._state import Calibration, right_or_wrong
+from abstain._foundation.records import Natural, Number
+from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import DomainError
 from abstain.typing import AnyArray, FloatArray
 
@@ -40,20 +41,11 @@ class Platt(Calibration):
 
     kind: ClassVar[str] = "platt"
 
-    slope: float
-    intercept: float
+    slope: Number
+    intercept: Number
     smooth: bool
-    n: int
+    n: Natural
     note: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that no fit can give."""
-        hint = "Rescale the confidence."
-        for name in ("slope", "intercept"):
-            if not np.isfinite(getattr(self, name)):
-                msg = f"`{name}` must be finite; got {getattr(self, name)!r}. {hint}"
-                raise DomainError(msg)
-        checks.positive_int(self.n, "n")
 
     def apply(self, confidence: AnyArray, /) -> AnyArray:
         """Return the calibrated probabilities of being right.
@@ -154,6 +146,10 @@ def fit_platt(
     if not smooth:
         _refuse_separable(x, right, groups.loss)
     slope, intercept = _logistic(x, right, groups, smooth=smooth)
+    for name, value in (("slope", slope), ("intercept", intercept)):
+        if not np.isfinite(value):
+            msg = f"`{name}` must be finite; got {value!r}. Rescale the confidence."
+            raise DomainError(msg)
     return Platt(
         slope=slope, intercept=intercept, smooth=bool(smooth), n=groups.n, note=_note(slope, x.size)
     )

@@ -1,5 +1,6 @@
 """Temperature scaling: one number that softens or sharpens every softmax."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,12 +8,12 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
-from abstain.calibration._likelihood import Likelihood, Shape, likelihood
-from abstain.calibration._state import Calibration
+from abstain._foundation.records import Natural, NotNegative, Positive
+from abstain.calibration.state import Calibration
 from abstain.errors import DomainError
 from abstain.predictions.outputs import ClassScores, class_scores
 from abstain.predictions.softmax import log_softmax, row_blocks
-from abstain.typing import AnyArray, FloatArray, IntArray
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 #: Where nothing but noise is left, logits are divided by this many times their spread.
 _FLAT = 1000.0
@@ -43,18 +44,11 @@ class Temperature(Calibration):
 
     kind: ClassVar[str] = "temperature"
 
-    temperature: float
-    nll_before: float
-    nll_after: float
-    n: int
+    temperature: Positive
+    nll_before: NotNegative
+    nll_after: NotNegative
+    n: Natural
     note: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers that no fit can give."""
-        checks.positive(self.temperature, "temperature")
-        checks.fraction(self.nll_before, "nll_before", high=np.inf)
-        checks.fraction(self.nll_after, "nll_after", high=np.inf)
-        checks.positive_int(self.n, "n")
 
     def apply(self, logits: AnyArray, /) -> AnyArray:
         """Return the calibrated class probabilities.
@@ -165,11 +159,106 @@ def fit_temperature(
     return temperature_of(given, codes.astype(np.int64), w)
 
 
+@dataclass(frozen=True)
+class _Shape:
+    """What decides whether the likelihood has a maximum."""
+
+    #: Whether no class has a higher score than the true one, in any row.
+    separable: bool
+    #: Of separable rows, the mean probability of the true class as the temperature goes to 0.
+    certainty: float
+    #: Root mean square of the scaled scores around the mean of their row.
+    spread: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Likelihood:
+    """The likelihood of labels by the inverse temperature, in float64 and log space."""
+
+    #: Shape (n, K). A class of probability 0 must be nobody's true class.
+    scores: ClassScores
+    codes: IntArray
+    #: Above 0.
+    weight: FloatArray
+    #: Class scores are divided by it before anything else, so that none overflows.
+    scale: float
+
+    @property
+    def total(self) -> float:
+        """Weight of all samples."""
+        return float(self.weight.sum())
+
+    def leads(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield, block by block, each class's scaled score minus that of the true class."""
+        for rows in row_blocks(*self.scores.values.shape):
+            z = self.scores.log_scores(rows)
+            z /= self.scale
+            z -= np.take_along_axis(z, self.codes[rows, None], axis=1)
+            yield rows, z
+
+    def nll(self, inverse: float) -> float:
+        """Mean negative log-likelihood at an inverse temperature (of the scaled scores)."""
+        return self.nll_and_slope(inverse)[0]
+
+    def nll_and_slope(self, inverse: float) -> tuple[float, float]:
+        """Return it with its derivative by the inverse temperature, which rises with it."""
+        value = slope = 0.0
+        for rows, lead in self.leads():
+            log_p = log_softmax(inverse * lead)
+            of_label = np.take_along_axis(log_p, self.codes[rows, None], axis=1)[:, 0]
+            p = np.exp(log_p)
+            # A class of probability 0 leads by -inf and does not count.
+            mean_lead = (p * np.where(np.isneginf(lead), 0.0, lead)).sum(axis=1)
+            value -= float(self.weight[rows] @ of_label)
+            slope += float(self.weight[rows] @ mean_lead)
+        return value / self.total, slope / self.total
+
+    def label_probability(self, inverse: float) -> float:
+        """Return the mean probability of the true class."""
+        out = 0.0
+        for rows, lead in self.leads():
+            log_p = log_softmax(inverse * lead)
+            of_label = np.take_along_axis(log_p, self.codes[rows, None], axis=1)[:, 0]
+            out += float(self.weight[rows] @ np.exp(of_label))
+        return out / self.total
+
+    def shape(self) -> _Shape:
+        """Return what decides whether the likelihood has a maximum at all."""
+        certainty = spread = 0.0
+        separable = True
+        for rows, lead in self.leads():
+            w, possible = self.weight[rows], ~np.isneginf(lead)
+            count = possible.sum(axis=1)
+            known = np.where(possible, lead, 0.0)
+            mean = known.sum(axis=1) / count
+            apart = np.where(possible, lead - mean[:, None], 0.0)
+            spread += float(w @ ((apart**2).sum(axis=1) / count))
+            separable = separable and bool((lead <= 0).all())
+            certainty += float(w @ (1.0 / (lead == 0).sum(axis=1)))
+        return _Shape(separable, certainty / self.total, float(np.sqrt(spread / self.total)))
+
+
+def _likelihood(scores: ClassScores, codes: IntArray, weight: FloatArray | None) -> _Likelihood:
+    """Prepare the likelihood of validated class scores; samples of weight 0 are left out."""
+    values: Array = scores.values
+    if weight is None:
+        weight = np.ones(codes.size)
+    elif not weight.all():
+        kept = weight > 0
+        values, codes, weight = values[kept], codes[kept], weight[kept]
+    kept_scores = ClassScores(values, are_logits=scores.are_logits)
+    largest = 0.0
+    for rows in row_blocks(*values.shape):
+        z = kept_scores.log_scores(rows)
+        largest = max(largest, float(np.abs(z[np.isfinite(z)]).max(initial=0.0)))
+    return _Likelihood(kept_scores, codes, weight, largest or 1.0)
+
+
 def temperature_of(
     scores: ClassScores, codes: IntArray, weight: FloatArray | None = None
 ) -> Temperature:
     """Fit the temperature of validated class scores, which may be probabilities."""
-    model = likelihood(scores, codes, weight)
+    model = _likelihood(scores, codes, weight)
     _refuse_impossible(model)
     before = 1.0 * model.scale
     inverse, note = _inverse(model, model.shape(), before)
@@ -186,7 +275,7 @@ def temperature_of(
     )
 
 
-def _refuse_impossible(model: Likelihood) -> None:
+def _refuse_impossible(model: _Likelihood) -> None:
     if model.scores.are_logits:
         return
     rows = np.arange(model.codes.size)
@@ -200,7 +289,7 @@ def _refuse_impossible(model: Likelihood) -> None:
         raise DomainError(msg)
 
 
-def _inverse(model: Likelihood, shape: Shape, before: float) -> tuple[float, str]:
+def _inverse(model: _Likelihood, shape: _Shape, before: float) -> tuple[float, str]:
     """Return the best inverse temperature of the scaled scores, and what to know about it."""
     if shape.spread == 0:
         return before, "the classes of each sample have equal scores: no temperature matters"
@@ -217,7 +306,7 @@ def _inverse(model: Likelihood, shape: Shape, before: float) -> tuple[float, str
     return _minimum(model, 1.0 / shape.spread), ""
 
 
-def _of_separable(model: Likelihood, shape: Shape, before: float) -> tuple[float, str]:
+def _of_separable(model: _Likelihood, shape: _Shape, before: float) -> tuple[float, str]:
     """Bound the temperature by the rule of succession, where the NLL falls towards 0."""
     from scipy.optimize import brentq
 
@@ -236,7 +325,7 @@ def _of_separable(model: Likelihood, shape: Shape, before: float) -> tuple[float
     return found, said + "bounded where the mean probability of the labels is (n + 1) / (n + 2)"
 
 
-def _minimum(model: Likelihood, start: float) -> float:
+def _minimum(model: _Likelihood, start: float) -> float:
     """Minimize the NLL over the logarithm of the temperature."""
     from scipy.optimize import brentq, minimize
 

@@ -1,25 +1,27 @@
 """Confidence scores made one: their mean or product on one scale, or a learned sum."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence import _fields
+from abstain._foundation.records import Number, Text, axes
 from abstain.confidence._entry import ConfidenceScore
-from abstain.confidence.fitted import FittedScore, parts
+from abstain.confidence.fitted import Composed, FittedScore
 from abstain.confidence.ranked import fit_rank, values_of
 from abstain.confidence.registry import score as score_of
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import Array, FloatArray
 
-HOW = ("mean", "product", "learned")
-SCALES = ("auto", "rank", "probability")
+How = Literal["mean", "product", "learned"]
+HOW = get_args(How)
+ScaleName = Literal["auto", "rank", "probability"]
+SCALES = get_args(ScaleName)
 
 #: Where squares of scores still are numbers.
 _LARGEST = 1e150
@@ -35,7 +37,7 @@ _REASONS = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Combined(FittedScore):
+class Combined(Composed):
     """The mean or the product of scores on one scale, or their learned sum.
 
     Attributes
@@ -59,14 +61,13 @@ class Combined(FittedScore):
 
     kind: ClassVar[str] = "combine"
 
-    how: str = field(metadata=_fields.choice(*HOW))
-    scale: str = field(metadata=_fields.choice("rank", "probability", "standard"))
-    reason: str = field(metadata=_fields.text())
-    parts: tuple[str | FittedScore, ...] = field(metadata=parts())
-    shift: FloatArray = field(metadata=_fields.array("parts"))
-    spread: FloatArray = field(metadata=_fields.array("parts"))
-    slope: FloatArray = field(metadata=_fields.array("parts"))
-    intercept: float = field(metadata=_fields.number())
+    how: How
+    scale: Literal["rank", "probability", "standard"]
+    reason: Text
+    shift: Annotated[FloatArray, axes("parts")]
+    spread: Annotated[FloatArray, axes("parts")]
+    slope: Annotated[FloatArray, axes("parts")]
+    intercept: Number
 
     def __post_init__(self) -> None:
         """Check every field, and that the scale goes with what is done."""
@@ -93,10 +94,11 @@ class Combined(FittedScore):
 
 
 def fit_combined(
-    predictions: Predictions, *, scores: Any, how: str, scale: str, regularization: Any
+    predictions: Predictions, *, scores: Any, how: How, scale: ScaleName, regularization: Any
 ) -> Combined:
     """Put scores on one scale, or learn how much each says."""
-    how, scale = checks.one_of(how, "how", HOW), checks.one_of(scale, "scale", SCALES)
+    checks.one_of(how, "how", HOW)
+    checks.one_of(scale, "scale", SCALES)
     chosen = _chosen(scores)
     name = f"{how}({','.join(p if isinstance(p, str) else p.name for p in chosen)})"
     if how == "learned":
@@ -135,13 +137,13 @@ def _chosen(scores: Any) -> tuple[str | FittedScore, ...]:
 
 
 def _scale(
-    scale: str, chosen: tuple[str | FittedScore, ...], predictions: Predictions
-) -> tuple[str, str]:
+    scale: ScaleName, chosen: tuple[str | FittedScore, ...], predictions: Predictions
+) -> tuple[Literal["rank", "probability"], str]:
     if scale != "auto":
         return scale, _REASONS[scale]
-    all_are = all(score_of(p, predictions).probability is not None for p in chosen)
-    used = "probability" if all_are else "rank"
-    return used, _REASONS[f"auto {used}"]
+    if all(score_of(p, predictions).probability is not None for p in chosen):
+        return "probability", _REASONS["auto probability"]
+    return "rank", _REASONS["auto rank"]
 
 
 def _columns(

@@ -4,11 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
-from abstain.confidence import _fields
+from abstain._foundation import records
 from abstain.confidence._entry import ConfidenceScore
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -65,14 +65,11 @@ class FittedScore(ABC):
     #: The name in the catalogue `FITTED`.
     kind: ClassVar[str] = ""
 
-    name: str = field(metadata=_fields.text())
+    name: records.Text
 
     def __post_init__(self) -> None:
         """Check every field by its rule."""
-        sizes: dict[str, int] = {}
-        for f in fields(self):
-            value = f.metadata[_fields.RULE](f.name, getattr(self, f.name), sizes)
-            object.__setattr__(self, f.name, value)
+        records.check(self)
 
     @abstractmethod
     def score(self, predictions: Predictions) -> ConfidenceScore:
@@ -94,56 +91,44 @@ class FittedScore(ABC):
             value = getattr(self, f.name)
             if isinstance(value, np.ndarray):
                 arrays[f.name] = value
-            elif f.metadata[_fields.RULE] is parts_rule:
-                plain[f.name] = [_stored(x, f"{f.name}.{i}.", arrays) for i, x in enumerate(value)]
             else:
                 plain[f.name] = value
         return plain, arrays
 
-    @classmethod
-    def from_arrays(cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Self:
-        """Make the score from what `to_arrays` gave, field by field checked."""
-        given = {**{k: v for k, v in plain.items() if k != "kind"}, **arrays}
-        known = [f.name for f in fields(cls)]
-        for name in arrays:
-            if name in plain:
-                msg = f"`{name}` is there twice: as an array and as a plain value"
-                raise InputError(msg)
-        for name in given:
-            if name not in known:
-                msg = f"`{name}` is no field of the fitted score {cls.kind!r}"
-                raise InputError(msg)
-        for name in known:
-            if name not in given:
-                msg = f"`{name}` is missing; the fitted score {cls.kind!r} needs it"
-                raise InputError(msg)
-        return cls(**given)
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Composed(FittedScore):
+    """A score that is made of others.
 
-def _stored(part: Any, place: str, arrays: dict[str, Array]) -> Any:
-    """Return a part as plain values, and put its arrays among those of the whole."""
-    if not isinstance(part, FittedScore):
-        return part
-    plain, own = part.to_arrays()
-    arrays.update({place + name: value for name, value in own.items()})
-    return plain
+    Attributes
+    ----------
+    name : str
+        The name that results carry.
+    parts : tuple of str or FittedScore
+        The scores; their axis is named "parts".
+    """
 
+    parts: Annotated[
+        tuple[Any, ...],
+        records.entries("parts", "a list of names of scores or fitted scores"),
+    ]
 
-def parts_rule(name: str, x: Any, sizes: dict[str, int]) -> "tuple[str | FittedScore, ...]":
-    """Check the scores that another one is made of: names or fitted scores."""
-    good = isinstance(x, list | tuple) and len(x) > 0
-    if not good or not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in x):
-        msg = f"`{name}` must be a list of names of scores or fitted scores; got {x!r}"
-        raise InputError(msg)
-    if sizes.setdefault("parts", len(x)) != len(x):
-        msg = f"`{name}` must hold {sizes['parts']} scores; got {len(x)}"
-        raise InputError(msg)
-    return tuple(x)
+    def __post_init__(self) -> None:
+        """Check every field, and what each part is."""
+        super().__post_init__()
+        if not all((isinstance(p, str) and p) or isinstance(p, FittedScore) for p in self.parts):
+            msg = f"`parts` must be a list of names of scores or fitted scores; got {self.parts!r}"
+            raise InputError(msg)
 
-
-def parts() -> _fields.Metadata:
-    """Declare the scores that this one is made of; their axis is named "parts"."""
-    return {_fields.RULE: parts_rule}
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what is stored, as `FittedScore.to_arrays` does, the parts among it."""
+        plain, arrays = super().to_arrays()
+        plain["parts"] = list(self.parts)
+        for i, part in enumerate(self.parts):
+            if isinstance(part, FittedScore):
+                plain["parts"][i], own = part.to_arrays()
+                arrays |= {f"parts.{i}.{name}": value for name, value in own.items()}
+        return plain, arrays
 
 
 @dataclass(frozen=True)

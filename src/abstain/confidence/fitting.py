@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation import records
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence._fitted_kinds import KINDS
 from abstain.confidence._search import Criterion, ScoreCriterion
@@ -129,31 +130,25 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     >>> confidence.from_arrays(*state.to_arrays()).name
     'msr@T=2'
     """
-    kind = plain.get("kind")
-    if not isinstance(kind, str) or kind not in FITTED:
-        msg = f"`kind` must be one of {', '.join(map(repr, FITTED))}; got {kind!r}"
+    found, rest = dict(plain), dict(arrays)
+    kind = records.take_kind(found, FITTED)
+    if isinstance(found.get("parts"), list | tuple):
+        found["parts"] = [_part(f"parts.{i}.", x, rest) for i, x in enumerate(found["parts"])]
+    elif "parts" in found:
+        # Of another kind than parts are, which is then said; their arrays are not looked at.
+        rest = {name: x for name, x in rest.items() if not name.startswith("parts.")}
+    if twice := found.keys() & rest.keys():
+        msg = f"`{min(twice)}` is there twice: as an array and as a plain value"
         raise InputError(msg)
-    given = {key: value for key, value in arrays.items() if not key.startswith("parts.")}
-    plain = dict(plain)
-    if isinstance(plain.get("parts"), list | tuple):
-        used = set(given)
-        plain["parts"] = [_part(i, x, arrays, used) for i, x in enumerate(plain["parts"])]
-        if unused := set(arrays) - used:
-            msg = f"`{min(unused)}` belongs to no part of the fitted score {kind!r}"
-            raise InputError(msg)
-    elif len(given) < len(arrays) and "parts" not in FITTED[kind].state.__dataclass_fields__:
-        msg = f"`{min(set(arrays) - set(given))}` is no field of the fitted score {kind!r}"
-        raise InputError(msg)
-    return FITTED[kind].state.from_arrays(plain, given)
+    return records.read(FITTED[kind].state, {**found, **rest}, f"the fitted score {kind!r}")
 
 
-def _part(i: int, x: Any, arrays: Mapping[str, Array], used: set[str]) -> Any:
+def _part(place: str, x: Any, arrays: dict[str, Array]) -> Any:
+    """Return a part, for which its arrays are taken out of those of the whole."""
     if not isinstance(x, Mapping):
         return x
-    place = f"parts.{i}."
-    own = {key: value for key, value in arrays.items() if key.startswith(place)}
-    used.update(own)
-    return from_arrays(x, {key.removeprefix(place): value for key, value in own.items()})
+    own = [name for name in arrays if name.startswith(place)]
+    return from_arrays(x, {name.removeprefix(place): arrays.pop(name) for name in own})
 
 
 def kind_named(name: str) -> FittedKind:

@@ -1,12 +1,12 @@
 """Distances to Gaussians: Mahalanobis and relative Mahalanobis confidence."""
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.confidence import _fields
+from abstain._foundation.records import ClassNames, axes
 from abstain.confidence._entry import ConfidenceScore
 from abstain.confidence._fit_data import (
     classes_of,
@@ -44,10 +44,10 @@ class Mahalanobis(FittedScore):
 
     kind: ClassVar[str] = "mahalanobis"
 
-    classes: tuple[Any, ...] = field(metadata=_fields.class_names("K"))
-    means: FloatArray = field(metadata=_fields.array("K", "d"))
-    center: FloatArray = field(metadata=_fields.array("d"))
-    whitener: FloatArray = field(metadata=_fields.array("d", "d"))
+    classes: ClassNames
+    means: Annotated[FloatArray, axes("K", "d")]
+    center: Annotated[FloatArray, axes("d")]
+    whitener: Annotated[FloatArray, axes("d", "d")]
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
@@ -88,7 +88,7 @@ class RelativeMahalanobis(Mahalanobis):
 
     kind: ClassVar[str] = "relative_mahalanobis"
 
-    background: FloatArray = field(metadata=_fields.array("d", "d"))
+    background: Annotated[FloatArray, axes("d", "d")]
 
     def _background(self, x: FloatArray) -> FloatArray:
         out: FloatArray = (((x - self.center) @ self.background) ** 2).sum(axis=1)

@@ -1,13 +1,13 @@
 """Distance to the k-th nearest training sample in the space of features."""
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence import _fields
+from abstain._foundation.records import Natural, axes
 from abstain.confidence._entry import ConfidenceScore
 from abstain.confidence._fit_data import confidences, feature_blocks, refuse_extreme
 from abstain.confidence.fitted import FittedScore, option_name
@@ -38,9 +38,9 @@ class NeighborDistance(FittedScore):
 
     kind: ClassVar[str] = "knn"
 
-    points: Array = field(metadata=_fields.array("m", "d"))
-    k: int = field(metadata=_fields.whole(1))
-    normalize: bool = field(metadata=_fields.flag())
+    points: Annotated[Array, axes("m", "d")]
+    k: Natural
+    normalize: bool
 
     def __post_init__(self) -> None:
         """Check every field, and k against the number of points."""

@@ -1,14 +1,14 @@
 """A score on the scale of its own places among the fitting data."""
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence import _fields
+from abstain._foundation.records import axes
 from abstain.confidence._entry import ConfidenceScore
-from abstain.confidence.fitted import FittedScore, parts
+from abstain.confidence.fitted import Composed, FittedScore
 from abstain.confidence.registry import score as score_of
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -16,7 +16,7 @@ from abstain.typing import FloatArray
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ranked(FittedScore):
+class Ranked(Composed):
     """The place of a score among those of the fitting data, in (0, 1).
 
     Strictly increasing in the score: it ranks alike, also beyond the values that were met.
@@ -36,9 +36,8 @@ class Ranked(FittedScore):
 
     kind: ClassVar[str] = "rank"
 
-    parts: tuple[str | FittedScore, ...] = field(metadata=parts())
-    steps: FloatArray = field(metadata=_fields.array("s"))
-    places: FloatArray = field(metadata=_fields.array("s"))
+    steps: Annotated[FloatArray, axes("s")]
+    places: Annotated[FloatArray, axes("s")]
 
     def __post_init__(self) -> None:
         """Check every field, and that both scales ascend within their bounds."""

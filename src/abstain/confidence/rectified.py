@@ -1,12 +1,12 @@
 """ReAct: logits from features clipped at a percentile of the training features."""
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.confidence import _fields
+from abstain._foundation.records import ClassNames, Number, Positive, axes
 from abstain.confidence._entry import ConfidenceScore, positive_temperature
 from abstain.confidence._fit_data import (
     confidences,
@@ -26,7 +26,8 @@ from abstain.typing import AnyArray, FloatArray
 #: The percentile of Sun et al.
 DEFAULT_PERCENTILE = 90.0
 #: What the clipped logits may be scored by.
-BASES = ("energy", "msr", "mls")
+Base = Literal["energy", "msr", "mls"]
+BASES = get_args(Base)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -53,12 +54,12 @@ class RectifiedActivations(FittedScore):
 
     kind: ClassVar[str] = "react"
 
-    classes: tuple[Any, ...] = field(metadata=_fields.class_names("K"))
-    threshold: float = field(metadata=_fields.number())
-    base: str = field(metadata=_fields.choice(*BASES))
-    temperature: float = field(metadata=_fields.number(5e-324))
-    weight: FloatArray = field(metadata=_fields.array("K", "d"))
-    bias: FloatArray = field(metadata=_fields.array("K"))
+    classes: ClassNames
+    threshold: Number
+    base: Base
+    temperature: Positive
+    weight: Annotated[FloatArray, axes("K", "d")]
+    bias: Annotated[FloatArray, axes("K")]
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
@@ -85,12 +86,12 @@ def fit_rectified(
     *,
     last_layer: AnyArray,
     percentile: Any,
-    base: str,
+    base: Base,
     temperature: Any,
 ) -> RectifiedActivations:
     """Fit the threshold on the training features."""
     share = checks.fraction(percentile, "percentile", high=100.0)
-    base = checks.one_of(base, "base", BASES)
+    checks.one_of(base, "base", BASES)
     cooled = positive_temperature(temperature)
     if base == "mls" and cooled != 1:
         msg = "a temperature does not change the order of the largest logit; drop `temperature`"

@@ -1,14 +1,14 @@
 """MaxLogit-pNorm with its exponent chosen on held-out data, and a fallback where none helps."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from abstain._foundation import checks
-from abstain.confidence import _fields
+from abstain._foundation.records import NotNegative, Positive, Several
 from abstain.confidence._entry import ConfidenceScore
 from abstain.confidence._search import best_of, judge_of, numbers, temperatures_of
 from abstain.confidence.fitted import FittedScore
@@ -23,7 +23,8 @@ from abstain.typing import Array, FloatArray
 #: Exponents tried where none are given; 0 leaves the centered logits as they are.
 EXPONENTS = tuple(range(11))
 #: What the normalized logits may be scored by.
-BASES = ("mls", "msr")
+Base = Literal["mls", "msr"]
+BASES = get_args(Base)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,12 +52,12 @@ class TunedNorm(FittedScore):
 
     kind: ClassVar[str] = "pnorm"
 
-    classes: int = field(metadata=_fields.whole(2))
-    base: str = field(metadata=_fields.choice(*BASES))
-    p: float = field(metadata=_fields.number(0.0))
-    temperature: float = field(metadata=_fields.number(5e-324))
-    scale: float = field(metadata=_fields.number(0.0))
-    fallback: bool = field(metadata=_fields.flag())
+    classes: Several
+    base: Base
+    p: NotNegative
+    temperature: Positive
+    scale: NotNegative
+    fallback: bool
 
     def __post_init__(self) -> None:
         """Check every field, and that the exponent makes a norm."""
@@ -111,10 +112,10 @@ def norms(z: FloatArray, p: float) -> FloatArray:
 
 
 def fit_norm(
-    predictions: Predictions, *, base: str, exponents: Any, temperatures: Any, criterion: Any
+    predictions: Predictions, *, base: Base, exponents: Any, temperatures: Any, criterion: Any
 ) -> TunedNorm:
     """Choose the exponent, and for "msr" the temperature; fall back where neither helps."""
-    base = checks.one_of(base, "base", BASES)
+    checks.one_of(base, "base", BASES)
     judge = judge_of(criterion, predictions, TunedNorm.kind)
     powers = numbers(EXPONENTS if exponents is None else exponents, "exponents", _exponent)
     if base == "mls" and temperatures is not None:
@@ -128,7 +129,7 @@ def fit_norm(
 
 
 def _candidates(
-    predictions: Predictions, base: str, exponents: list[float], temperatures: list[float]
+    predictions: Predictions, base: Base, exponents: list[float], temperatures: list[float]
 ) -> Iterator[TunedNorm]:
     for p in exponents:
         plain = _state(predictions, base, p)
@@ -142,7 +143,7 @@ def _cooled(plain: TunedNorm, temperature: float) -> TunedNorm:
     return replace(plain, name=f"{plain.name},T={told}", temperature=temperature)
 
 
-def _state(predictions: Predictions, base: str, p: float, *, fallback: bool = False) -> TunedNorm:
+def _state(predictions: Predictions, base: Base, p: float, *, fallback: bool = False) -> TunedNorm:
     z = _logits(predictions, TunedNorm.kind)
     scale = 1.0
     if base == "msr" and p:

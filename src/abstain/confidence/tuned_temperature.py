@@ -1,9 +1,9 @@
 """A score of the catalogue at a temperature chosen on held-out data."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from abstain.confidence import _fields
+from abstain._foundation.records import Positive, Text
 from abstain.confidence._entry import ConfidenceScore, Score, positive_temperature
 from abstain.confidence._search import best_of, judge_of, temperatures_of
 from abstain.confidence.fitted import FittedScore
@@ -31,8 +31,8 @@ class TunedTemperature(FittedScore):
 
     kind: ClassVar[str] = "temperature"
 
-    base: str = field(metadata=_fields.text())
-    temperature: float = field(metadata=_fields.number(5e-324))
+    base: Text
+    temperature: Positive
 
     def __post_init__(self) -> None:
         """Check every field, and that the score has a temperature."""

@@ -1,12 +1,12 @@
 """ViM: the energy of the logits minus a virtual logit, how far features leave their subspace."""
 
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.confidence import _fields
+from abstain._foundation.records import ClassNames, NotNegative, axes
 from abstain.confidence._entry import ConfidenceScore
 from abstain.confidence._fit_data import (
     confidences,
@@ -48,12 +48,12 @@ class VirtualLogit(FittedScore):
 
     kind: ClassVar[str] = "vim"
 
-    classes: tuple[Any, ...] = field(metadata=_fields.class_names("K"))
-    origin: FloatArray = field(metadata=_fields.array("d"))
-    complement: FloatArray = field(metadata=_fields.array("d", "r"))
-    alpha: float = field(metadata=_fields.number(0.0))
-    weight: FloatArray | None = field(metadata=_fields.array("K", "d", optional=True))
-    bias: FloatArray | None = field(metadata=_fields.array("K", optional=True))
+    classes: ClassNames
+    origin: Annotated[FloatArray, axes("d")]
+    complement: Annotated[FloatArray, axes("d", "r")]
+    alpha: NotNegative
+    weight: Annotated[FloatArray, axes("K", "d")] | None
+    bias: Annotated[FloatArray, axes("K")] | None
 
     def __post_init__(self) -> None:
         """Check every field, and that the last layer is whole."""

@@ -8,10 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logit
 
-from abstain._foundation.saved import ARCHIVES, READERS
-from abstain.calibration import Calibration, Platt, Temperature
-from abstain.calibration._state import framed, numbers, parsed, refuse
-from abstain.calibration.load import from_fields
+from abstain._foundation import records
+from abstain.calibration import Calibration, Platt, Temperature, from_json
 from abstain.confidence import SCORES, ConfidenceScore, FittedScore, Scorer, from_arrays
 from abstain.confidence import score as named_score
 from abstain.confidence._kernels import CERTAIN
@@ -20,7 +18,6 @@ from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray
 
 On = Literal["logits", "log_odds", "values", "probability"]
-_ON: tuple[On, ...] = ("logits", "log_odds", "values", "probability")
 _FIELDS = ("name", "base", "on", "limits", "note", "calibration")
 _KIND = "calibrated_score"
 _BASE = "base."
@@ -138,14 +135,14 @@ class CalibratedScore:
         cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> "CalibratedScore":
         """Make it from what `to_arrays` gave, field by field checked."""
-        given = framed(dict(plain))
         for name in arrays:
             if not name.startswith(_BASE):
-                refuse(f"there is no field `{name}` in a calibrated score.")
-        if not isinstance(given.get("base"), Mapping):
-            refuse("the field `base` must be an object.")
+                records.refuse(f"`{name}` is no field of a calibrated score")
+        base = plain.get("base")
+        if not isinstance(base, Mapping):
+            records.refuse(f"the field `base` must be an object; got {records.shown(base)}")
         own = {name.removeprefix(_BASE): x for name, x in arrays.items()}
-        return cls(**_read({**given, "base": from_arrays(given["base"], own)}))
+        return _read({**plain, "base": from_arrays(base, own)})
 
     @classmethod
     def from_json(cls, text: str) -> "CalibratedScore":
@@ -175,50 +172,45 @@ class CalibratedScore:
         >>> ab.CalibratedScore.from_json(calibrated.to_json()) == calibrated
         True
         """
-        given = parsed(text)
-        if not isinstance(given.get("base", ""), str) or given.get("base") == "":
-            refuse(f"the field `base` must be the name of a score; got {given['base']!r}.")
-        return cls(**_read(given))
+        try:
+            found = records.parsed(text)
+            base = found.get("base", "")
+            if not isinstance(base, str) or ("base" in found and not base):
+                rule = "the field `base` must be the name of a score"
+                records.refuse(f"{rule}; got {records.shown(base)}")
+            return _read(found)
+        except InputError as error:
+            msg = f"`text` is not the JSON of a calibrated score: {error}"
+            raise InputError(msg) from None
 
 
-def _read(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a calibrated score, each checked but the base."""
-    _check_names(given)
-    out = {field: given[field] for field in _FIELDS}
-    for field in ("name", "note"):
-        if not isinstance(out[field], str) or not (out[field] or field == "note"):
-            refuse(f"the field `{field}` must be a text; got {out[field]!r}.")
-    if out["on"] not in _ON:
-        refuse(f"the field `on` must be one of {', '.join(map(repr, _ON))}; got {out['on']!r}.")
-    out["limits"] = _read_limits(out["limits"])
-    if not isinstance(out["calibration"], dict):
-        refuse("the field `calibration` must be an object.")
-    out["calibration"] = from_fields(out["calibration"])
-    if isinstance(out["calibration"], Temperature) != (out["on"] == "logits"):
-        refuse(f"the field `on` must fit the calibration; got {out['on']!r}.")
-    return out
+@dataclass(frozen=True)
+class _Saved:
+    """The fields of a file."""
+
+    name: records.Text
+    base: Any
+    on: On
+    limits: tuple[records.Number, records.Number] | None
+    note: str
+    calibration: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        records.check(self)
+        if self.limits is not None and self.limits[0] > self.limits[1]:
+            records.refuse("the field `limits` must be two numbers, the smaller one first")
 
 
-def _check_names(given: dict[str, Any]) -> None:
-    if given.get("kind") != _KIND:
-        refuse(f"the field `kind` must be {_KIND!r}; got {given.get('kind')!r}.")
-    for field in given:
-        if field not in (*_FIELDS, "kind", "format"):
-            refuse(f"there is no field `{field}` in a calibrated score.")
-    for field in _FIELDS:
-        if field not in given:
-            refuse(f"the field `{field}` is missing.")
-
-
-def _read_limits(limits: object) -> tuple[float, float] | None:
-    if limits is None:
-        return None
-    if not (isinstance(limits, list) and len(limits) == 2):
-        refuse(f"the field `limits` must be null or two numbers; got {limits!r}.")
-    low, high = numbers(limits, "limits")
-    if not -np.inf < low <= high < np.inf:
-        refuse("the field `limits` must be two finite numbers, the smaller one first.")
-    return low, high
+def _read(given: Mapping[str, Any]) -> CalibratedScore:
+    """Return the calibrated score of the fields of a file, each checked but the base."""
+    found = dict(given)
+    records.take_kind(found, (_KIND,))
+    records.take_version(found, "format", (1,))
+    own = records.read(_Saved, found, "a calibrated score")
+    state = from_json(json.dumps(own.calibration))
+    if isinstance(state, Temperature) != (own.on == "logits"):
+        records.refuse(f"the field `on` must fit the calibration; got {own.on!r}")
+    return CalibratedScore(own.name, own.base, state, own.on, own.limits, own.note)
 
 
 def _log_odds(platt: Platt, x: FloatArray) -> FloatArray:
@@ -265,5 +257,5 @@ def clipped(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
     return x if limits is None else np.clip(x, *limits)
 
 
-READERS[_KIND] = CalibratedScore.from_json
-ARCHIVES[_KIND] = CalibratedScore.from_arrays
+records.READERS[_KIND] = CalibratedScore.from_json
+records.ARCHIVES[_KIND] = CalibratedScore.from_arrays

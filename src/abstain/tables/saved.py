@@ -9,11 +9,12 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from abstain._foundation import records
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
 from abstain._foundation.reading import TEXT, content, opened
-from abstain._foundation.saved import ARCHIVES, READERS, Text, parsed
-from abstain.calibration import Binning, Calibration, Isotonic, Platt, Temperature
+from abstain._foundation.records import ARCHIVES, READERS, Written
+from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
@@ -21,15 +22,14 @@ from abstain.thresholds import DecisionRule
 from abstain.thresholds.rule import KIND as RULE
 
 #: What `save` takes and `load` gives back.
-Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Text
+Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Written
 
 #: Of the files of fitted scores; the texts have their own.
 _VERSION = 1
 #: The entry of an archive that holds what is no array, as JSON.
 _PLAIN = "plain.json"
-_CALIBRATIONS = tuple(state.kind for state in (Temperature, Platt, Isotonic, Binning))
-READERS.update({RULE: DecisionRule.from_json})
-READERS.update(dict.fromkeys(_CALIBRATIONS, calibration_from_json))
+READERS[RULE] = DecisionRule.from_json
+READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
@@ -172,10 +172,8 @@ def _load_archive(path: Path) -> Saved:
     archive = Archive(path)
     plain = _object(path, _text(path, archive))
     arrays = archive.read(name for name in archive if name != _PLAIN)
-    version = plain.pop("version", None)
-    if version != _VERSION or not isinstance(version, int) or isinstance(version, bool):
-        _damaged(path, f"the field `version` must be {_VERSION}; write it with `save`")
     try:
+        records.take_version(plain, "version", (_VERSION,))
         read: Callable[..., Saved] = ARCHIVES.get(str(plain.get("kind")), from_arrays)
         return read(plain, arrays)
     except InputError as error:
@@ -196,12 +194,9 @@ def _text(path: Path, archive: Archive) -> str:
 # --------------------------------------------------------------------------------- texts
 def _load_text(path: Path) -> Saved:
     text = _decoded(path, content(path))
-    kind = _object(path, text).get("kind")
-    if not isinstance(kind, str) or kind not in READERS:
-        known = ", ".join(map(repr, READERS))
-        _damaged(path, f"the field `kind` must be one of {known}; got {kind!r}")
+    found = _object(path, text)
     try:
-        return READERS[kind](text)
+        return READERS[records.take_kind(found, READERS)](text)
     except (InputError, FileFormatError) as error:
         _damaged(path, str(error), error)
 
@@ -216,7 +211,7 @@ def _decoded(path: Path, content: bytes) -> str:
 def _object(path: Path, text: str) -> dict[str, Any]:
     """Return the fields of a JSON object."""
     try:
-        return parsed(text)
+        return records.parsed(text)
     except InputError as error:
         _damaged(path, str(error), error)
 

@@ -10,12 +10,12 @@ from abstain.thresholds import _choice, _sequences
 from abstain.thresholds._choice import Aim
 from abstain.thresholds._sequences import Reach
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
-from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.rule import DecisionRule, MethodName
 from abstain.typing import BoolArray, IntArray
 
 
 def aimed(
-    method: str,
+    method: MethodName,
     guarantee: Literal["selective risk", "generalized risk"],
     max_risk: float,
     delta: float,

@@ -8,7 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import DomainError, InputError
-from abstain.thresholds.rule import DecisionRule, Guarantee
+from abstain.thresholds.rule import DecisionRule, Guarantee, MethodName
 from abstain.typing import AnyArray, BoolArray
 
 #: Ratios of sums closer than this are equal.
@@ -20,7 +20,7 @@ COUNTABLE: Final = 10**15
 class Aim(NamedTuple):
     """What a rule was asked for, and what it guarantees of that."""
 
-    method: str
+    method: MethodName
     target: float
     guarantee: Guarantee = "none"
     delta: float | None = None

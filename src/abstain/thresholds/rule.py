@@ -2,21 +2,34 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
-from abstain._foundation import checks
+from abstain._foundation import checks, records
 from abstain._foundation.arrays import like
-from abstain._foundation.saved import parsed
+from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, Scorer
 from abstain.errors import FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.thresholds import _fields, _given, _scales
+from abstain.thresholds import _scales
+from abstain.thresholds._relations import refuse_contradictions
 from abstain.thresholds._scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Scale
 
 Guarantee = Literal["none", "selective risk", "generalized risk", "coverage"]
+#: The names of the methods in the catalogue, and "given" for a threshold from elsewhere.
+MethodName = Literal[
+    "coverage",
+    "risk",
+    "cost",
+    "chow",
+    "sgr",
+    "learn_then_test",
+    "conformal_risk_control",
+    "coverage_guarantee",
+    "given",
+]
 
 #: What marks a text as the JSON form of a decision rule.
 KIND: Final = "decision rule"
@@ -92,26 +105,26 @@ class DecisionRule:
     True
     """
 
-    method: str
-    threshold: float | None
+    method: MethodName
+    threshold: Number | None
     guarantee: Guarantee = "none"
     in_expectation: bool = False
-    target: float | None = None
-    delta: float | None = None
-    bound: float | None = None
-    n: int = 0
-    accepted: int = 0
-    failures: int | None = None
-    coverage: float | None = None
-    risk: float | None = None
+    target: NotNegative | None = None
+    delta: Chance | None = None
+    bound: NotNegative | None = None
+    n: Count = 0
+    accepted: Count = 0
+    failures: Count | None = None
+    coverage: Fraction | None = None
+    risk: NotNegative | None = None
     score: str = ""
     reason: str = ""
     scale: RuleScale = UNKNOWN
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
-        for name, value in _fields.read(vars(self)).items():
-            object.__setattr__(self, name, value)
+        records.check(self, of="a decision rule")
+        refuse_contradictions(self)
 
     @property
     def attainable(self) -> bool:
@@ -235,16 +248,16 @@ class DecisionRule:
         >>> rule.apply([0.95, 0.73], scale="probability").tolist()
         [True, False]
         """
-        given = _given.one_of(confidence, logits, probabilities)
+        given = _scales.one_of(confidence, logits, probabilities)
         kind = next((x for x in (logits, probabilities) if x is not None), given)
         if isinstance(given, Predictions):
-            given = _given.scored(given, self.score, score)
+            given = _scales.scored(given, self.score, score)
         elif score is not None:
             msg = "`score` computes confidences from predictions; got the confidences themselves"
             raise InputError(msg)
         said: str | None = scale
         if isinstance(given, ConfidenceScore):
-            given, said = _given.on_scale(given, self.score, self.scale, scale)
+            given, said = _scales.on_scale(given, self.score, self.scale, scale)
         values = checks.confidence(given)
         if self.threshold is None:
             return like(np.zeros(values.size, dtype=np.bool_), kind)
@@ -313,23 +326,13 @@ class DecisionRule:
         >>> DecisionRule.from_json(DecisionRule("given", 0.5).to_json()).threshold
         0.5
         """
-        found = _parsed(text)
-        if found.pop("kind", None) != KIND:
-            msg = f"not a decision rule: its field `kind` must be {KIND!r}"
-            raise FileFormatError(msg)
-        version = found.pop("version", None)
-        if type(version) is not int or version not in {_WITHOUT_SCALE, VERSION}:
-            msg = f"`version` of a decision rule must be 1 or {VERSION}; got {version!r}"
-            raise FileFormatError(msg)
-        if version == _WITHOUT_SCALE:
-            found.setdefault("scale", UNKNOWN)
-        for name in (*_fields.FIELDS, *found):
-            if name not in found or name not in _fields.FIELDS:
-                trouble = "is unknown" if name in found else "is missing"
-                msg = f"not a valid decision rule: its field `{name}` {trouble}"
-                raise FileFormatError(msg)
         try:
-            return cls(**found)
+            found = records.parsed(text)
+            records.take_kind(found, (KIND,))
+            version = records.take_version(found, "version", (_WITHOUT_SCALE, VERSION))
+            if version == _WITHOUT_SCALE:
+                found.setdefault("scale", UNKNOWN)
+            return records.read(cls, found, "a decision rule")
         except InputError as error:
             msg = f"not a valid decision rule: {error}"
             raise FileFormatError(msg) from error
@@ -363,11 +366,3 @@ class DecisionRule:
         chance = 1 - (self.delta or 0.0)
         sure = f"for {chance:.6g} or more of all calibration sets"
         return f"{sure} the true {self.guarantee} of the rule is {side} {self.target:g}"
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        return parsed(text)
-    except InputError as error:
-        msg = f"not a valid decision rule: {error}"
-        raise FileFormatError(msg) from error

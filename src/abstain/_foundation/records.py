@@ -1,0 +1,335 @@
+"""Records: what a field may hold, declared once as its type, and the JSON that they are kept as.
+
+A record is a frozen dataclass. A bound of a field is a `msgspec.Meta` in its annotation, a closed
+choice a `Literal`, and msgspec holds the values to them, whether they come from a caller or from a
+file. It was taken over pydantic because it checks plain dataclasses as they are, without a base
+class, asks for no other package, and takes some 6 ms to import. It is strict here: the text "3"
+is no number and True no count. What it has no words for is added: the sentence that names the
+field and the value, arrays whose axes go together, names that occur twice in a JSON object.
+"""
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, NoReturn, Protocol, TypeVar, get_type_hints
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+from msgspec import inspect as types
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import sealed
+from abstain.errors import DomainError, InputError, ShapeError, suggest
+from abstain.typing import Array
+
+RecordT = TypeVar("RecordT")
+
+# ------------------------------------------------------------------------------------ field rules
+#: The largest numbers that JSON and NumPy keep; none of these is infinite or NaN.
+_LARGEST, _LONGEST = sys.float_info.max, 2**63 - 1
+
+Number = Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]
+NotNegative = Annotated[float, Meta(ge=0.0, le=_LARGEST)]
+Positive = Annotated[float, Meta(gt=0.0, le=_LARGEST)]
+Fraction = Annotated[float, Meta(ge=0.0, le=1.0)]
+Chance = Annotated[float, Meta(gt=0.0, lt=1.0)]
+Count = Annotated[int, Meta(ge=0, le=_LONGEST)]
+Natural = Annotated[int, Meta(ge=1, le=_LONGEST)]
+Several = Annotated[int, Meta(ge=2, le=_LONGEST)]
+Text = Annotated[str, Meta(min_length=1)]
+
+
+def axes(*names: str) -> Meta:
+    """Declare what the axes of an array, or the entries of a tuple, count.
+
+    Axes of one name have one length in all fields of a record.
+    """
+    return Meta(extra={"axes": names})
+
+
+def entries(axis: str, words: str, *, distinct: bool = False) -> Meta:
+    """Declare what the entries of a tuple, of which there is one at least, count and are."""
+    return Meta(min_length=1, extra={"axes": (axis,), "words": words, "distinct": distinct})
+
+
+ClassNames = Annotated[
+    tuple[Any, ...], entries("K", "a list of distinct class names", distinct=True)
+]
+
+
+@dataclass(frozen=True)
+class _Schema:
+    """The fields of a kind of record as msgspec has them, and those with axes."""
+
+    struct: type[msgspec.Struct]
+    types: dict[str, types.Type]
+    extra: dict[str, dict[str, Any]]
+
+
+@cache
+def _schema(kind: Any) -> _Schema:
+    hints = get_type_hints(kind, include_extras=True)
+    names = [f.name for f in fields(kind)]
+    struct = msgspec.defstruct(kind.__name__, [(name, hints[name]) for name in names])
+    info = types.type_info(struct)
+    found: dict[str, types.Type] = {f.name: f.type for f in getattr(info, "fields", ())}
+    extra = {name: held for name, t in found.items() if (held := _extra(t))}
+    return _Schema(struct, {name: _bare(t) for name, t in found.items()}, extra)
+
+
+def _extra(t: types.Type) -> dict[str, Any]:
+    """Return what the annotation of a field says beside what msgspec checks."""
+    parts = t.types if isinstance(t, types.UnionType) else (t,)
+    return next((x.extra or {} for x in parts if isinstance(x, types.Metadata)), {})
+
+
+def _bare(t: types.Type) -> types.Type:
+    """Return the type of values that are there: not None, without our own words."""
+    if isinstance(t, types.UnionType):
+        t = next(x for x in t.types if not isinstance(x, types.NoneType))
+    return t.type if isinstance(t, types.Metadata) else t
+
+
+def check(record: object, *, of: str = "") -> None:
+    """Hold each field of a new record to its type, and keep it as that type.
+
+    Parameters
+    ----------
+    record : dataclass
+        Frozen; called in its `__post_init__`.
+    of : str
+        What the record is, for messages ("a decision rule"), where that is not plain.
+
+    Raises
+    ------
+    InputError, ShapeError, DomainError
+        A field holds what it cannot; the message names it.
+    """
+    kind: Callable[..., object] = type(record)
+    schema = _schema(kind)
+    given = {name: _plain(getattr(record, name)) for name in schema.types}
+    try:
+        made = msgspec.convert(given, schema.struct)
+    except msgspec.ValidationError as error:
+        raise _refusal(schema, given, str(error), f" of {of}" if of else "") from None
+    sizes: dict[str, int] = {}
+    for name in schema.types:
+        value = getattr(made, name)
+        if name in schema.extra and value is not None:
+            value = _fitting(name, value, schema.extra[name], sizes)
+        object.__setattr__(record, name, value)
+
+
+def read(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
+    """Make a record of the fields of a file: every one there, and no other."""
+    known = _schema(kind).types
+    odd = [name for name in found if name not in known]
+    for name in known:
+        if name not in found:
+            also = f", and `{odd[0]}` is no field of it" if odd else ""
+            refuse(f"the field `{name}` is missing in {what}{also}")
+    if odd:
+        refuse(f"`{odd[0]}` is no field of {what}.{suggest(odd[0], known)}")
+    return kind(**found)
+
+
+def _plain(value: Any) -> Any:
+    """Return the numbers of NumPy as those of Python."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return type(value)(map(_plain, value)) if type(value) in {list, tuple} else value
+
+
+# ------------------------------------------------------------------------------------ arrays
+def _fitting(name: str, x: Any, extra: Mapping[str, Any], sizes: dict[str, int]) -> Any:
+    """Hold an array or a tuple to its axes, of which `sizes` has the lengths met so far."""
+    names: tuple[str, ...] = extra["axes"]
+    if not isinstance(x, np.ndarray):
+        if extra["distinct"] and not _distinct(x):
+            msg = f"`{name}` must be {extra['words']}; got {shown(list(x))}"
+            raise InputError(msg)
+        if (length := sizes.setdefault(names[0], len(x))) != len(x):
+            counted = "classes" if names[0] == "K" else names[0]
+            msg = f"`{name}` must have one entry for each of the {length} {counted}; got {len(x)}"
+            raise ShapeError(msg)
+        return x
+    if x.dtype.kind != "f":
+        msg = f"`{name}` must be an array of floats; got {x.dtype} values"
+        raise InputError(msg)
+    shape = f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+    if x.ndim != len(names) or not x.size:
+        msg = f"`{name}` must have shape {shape}; got {x.shape}"
+        raise ShapeError(msg)
+    for axis, length in zip(names, x.shape, strict=True):
+        if sizes.setdefault(axis, length) != length:
+            msg = f"`{name}` must have shape {shape} with {axis} = {sizes[axis]}; got {x.shape}"
+            raise ShapeError(msg)
+    native: Array = np.ascontiguousarray(x.astype(x.dtype.newbyteorder("="), copy=False))
+    return sealed(checks.finite(native, name))
+
+
+def _distinct(x: tuple[Any, ...]) -> bool:
+    try:
+        return len(set(x)) == len(x)
+    except TypeError:
+        return False
+
+
+# ------------------------------------------------------------------------------------ sentences
+_PLACE = re.compile(r" - at `\$\.(\w+)(?:\[(\d+)\])?")
+
+
+def _refusal(schema: _Schema, given: Mapping[str, Any], said: str, of: str) -> InputError:
+    """Return msgspec's refusal as a sentence: the field, the rule it breaks, the value."""
+    place = _PLACE.search(said)
+    if place is None:
+        return InputError(said)
+    name, at = place.groups()
+    value, kind = given[name], schema.types[name]
+    words, where = schema.extra.get(name, {}).get("words"), ""
+    if at is not None:
+        value, words, where = value[int(at)], None, f" at index {at}"
+        kind = _bare(kind.item_types[int(at)] if isinstance(kind, types.TupleType) else _item(kind))
+    elif value in ((), []):
+        return ShapeError(f"`{name}`{of} is empty; at least one entry is needed")
+    rule = f"be {words}" if words else _rule(kind, value)
+    number = isinstance(kind, types.FloatType | types.IntType)
+    beyond = number and isinstance(value, int | float) and not isinstance(value, bool)
+    error = DomainError if beyond else InputError
+    return error(f"`{name}`{of} must {rule}; got {shown(value)}{where}")
+
+
+def _item(kind: types.Type) -> types.Type:
+    out: types.Type = getattr(kind, "item_type", kind)
+    return out
+
+
+def _rule(t: types.Type, value: Any) -> str:
+    return next(rule for kind, rule in _RULES.items() if isinstance(t, kind))(t, value)
+
+
+def _number_rule(t: Any, value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "be a number"
+    if not math.isfinite(value) if isinstance(value, float) else abs(value) > _LARGEST:
+        return "be finite"
+    if t.gt is not None:
+        return f"be above {t.gt:g}" if t.lt is None else "lie strictly between 0 and 1"
+    return f"be at least {t.ge:g}" if t.le == _LARGEST else f"lie in [{t.ge:g}, {t.le:g}]"
+
+
+def _integer_rule(t: Any, value: Any) -> str:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    beyond = whole and t.le is not None and value > t.le
+    return f"be at most {t.le}" if beyond else f"be an integer of at least {t.ge}"
+
+
+def _list_rule(t: Any, _: Any) -> str:
+    return f"be a list{' of numbers' if isinstance(t.item_type, types.FloatType) else ''}"
+
+
+_RULES: dict[type, Callable[[Any, Any], str]] = {
+    types.FloatType: _number_rule,
+    types.IntType: _integer_rule,
+    types.StrType: lambda t, _: f"be a text{' that is not empty' if t.min_length else ''}",
+    types.BoolType: lambda _, __: "be True or False",
+    types.LiteralType: lambda t, _: f"be one of {', '.join(map(repr, t.values))}",
+    types.VarTupleType: _list_rule,
+    types.TupleType: lambda t, _: f"be a list of {len(t.item_types)} numbers",
+    types.DictType: lambda _, __: "be an object",
+    types.CustomType: lambda _, __: "be an array of floats",
+    types.Type: lambda _, __: "be another value",
+}
+
+
+def shown(value: object) -> str:
+    """Write a value for a message, cut where it is long."""
+    try:
+        out = repr(value)
+    except ValueError:
+        return "an integer of too many digits"
+    return out if len(out) <= 60 else f"{out[:57]}..."
+
+
+def refuse(clause: str) -> NoReturn:
+    """Raise an `InputError` with this clause and no cause."""
+    raise InputError(clause) from None
+
+
+# ------------------------------------------------------------------------------------ files
+class Written(Protocol):
+    """A record that writes itself as JSON text, with its kind in the field `kind`."""
+
+    def to_json(self) -> str:
+        """Return the record as JSON text."""
+
+
+#: From the field `kind` of a text to the function that reads it. `abstain.tables` writes and reads
+#: the files and knows no record of the layers beside it.
+READERS: dict[str, Callable[[str], Written]] = {}
+
+#: The same for records that are kept as plain values and arrays.
+ARCHIVES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]] = {}
+
+
+def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
+    """Return the fields of a JSON object: each there once, and no NaN or infinity if `finite`.
+
+    By Python's own parser: that of msgspec takes the last of two fields of one name. The message
+    of the `InputError` is a clause ("the field `n` is there twice"), for the caller to say of what.
+    """
+    given: object = text
+    if not isinstance(given, str):
+        refuse(f"it must be JSON text; got {type(given).__name__}")
+    try:
+        constant = _no_constant if finite else None
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=constant)
+    except InputError:
+        raise
+    except json.JSONDecodeError as error:
+        refuse(f"it is no JSON: {error}")
+    except RecursionError:
+        refuse("it is JSON nested too deeply")
+    except ValueError:
+        # The limit that Python puts on the digits of integers.
+        refuse("it holds a number of thousands of digits")
+    if not isinstance(found, dict):
+        refuse("it holds no JSON object with a field `kind`" if finite else "it is another value")
+    return found
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in out:
+            refuse(f"the field `{name}` is there twice")
+        out[name] = value
+    return out
+
+
+def _no_constant(name: str) -> NoReturn:
+    refuse(f"every number must be finite; got {name}")
+
+
+def take_kind(found: dict[str, Any], known: Iterable[str]) -> str:
+    """Take the field `kind` out of those of a file: one of those known."""
+    kind, allowed = found.pop("kind", None), list(known)
+    if kind not in allowed:
+        near = suggest(kind, allowed) if isinstance(kind, str) else ""
+        one_of = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(repr, allowed))}"
+        refuse(f"the field `kind` must be {one_of}; got {shown(kind)}{near and '.' + near}")
+    return str(kind)
+
+
+def take_version(found: dict[str, Any], name: str, known: tuple[int, ...]) -> int:
+    """Take the version of a file out of its fields; a later one is refused, not misread."""
+    version = found.pop(name, None)
+    if type(version) is not int or version not in known:
+        rule = f"must be {' or '.join(map(str, known))}"
+        refuse(f"the field `{name}` {rule}; got {shown(version)}")
+    return version
