@@ -1,23 +1,20 @@
 """The ROC curve of failure detection: successes kept against failures let through."""
 
 import warnings
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.arrays import namespace
 from abstain._foundation.ranks import from_infinity
 from abstain._foundation.scored import scored
 from abstain._foundation.segments import from_zero
+from abstain.curves._vertices import Vertices
 from abstain.errors import UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
-if TYPE_CHECKING:
-    import polars as pl
-
 
 @dataclass(frozen=True, eq=False)
-class FailureRocCurve:
+class FailureRocCurve(Vertices):
     """Share of the successes accepted against share of the failures accepted.
 
     Vertex 0 is the origin, where nothing is accepted; vertex i > 0 is the working point "accept
@@ -45,16 +42,6 @@ class FailureRocCurve:
     accepted: IntArray
     successes: FloatArray
     failures: FloatArray
-
-    def frame(self) -> "pl.DataFrame":
-        """Return the vertices as a polars table, one row each."""
-        import polars as pl
-
-        return pl.DataFrame({f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)})
-
-    def __len__(self) -> int:
-        """Count the vertices, the origin included."""
-        return len(self.thresholds)
 
 
 def failure_roc_curve(
@@ -110,15 +97,14 @@ def failure_roc_curve(
     groups = s.plain.groups
     successes = from_zero(groups.xp.cumulative_sum(groups.weight - groups.loss))
     failures = from_zero(groups.loss_through)
-    arrays = {
-        "thresholds": from_infinity(groups),
-        "true_positive_rate": _share(successes, "true positive rate", "successes"),
-        "false_positive_rate": _share(failures, "false positive rate", "failures"),
-        "accepted": from_zero(groups.count_through),
-        "successes": successes,
-        "failures": failures,
-    }
-    return FailureRocCurve(**{name: like(value, confidence) for name, value in arrays.items()})
+    return FailureRocCurve(
+        thresholds=from_infinity(groups),
+        true_positive_rate=_share(successes, "true positive rate", "successes"),
+        false_positive_rate=_share(failures, "false positive rate", "failures"),
+        accepted=from_zero(groups.count_through),
+        successes=successes,
+        failures=failures,
+    ).of_kind(confidence)
 
 
 def _share(through: FloatArray, rate: str, members: str) -> AnyArray:

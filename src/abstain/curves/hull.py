@@ -9,7 +9,7 @@ from abstain._foundation.foreign import home
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
 from abstain._foundation.segments import steps
-from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of, to_kind
+from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.typing import AnyArray, IntArray
 
 
@@ -91,5 +91,4 @@ def achievable_curve(
     """
     checks.one_of(kind, "kind", ("selective", "generalized"))
     groups = scored(confidence, loss, weight).groups
-    curve = curve_of(take(groups, hull_vertices(groups)), kind)
-    return to_kind(curve, confidence)
+    return curve_of(take(groups, hull_vertices(groups)), kind).of_kind(confidence)

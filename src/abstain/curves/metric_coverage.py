@@ -3,21 +3,19 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import double, joined, numbers_beside
 from abstain._foundation.ranks import TieGroups, reached
 from abstain._foundation.scored import Scored, kind_of, scored
 from abstain._foundation.segments import distinct, from_zero
+from abstain.curves._vertices import Vertices
 from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Called as ``metric(confidence, loss, threshold=t, weight=weight)``.
 ThresholdMetric: TypeAlias = Callable[..., float]
@@ -27,7 +25,7 @@ DEFAULT_THRESHOLDS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class MetricCoverageCurve:
+class MetricCoverageCurve(Vertices):
     """A threshold metric against coverage, most selective threshold first.
 
     Attributes
@@ -50,17 +48,8 @@ class MetricCoverageCurve:
     value: FloatArray
     accepted: IntArray
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the curve as a polars table, one row a threshold; undefined values are null."""
-        import polars as pl
-
-        names = ("thresholds", "coverage", "value", "accepted")
-        columns = {name: to_numpy(getattr(self, name), name) for name in names}
-        return pl.DataFrame(columns, nan_to_null=True)
-
-    def __len__(self) -> int:
-        """Count the thresholds."""
-        return len(self.thresholds)
+    whole: ClassVar[frozenset[str]] = frozenset({"metric"})
+    nulls: ClassVar[bool] = True
 
 
 def metric_coverage_curve(
@@ -139,14 +128,13 @@ def metric_coverage_curve(
     else:
         msg = f"`metric` must be 'selective_accuracy' or a callable; got {metric!r}"
         raise InputError(msg)
-    reference = kind_of(s, confidence)
     return MetricCoverageCurve(
         metric=metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)),
-        thresholds=like(swept, reference),
-        coverage=like(_at(s.groups.through / s.groups.total, place), reference),
-        value=like(value, reference),
-        accepted=like(_at(s.groups.count_through, place), reference),
-    )
+        thresholds=swept,
+        coverage=_at(s.groups.through / s.groups.total, place),
+        value=value,
+        accepted=_at(s.groups.count_through, place),
+    ).of_kind(kind_of(s, confidence))
 
 
 def _given(thresholds: AnyArray) -> FloatArray:

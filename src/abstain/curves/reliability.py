@@ -1,14 +1,14 @@
 """Reliability: accuracy against mean confidence, by bins of confidence."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.bins import equal_mass_bins, equal_width_bins
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import kind_of, scored
 from abstain._foundation.segments import sums_by
+from abstain.curves._vertices import Vertices
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LOSS_HINT = "A correctness is one minus a loss in [0, 1]."
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityCurve:
+class ReliabilityCurve(Vertices):
     """Accuracy and mean confidence in each bin of confidence.
 
     Bin j holds the confidences in (edges[j], edges[j + 1]], and the first one also those at its
@@ -57,15 +57,15 @@ class ReliabilityCurve:
     accuracy: FloatArray
     total: float
 
+    whole: ClassVar[frozenset[str]] = frozenset({"binning", "total"})
+
     def frame(self) -> "pl.DataFrame":
         """Return the bins as a polars table, one row each; an empty bin has nulls."""
         import polars as pl
 
-        edges = to_numpy(self.edges, "edges")
-        columns = {"low": edges[:-1], "high": edges[1:]}
-        for name in ("count", "weight", "confidence", "accuracy"):
-            columns[name] = to_numpy(getattr(self, name), name)
-        return pl.DataFrame(columns, nan_to_null=True)
+        columns = self.on_host()
+        edges = columns.pop("edges")
+        return pl.DataFrame({"low": edges[:-1], "high": edges[1:], **columns}, nan_to_null=True)
 
     def __len__(self) -> int:
         """Count the bins."""
@@ -140,12 +140,8 @@ def reliability_curve(
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
     curve = reliability_of(s.probability_groups, bins=bins, binning=binning)
-    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
-    for name, value in arrays.items():
-        if name not in {"binning", "total"}:
-            # The edges of equal-width bins are made on the host.
-            arrays[name] = like(value, kind_of(s, confidence))
-    return ReliabilityCurve(**arrays)
+    # The edges of equal-width bins are made on the host.
+    return curve.of_kind(kind_of(s, confidence))
 
 
 def reliability_of(groups: TieGroups, *, bins: int, binning: Binning) -> ReliabilityCurve:

@@ -1,22 +1,19 @@
 """Rejection and retention curves: what a share of rejected samples buys."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import like, namespace, to_numpy
+from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import value_from, without_gradient
 from abstain._foundation.ranks import from_infinity
 from abstain._foundation.scored import scored
 from abstain._foundation.segments import from_zero
+from abstain.curves._vertices import Vertices
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
-class AccuracyRejectionCurve:
+class AccuracyRejectionCurve(Vertices):
     """Accuracy of the accepted against the share rejected, most confident first.
 
     Attributes
@@ -36,19 +33,9 @@ class AccuracyRejectionCurve:
     accuracy: FloatArray
     accepted: IntArray
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the vertices as a polars table, one row each."""
-        import polars as pl
-
-        return pl.DataFrame({f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)})
-
-    def __len__(self) -> int:
-        """Count the vertices."""
-        return len(self.thresholds)
-
 
 @dataclass(frozen=True, eq=False)
-class ErrorRetentionCurve:
+class ErrorRetentionCurve(Vertices):
     """Mean loss over all samples when the rejected ones are answered by an oracle.
 
     Vertex 0 is the origin, where the oracle answers everything.
@@ -69,16 +56,6 @@ class ErrorRetentionCurve:
     retention: FloatArray
     error: FloatArray
     accepted: IntArray
-
-    def frame(self) -> "pl.DataFrame":
-        """Return the vertices as a polars table, one row each."""
-        import polars as pl
-
-        return pl.DataFrame({f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)})
-
-    def __len__(self) -> int:
-        """Count the vertices, the origin included."""
-        return len(self.thresholds)
 
 
 def accuracy_rejection_curve(
@@ -130,14 +107,13 @@ def accuracy_rejection_curve(
     s = scored(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss", hint="An accuracy is one minus a loss in [0, 1].")
     groups = s.groups
-    arrays = {
-        "thresholds": groups.confidence,
+    return AccuracyRejectionCurve(
+        thresholds=groups.confidence,
         # Rounding must not leave a share of -0 or 1e-17 where nothing is rejected.
-        "rejection": _in_unit((groups.total - groups.through) / groups.total),
-        "accuracy": _in_unit(1.0 - groups.loss_through / groups.through),
-        "accepted": groups.count_through,
-    }
-    return AccuracyRejectionCurve(**{k: like(v, confidence) for k, v in arrays.items()})
+        rejection=_in_unit((groups.total - groups.through) / groups.total),
+        accuracy=_in_unit(1.0 - groups.loss_through / groups.through),
+        accepted=groups.count_through,
+    ).of_kind(confidence)
 
 
 def _in_unit(x: FloatArray) -> AnyArray:
@@ -193,10 +169,9 @@ def error_retention_curve(
     ([0.0, 0.25, 0.75, 1.0], [0.0, 0.0, 0.25, 0.5])
     """
     groups = scored(confidence, loss, weight).groups
-    arrays = {
-        "thresholds": from_infinity(groups),
-        "retention": from_zero(groups.through / groups.total),
-        "error": from_zero(groups.loss_through / groups.total),
-        "accepted": from_zero(groups.count_through),
-    }
-    return ErrorRetentionCurve(**{k: like(v, confidence) for k, v in arrays.items()})
+    return ErrorRetentionCurve(
+        thresholds=from_infinity(groups),
+        retention=from_zero(groups.through / groups.total),
+        error=from_zero(groups.loss_through / groups.total),
+        accepted=from_zero(groups.count_through),
+    ).of_kind(confidence)

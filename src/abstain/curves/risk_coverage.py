@@ -1,19 +1,16 @@
 """Selective and generalized risk-coverage curves with their thresholds, counts and vertices."""
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.foreign import without_gradient
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
 from abstain._foundation.segments import least_from_here
+from abstain.curves._vertices import Vertices
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Kind = Literal["selective", "generalized"]
 
@@ -22,7 +19,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCoverageCurve:
+class RiskCoverageCurve(Vertices):
     """Risk against coverage, one vertex for each distinct confidence, most confident first.
 
     Vertex i is the working point "accept when confidence >= thresholds[i]". No threshold lies
@@ -59,16 +56,7 @@ class RiskCoverageCurve:
     usable: BoolArray
     total: float
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the vertices as a polars table, one row each."""
-        import polars as pl
-
-        names = [f.name for f in fields(self) if f.name not in {"kind", "total"}]
-        return pl.DataFrame({name: to_numpy(getattr(self, name), name) for name in names})
-
-    def __len__(self) -> int:
-        """Count the vertices."""
-        return len(self.thresholds)
+    whole: ClassVar[frozenset[str]] = frozenset({"kind", "total"})
 
 
 def usable_vertices(groups: TieGroups) -> AnyArray:
@@ -91,14 +79,6 @@ def curve_of(groups: TieGroups, kind: Kind) -> RiskCoverageCurve:
         failures=groups.loss_through,
         usable=usable_vertices(groups),
         total=groups.total,
-    )
-
-
-def to_kind(curve: RiskCoverageCurve, reference: AnyArray) -> RiskCoverageCurve:
-    """Return the curve with arrays of the library and device of `reference`."""
-    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
-    return RiskCoverageCurve(
-        **{k: v if k in {"kind", "total"} else like(v, reference) for k, v in arrays.items()}
     )
 
 
@@ -148,7 +128,7 @@ def risk_coverage_curve(
     >>> curve.coverage.tolist(), curve.risk.round(3).tolist()
     ([0.25, 0.75, 1.0], [0.0, 0.333, 0.25])
     """
-    return to_kind(curve_of(scored(confidence, loss, weight).groups, "selective"), confidence)
+    return curve_of(scored(confidence, loss, weight).groups, "selective").of_kind(confidence)
 
 
 def generalized_risk_coverage_curve(
@@ -198,7 +178,7 @@ def generalized_risk_coverage_curve(
     >>> curve.risk.tolist(), curve.accepted.tolist()
     ([0.0, 0.25, 0.25], [1, 3, 4])
     """
-    return to_kind(curve_of(scored(confidence, loss, weight).groups, "generalized"), confidence)
+    return curve_of(scored(confidence, loss, weight).groups, "generalized").of_kind(confidence)
 
 
 def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
@@ -227,12 +207,8 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     >>> len(curve), len(thin(curve, vertices=100)) <= 102
     (10000, True)
     """
-    arrays = {f.name: getattr(curve, f.name) for f in fields(curve)}
-    host: dict[str, Any] = {
-        name: value if isinstance(value, str | float) else to_numpy(value, name)
-        for name, value in arrays.items()
-    }
-    curve = RiskCoverageCurve(**host)
+    host = curve.on_host()
+    curve = replace(curve, **host)
     size = len(curve)
     if size <= vertices:
         return curve
@@ -241,5 +217,4 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     order = np.lexsort((curve.risk, step))
     ends = np.append(starts[1:], size) - 1
     keep = np.unique(np.concatenate(([0, size - 1], order[starts], order[ends])))
-    kept = {k: v[keep] if isinstance(v, np.ndarray) else v for k, v in host.items()}
-    return RiskCoverageCurve(**kept)
+    return replace(curve, **{name: values[keep] for name, values in host.items()})

@@ -1,0 +1,42 @@
+"""What curves have in common: arrays with an entry for each vertex, beside what holds for all."""
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from abstain._foundation.arrays import like, to_numpy
+from abstain.typing import AnyArray, Array
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class Vertices:
+    """A record of arrays, one entry each for a vertex."""
+
+    #: The fields that hold for the whole curve.
+    whole: ClassVar[frozenset[str]] = frozenset()
+    #: Whether the table has a null where a number is undefined.
+    nulls: ClassVar[bool] = False
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the vertices as a polars table, one row each."""
+        import polars as pl
+
+        return pl.DataFrame(self.on_host(), nan_to_null=self.nulls)
+
+    def __len__(self) -> int:
+        """Count the vertices."""
+        return len(next(iter(self.arrays().values())))
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """Return the arrays by the names of their fields."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.whole}
+
+    def on_host(self) -> dict[str, Array]:
+        """Return the arrays in NumPy."""
+        return {name: to_numpy(values, name) for name, values in self.arrays().items()}
+
+    def of_kind(self, reference: AnyArray) -> Self:
+        """Return the curve with arrays of the library and device of `reference`."""
+        return replace(self, **{name: like(x, reference) for name, x in self.arrays().items()})
