@@ -92,9 +92,9 @@ def test_weights_are_those_of_the_seed_and_the_global_generator_is_left_alone():
 
 
 def test_a_residual_block_of_zero_weights_is_the_identity():
-    from abstain.benchmark.models.preresnet import _Block
+    from abstain.benchmark.models.residual import _PreActivated
 
-    block = _Block(16, 16, 1, bottleneck=False)
+    block = _PreActivated(16, 16, 1, bottleneck=False)
     for layer in block.convolutions:
         torch.nn.init.zeros_(layer.weight)
     x = torch.randn(2, 16, 4, 4)

@@ -141,7 +141,7 @@ def test_svhn_calls_a_zero_zero(tmp_path, compressed):
 def test_matlab_arrays_as_scipy_wrote_them(tmp_path, kind, compressed):
     from scipy.io import savemat
 
-    from abstain.benchmark.data.published.matlab5 import read_matlab5
+    from abstain.benchmark.data.published.svhn import read_matlab5
 
     rng = np.random.default_rng(1)
     arrays = {

@@ -24,8 +24,8 @@ from abstain.benchmark.training import (  # noqa: E402
     logits_of,
     train,
 )
-from abstain.benchmark.training.checkpoints import load_state  # noqa: E402
-from abstain.benchmark.training.variation import variation_of  # noqa: E402
+from abstain.benchmark.training.inputs import variation_of  # noqa: E402
+from abstain.benchmark.training.loop import load_state  # noqa: E402
 from abstain.errors import AbstainError, DomainError, FileFormatError, InputError  # noqa: E402
 from abstain.training import OBJECTIVES  # noqa: E402
 

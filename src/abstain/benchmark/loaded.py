@@ -10,7 +10,7 @@ from typing import Any, Final
 from abstain.benchmark.data import Exposure, Images
 from abstain.benchmark.tasks import TASKS, Parts
 from abstain.benchmark.training import Inputs
-from abstain.benchmark.training.variation import variation_of
+from abstain.benchmark.training.inputs import variation_of
 from abstain.typing import IntArray
 
 __all__ = ["EXPOSED_SEED", "LoadedTask", "Seen", "exposures_of", "loaded"]

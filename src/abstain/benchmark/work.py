@@ -22,7 +22,7 @@ from abstain.benchmark.selection import validated
 from abstain.benchmark.specification.config import ENSEMBLE
 from abstain.benchmark.specification.jobs import SCORES, TRAIN
 from abstain.benchmark.training import Machine, Recipe, Saving, train
-from abstain.benchmark.training.checkpoints import load_state, save_state
+from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.training import OBJECTIVES, Network, Objective, make

@@ -4,11 +4,11 @@
 computed here: that is done by `abstain.confidence`.
 """
 
-from abstain.benchmark.methods._entry import NEEDS as NEEDS
-from abstain.benchmark.methods._entry import Known as Known
-from abstain.benchmark.methods._entry import Method as Method
-from abstain.benchmark.methods._entry import Scorer as Scorer
 from abstain.benchmark.methods.catalogue import METHODS as METHODS
+from abstain.benchmark.methods.entry import NEEDS as NEEDS
+from abstain.benchmark.methods.entry import Known as Known
+from abstain.benchmark.methods.entry import Method as Method
+from abstain.benchmark.methods.entry import Scorer as Scorer
 from abstain.benchmark.methods.scoring import labeled as labeled
 from abstain.benchmark.methods.scoring import unlabeled as unlabeled
 from abstain.benchmark.methods.together import FittedMethods as FittedMethods

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain.benchmark.methods._entry import Known
+from abstain.benchmark.methods.entry import Known
 from abstain.benchmark.outputs import Outputs
 from abstain.confidence import FittedScore, score
 from abstain.confidence import Scorer as State

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.benchmark.methods._entry import Known, Method, Scorer
 from abstain.benchmark.methods.catalogue import METHODS
+from abstain.benchmark.methods.entry import Known, Method, Scorer
 from abstain.benchmark.outputs import Outputs
 from abstain.errors import AbstainError, MissingInputError
 from abstain.typing import FloatArray

@@ -4,15 +4,15 @@ Needs torch: ``pip install 'abstain[benchmark]'``.
 """
 
 from abstain.benchmark.models.backbone import Backbone as Backbone
-from abstain.benchmark.models.conv import SmallConv as SmallConv
 from abstain.benchmark.models.named import MODELS as MODELS
 from abstain.benchmark.models.named import Model as Model
 from abstain.benchmark.models.named import parameters as parameters
-from abstain.benchmark.models.preresnet import PreResNet as PreResNet
-from abstain.benchmark.models.resnet import ResNet as ResNet
-from abstain.benchmark.models.vgg import VGG as VGG
+from abstain.benchmark.models.plain import VGG as VGG
+from abstain.benchmark.models.plain import SmallConv as SmallConv
+from abstain.benchmark.models.residual import PreResNet as PreResNet
+from abstain.benchmark.models.residual import ResNet as ResNet
+from abstain.benchmark.models.residual import WideResNet as WideResNet
 from abstain.benchmark.models.vit import ViT as ViT
-from abstain.benchmark.models.wide import WideResNet as WideResNet
 
 __all__ = [
     "MODELS",

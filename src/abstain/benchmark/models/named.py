@@ -9,13 +9,10 @@ from typing import Any
 from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark._library import torch
 from abstain.benchmark.models.backbone import Backbone
-from abstain.benchmark.models.conv import SmallConv
-from abstain.benchmark.models.preresnet import PreResNet
-from abstain.benchmark.models.resnet import ResNet
-from abstain.benchmark.models.vgg import THIRTEEN, VGG
+from abstain.benchmark.models.plain import THIRTEEN, VGG, SmallConv
+from abstain.benchmark.models.residual import PreResNet, ResNet, WideResNet
 from abstain.benchmark.models.vit import ViT
 from abstain.benchmark.models.weights import load_weights
-from abstain.benchmark.models.wide import WideResNet
 from abstain.errors import InputError
 
 

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from abstain.benchmark.added import AddedFacts, Additions
-from abstain.benchmark.others.columns import methods_of, refuse_taken, titled, unused
 from abstain.benchmark.others.coverage import covered_runs
-from abstain.benchmark.others.rows import rows_of
+from abstain.benchmark.others.rows import methods_of, refuse_taken, rows_of, titled, unused
 from abstain.benchmark.others.writing import Writing
 from abstain.benchmark.store import Store
 from abstain.errors import UnknownNameError, suggest
 from abstain.tables.files import open_table
-
-__all__ = ["AddedScores", "add_scores", "remove_scores"]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from abstain.benchmark.runs import VALIDATION, Run
 from abstain.benchmark.store import Store
 from abstain.errors import InputError
 
-__all__ = ["covered_runs"]
-
 
 def covered_runs(
     store: Store, cells: Collection[tuple[str, str]], source: str

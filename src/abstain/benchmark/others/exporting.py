@@ -16,8 +16,6 @@ from abstain.errors import InputError, UnknownNameError, suggest
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Exported", "export", "rows_of_run"]
-
 
 @dataclass(frozen=True)
 class Exported:

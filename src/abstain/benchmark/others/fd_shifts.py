@@ -9,6 +9,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.archives import Archive
+from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.runs import VALIDATION
@@ -18,30 +19,11 @@ from abstain.predictions import Predictions
 from abstain.tables import read_predictions
 from abstain.typing import IntArray
 
-__all__ = ["LEFT_OUT", "Part", "Told", "named_exposures", "told_by"]
-
 #: Stands for a data set that is not wanted.
 LEFT_OUT: Final = "-"
 
-#: The corruptions as FD-Shifts stacks them, each in severities 1 to 5, under the names used here.
-_CORRUPTIONS: Final = (
-    "brightness",
-    "contrast",
-    "defocus-blur",
-    "elastic-transform",
-    "fog",
-    "frost",
-    "gaussian-noise",
-    "glass-blur",
-    "impulse-noise",
-    "jpeg",
-    "motion-blur",
-    "pixelate",
-    "shot-noise",
-    "snow",
-    "zoom-blur",
-)
-_SEVERITIES: Final = 5
+#: The corruptions in the order in which FD-Shifts stacks them, each in severities 1 to 5.
+_STACKED: Final = tuple(sorted(CORRUPTIONS))
 _NAMED: Final = ("sub-class", "new-class", "far-new-class")
 
 
@@ -211,7 +193,7 @@ def _part(said: Predictions, kind: str, name: str, first: int) -> Part:
 
 def _blocks(whole: Part, notes: list[str]) -> list[Part]:
     """Split corrupted pictures, which are stacked as 15 corruptions x 5 severities x n."""
-    blocks = len(_CORRUPTIONS) * _SEVERITIES
+    blocks = len(_STACKED) * SEVERITIES
     n, rest = divmod(whole.outputs.n, blocks)
     if rest or not n:
         msg = (
@@ -231,7 +213,7 @@ def _blocks(whole: Part, notes: list[str]) -> list[Part]:
     out = []
     for block in range(blocks):
         rows = np.arange(block * n, (block + 1) * n)
-        corruption, severity = _CORRUPTIONS[block // _SEVERITIES], block % _SEVERITIES + 1
+        corruption, severity = _STACKED[block // SEVERITIES], block % SEVERITIES + 1
         name = f"corruption-{corruption}"
         facts = ExposureFacts(
             f"{name}-{severity}", name, f"{name} {severity}", "corruption", corruption, severity

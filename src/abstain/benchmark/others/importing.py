@@ -12,8 +12,7 @@ from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import digest
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others.fd_shifts import Told, told_by
-from abstain.benchmark.others.imported_pictures import same_pictures
-from abstain.benchmark.others.imported_scores import scored
+from abstain.benchmark.others.imported import same_pictures, scored
 from abstain.benchmark.others.open_set import configured, flag, never_learned, without
 from abstain.benchmark.others.writing import metrics_of
 from abstain.benchmark.runs import VALIDATION, Run, RunScores
@@ -28,8 +27,6 @@ from abstain.benchmark.store import (
     write_manifest,
 )
 from abstain.errors import InputError, suggest
-
-__all__ = ["Imported", "import_fd_shifts"]
 
 #: What FD-Shifts calls networks and their external confidences, and the objectives here.
 _OBJECTIVES: Final = {

@@ -15,8 +15,6 @@ from abstain.benchmark.store import ExposureFacts
 from abstain.errors import InputError
 from abstain.typing import IntArray
 
-__all__ = ["configured", "flag", "never_learned", "without"]
-
 #: The exposure that i.i.d. pictures of these classes become.
 _KEY: Final = "held-out-classes"
 _FACTS: Final = ExposureFacts(_KEY, _KEY, _KEY, "new-class")

@@ -20,15 +20,13 @@ from abstain.benchmark.store import Store
 from abstain.errors import InputError
 from abstain.typing import FloatArray, IntArray
 
-__all__ = ["Writing", "metrics_of"]
-
 #: What is computed on validation data where the folder does not say: those of the papers.
-_METRICS: Final = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
+_SUMMARIZED: Final = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
 
 
 def metrics_of(store: Store | None) -> tuple[str, ...]:
     """Return the metrics that are computed on validation data."""
-    return tuple((store.config.get("metrics") if store else None) or _METRICS)
+    return tuple((store.config.get("metrics") if store else None) or _SUMMARIZED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ class Writing:
             stored[run.name] = place
             n += sum(part.n for part in parts)
             if there[0] == VALIDATION:
-                checked |= {run.name: _checked(parts[0], name, self.store)}
+                checked |= {run.name: _checked_metrics(parts[0], name, self.store)}
         seen = {exposure for _, exposure in self._pictures}
         return AddedFacts(
             name=name,
@@ -146,5 +144,5 @@ class Writing:
         return replace(base, prediction=prediction, averaged=None, confidence={name: values[rows]})
 
 
-def _checked(said: RunScores, name: str, store: Store) -> dict[str, float | None]:
+def _checked_metrics(said: RunScores, name: str, store: Store) -> dict[str, float | None]:
     return validated(said, {name: False}, metrics_of(store))[name]

@@ -1,5 +1,6 @@
 """`train`: one network, one objective, one recipe; seeded, and resumed where it was stopped."""
 
+import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,17 +10,78 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from abstain._foundation.files import write_atomically
 from abstain.benchmark._library import torch
 from abstain.benchmark.data import Images
 from abstain.benchmark.recipe import Recipe
-from abstain.benchmark.training.checkpoints import load_state, save_state
 from abstain.benchmark.training.inputs import Inputs
 from abstain.benchmark.training.precision import Machine, fabric_of
 from abstain.errors import FileFormatError, InputError
 from abstain.training import Network, Objective
+from abstain.typing import Array
+
+
+def save_state(state: dict[str, Any], path: Path) -> None:
+    """Write tensors, numbers and texts to a file."""
+    content = io.BytesIO()
+    torch.save(state, content)
+    write_atomically(path, content.getvalue())
+
+
+def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
+    """Read what `save_state` wrote; refuse everything else without running any of it."""
+    try:
+        found = torch.load(path, map_location=device, weights_only=True)
+    except OSError:
+        raise
+    except Exception as error:  # a damaged archive raises anything
+        msg = f"{str(path)!r} is no checkpoint or a damaged one; delete it to train anew"
+        raise FileFormatError(msg) from error
+    if not isinstance(found, dict):
+        msg = f"{str(path)!r} holds no checkpoint; delete it to train anew"
+        raise FileFormatError(msg)
+    return found
+
 
 #: torch may be absent when types are checked.
 Tensor = Any
+
+#: Pictures at a time.
+_BLOCK = 500
+
+
+def logits_of(network: Network, pictures: Tensor) -> Array:
+    """Return the logits of pictures, computed in blocks without learning.
+
+    Parameters
+    ----------
+    network : abstain.training.Network
+        On the device of the pictures; left in evaluation mode.
+    pictures : Tensor of shape (n, channels, height, width)
+        What the network sees, as `Inputs.fixed` returns it.
+
+    Returns
+    -------
+    float32 ndarray of shape (n, classes)
+        On the host.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain import training
+    >>> from abstain.benchmark.models import SmallConv
+    >>> from abstain.benchmark.training import logits_of
+    >>> head = training.make("cross-entropy", rng=0).head(64, 10)
+    >>> logits_of(training.Network(SmallConv(), head), torch.zeros(3, 1, 28, 28)).shape
+    (3, 10)
+    """
+    network.eval()
+    with torch.inference_mode():
+        blocks = [network(block).logits.float().cpu() for block in pictures.split(_BLOCK)]
+    out: Array = torch.cat(blocks).numpy()
+    return out
+
+
 #: Where training computes unless it is told.
 _CPU = Machine()
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import PictureFiles
-from abstain.benchmark.data.published.places import Layout, needed, place
+from abstain.benchmark.data.published.pictures import Layout, PictureFiles, needed, place
 from abstain.errors import FileFormatError
 
 _LAYOUT = Layout(

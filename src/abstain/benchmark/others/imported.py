@@ -1,6 +1,6 @@
-"""Scores of what an imported network says: by the methods that its results allow."""
+"""What an imported network says: scored by the methods it allows, on the pictures of a folder."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,8 +10,8 @@ from abstain.benchmark.methods import METHODS, Known, Method, fit_all, unlabeled
 from abstain.benchmark.others.fd_shifts import Part, Told
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.runs import VALIDATION, RunScores
-
-__all__ = ["scored"]
+from abstain.benchmark.store import Store
+from abstain.errors import InputError
 
 #: Which method the external confidences ("ext") of a network are, and their mean over passes.
 _EXTERNAL: Final = {
@@ -138,3 +138,52 @@ def _external(told: Told, objective: str) -> tuple[dict[str, str], list[str]]:
             why = "no method of such networks" if everywhere else "not there for all exposures"
             notes.append(f"the external confidences {column!r} are not used: {why}")
     return found, notes
+
+
+def same_pictures(store: Store, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Return the parts in the order of a store, with its places; refuse other pictures."""
+    by_key = {part.facts.key: part for part in parts}
+    wanted = [one.key for one in store.exposures]
+    there = [key for key in by_key if key != VALIDATION]
+    if set(there) != set(wanted):
+        lacking = ", ".join(key for key in wanted if key not in there)
+        surplus = ", ".join(key for key in there if key not in wanted)
+        msg = (
+            "all runs of a folder must be tested on the same exposures; of those of the folder "
+            f"these are missing: {lacking or 'none'}; these are not in it: {surplus or 'none'}"
+        )
+        raise InputError(msg)
+    out = []
+    for key in ([VALIDATION] if VALIDATION in by_key else []) + wanted:
+        own, part = _first_said(store, key), by_key[key]
+        if own is None:
+            out.append(part)
+            continue
+        _refuse_other(key, part.outputs, own)
+        out.append(replace(part, outputs=replace(part.outputs, places=own.places)))
+    return tuple(out)
+
+
+def _first_said(store: Store, key: str) -> RunScores | None:
+    for kept in store.kept:
+        if kept.validation if key == VALIDATION else kept.tested:
+            return store.scores(kept.run, key, logits=True)
+    return None
+
+
+def _refuse_other(key: str, outputs: Outputs, own: RunScores) -> None:
+    classes = outputs.classes if own.logits is None else own.logits.shape[1]
+    if outputs.n != own.n or outputs.classes != classes:
+        msg = (
+            f"the exposure {key!r} of the folder has {own.n:,} pictures and {classes} classes; got "
+            f"{outputs.n:,} and {outputs.classes}"
+        )
+        raise InputError(msg)
+    if not np.array_equal(outputs.labels, own.labels):
+        row = int(np.flatnonzero(outputs.labels != own.labels)[0])
+        msg = (
+            f"the exposure {key!r} must be of the same pictures in the same order as in the "
+            f"folder, or nothing can be compared; the label of picture {row} is "
+            f"{own.labels[row]} there, and got {outputs.labels[row]}"
+        )
+        raise InputError(msg)
