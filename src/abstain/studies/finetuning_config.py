@@ -10,7 +10,7 @@ from abstain._foundation.toml_fields import text
 from abstain.benchmark.data import DATASETS
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.training import Recipe
-from abstain.benchmark.training.variation import variation_of
+from abstain.benchmark.training.inputs import variation_of
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 

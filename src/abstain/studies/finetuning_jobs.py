@@ -23,8 +23,8 @@ from abstain.benchmark.data import DATASETS, Images, Splits
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, logits_of, train
-from abstain.benchmark.training.checkpoints import load_state, save_state
-from abstain.benchmark.training.variation import variation_of
+from abstain.benchmark.training.inputs import variation_of
+from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import MissingInputError
 from abstain.evaluation import evaluate
 from abstain.predictions import Predictions
