@@ -20,10 +20,10 @@ FOREIGN_PRIVATES = frozenset(
         "abstain.report.render -> abstain.plots._style",
         "abstain.streaming -> abstain.metrics._entry",
         "abstain.streaming -> abstain.metrics._registry",
-        "abstain.studies -> abstain.benchmark._library",
         "abstain.studies -> abstain.plots._drawable",
-        "abstain.studies -> abstain.plots._labels",
-        "abstain.studies -> abstain.plots._style",
+        "abstain.studies.finetuning -> abstain.plots._drawable",
+        "abstain.studies.finetuning -> abstain.plots._labels",
+        "abstain.studies.finetuning -> abstain.plots._style",
         "abstain.training -> abstain.confidence._entry",
         "abstain.training -> abstain.confidence._kernels",
     }
@@ -41,7 +41,6 @@ FAMILIES = frozenset(
         "report/study_*",
         "report/terminal_*",
         "report/threshold_*",
-        "studies/finetuning_*",
     }
 )
 

@@ -13,14 +13,14 @@ import abstain as ab  # noqa: E402
 from abstain.cli.main import run as run_command  # noqa: E402
 from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNameError  # noqa: E402
 from abstain.studies import STUDIES  # noqa: E402
-from abstain.studies.finetuning_reading import (  # noqa: E402
+from abstain.studies.finetuning.experiment import (  # noqa: E402
     SHIPPED,
     changed,
     experiment_of,
     read_experiment,
     shipped,
 )
-from abstain.studies.finetuning_results import new_seeds_interval  # noqa: E402
+from abstain.studies.finetuning.results import new_seeds_interval  # noqa: E402
 from abstain.tables import read_predictions  # noqa: E402
 
 MINI = """

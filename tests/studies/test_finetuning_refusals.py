@@ -19,17 +19,18 @@ from abstain.predictions import Predictions  # noqa: E402
 from abstain.report import study_html  # noqa: E402
 from abstain.report.study_words import facts  # noqa: E402
 from abstain.studies import STUDIES  # noqa: E402
-from abstain.studies.finetuning_config import (  # noqa: E402
+from abstain.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
     Contender,
     DataChoice,
     Experiment,
     Setting,
+    changed,
+    experiment_of,
+    read_experiment,
 )
-from abstain.studies.finetuning_failures import failures  # noqa: E402
-from abstain.studies.finetuning_jobs import Worker, pretraining  # noqa: E402
-from abstain.studies.finetuning_reading import changed, experiment_of, read_experiment  # noqa: E402
-from abstain.studies.finetuning_results import _family  # noqa: E402
-from abstain.studies.finetuning_words import told  # noqa: E402
+from abstain.studies.finetuning.jobs import Specification, Worker  # noqa: E402
+from abstain.studies.finetuning.results import _family  # noqa: E402
+from abstain.studies.finetuning.words import failures, told  # noqa: E402
 
 TWO = {"learning_rate": [0.1, 0.2]}
 
@@ -171,7 +172,7 @@ def test_other_pictures_in_the_folder_are_other_jobs(tmp_path):
             data = {"name": "cifar10", "records": 20, "folder": str(folder), "validation": 20}
             experiment = experiment_of(mini(data=data))
             pictures = Worker(str(folder)).pictures(experiment)
-            keys.add(pretraining(experiment, 1, "cpu", pictures).key)
+            keys.add(Specification(experiment, "cpu", pictures).starts[1].key)
     assert len(keys) == 2
     assert not Worker().pictures(experiment_of(mini()))
 

@@ -29,7 +29,7 @@ from abstain.cli.columns import Columns
 from abstain.cli.study.running import read_named
 from abstain.errors import AbstainError
 from abstain.studies._given import Wanted, sources_of
-from abstain.studies.finetuning_reading import read_experiment, shipped
+from abstain.studies.finetuning.experiment import read_experiment, shipped
 from abstain.tables import load, read_predictions, save
 
 #: Seconds after which a reader hangs.

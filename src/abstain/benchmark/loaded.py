@@ -1,7 +1,7 @@
 """`LoadedTask`: the pictures of a task in one process, as its networks see them."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -85,11 +85,7 @@ class LoadedTask:
 
     def digest(self) -> str:
         """Return a hash of the pictures that are learned from and chosen on."""
-        told = hashlib.sha256()
-        for part in (self.parts.train, self.parts.validation):
-            told.update(part.pixels.tobytes())
-            told.update(part.labels.tobytes())
-        return told.hexdigest()
+        return digest_of([self.parts.train, self.parts.validation])
 
     def _exposed(self, exposure: Exposure) -> Seen:
         images = exposure.load()
@@ -109,6 +105,15 @@ class LoadedTask:
         if held + found.pictures.nbytes <= _KEPT:
             self._kept[name] = found
         return found
+
+
+def digest_of(parts: Iterable[Images]) -> str:
+    """Return a hash of pictures and their labels."""
+    told = hashlib.sha256()
+    for part in parts:
+        told.update(part.pixels.tobytes())
+        told.update(part.labels.tobytes())
+    return told.hexdigest()
 
 
 @lru_cache(maxsize=1)

@@ -1,5 +1,6 @@
-"""`Worker`: how each job of a benchmark is done."""
+"""How jobs are done: `Trainer`, what all that train share, and the `Worker` of a benchmark."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 
 from abstain._foundation.files import write_atomically
 from abstain.benchmark._library import one_thread
+from abstain.benchmark.data import Images
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.jobs.devices import device_of_this_process
 from abstain.benchmark.loaded import LoadedTask, Seen, loaded
@@ -21,14 +23,14 @@ from abstain.benchmark.score_files import ScoreFile, packed
 from abstain.benchmark.selection import validated
 from abstain.benchmark.specification.config import ENSEMBLE
 from abstain.benchmark.specification.jobs import SCORES, TRAIN
-from abstain.benchmark.training import Machine, Recipe, Saving, train
+from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, train
 from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.training import OBJECTIVES, Network, Objective, make
 from abstain.typing import IntArray
 
-__all__ = ["Worker"]
+__all__ = ["Trainer", "Worker", "network_of", "start_from"]
 
 #: Where the state of a network has its classifier.
 _CLASSIFIER: Final = "head.classifier."
@@ -38,8 +40,8 @@ _TOLD: Final = ("augrc", "accuracy")
 
 
 @dataclass(frozen=True)
-class Worker:
-    """Does jobs; it travels to other processes.
+class Trainer(ABC):
+    """Does jobs, those that train among them; it travels to other processes.
 
     Attributes
     ----------
@@ -58,32 +60,92 @@ class Worker:
     def __call__(self, job: Job, place: Path) -> Mapping[str, Any]:
         """Do one job."""
         with one_thread():
-            if job.name.startswith(TRAIN):
-                return self._train(job, place)
-            if job.name.startswith(ENSEMBLE):
-                return _together(job, place)
-            return self._scored(job, place)
+            return self.do(job, place)
+
+    @abstractmethod
+    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Do one job, with the files of the jobs that it needs; return what it found."""
+
+    @property
+    def device(self) -> str:
+        """Where this process computes."""
+        return device_of_this_process(self.devices)
+
+    def train(
+        self,
+        job: Job,
+        place: Path,
+        network: Network,
+        objective: Objective,
+        *,
+        images: Images,
+        inputs: Inputs,
+        recipe: Recipe,
+        seed: int,
+        precision: str = "32-true",
+        done: int = 0,
+    ) -> list[float]:
+        """Train a network as `abstain.benchmark.training.train`, and go on after a kill."""
+        return train(
+            network,
+            images,
+            objective,
+            recipe,
+            inputs=inputs,
+            seed=seed,
+            machine=Machine(self.device, precision),
+            saving=Saving(job.place(place, ".part"), self.save_every),
+            done=done,
+        )
+
+
+def network_of(
+    model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **fresh: Any
+) -> Network:
+    """Make a network with fresh weights, of a model and the head of an objective."""
+    backbone = MODELS[model].make(shape, **fresh)
+    return Network(backbone, objective.head(backbone.width, classes))
+
+
+def start_from(network: Network, path: Path) -> None:
+    """Give a network the backbone and the classifier of one that was trained."""
+    state = load_state(path)
+    for part, start in ((network.backbone, "backbone."), (network.head.classifier, _CLASSIFIER)):
+        own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
+        part.load_state_dict(own)
+
+
+class Worker(Trainer):
+    """Does the jobs of a benchmark."""
+
+    def do(self, job: Job, place: Path) -> Mapping[str, Any]:
+        """Do one job."""
+        if job.name.startswith(TRAIN):
+            return self._train(job, place)
+        if job.name.startswith(ENSEMBLE):
+            return _together(job, place)
+        return self._scored(job, place)
 
     def _train(self, job: Job, place: Path) -> Mapping[str, Any]:
         task = self._task(job)
         objective = _objective(job)
         network = _fresh(job, task, objective)
-        recipe = Recipe(**job.spec["recipe"])
-        recipe = replace(recipe, epochs=_staged(job)[1])
+        recipe = replace(Recipe(**job.spec["recipe"]), epochs=_staged(job)[1])
         plan, done = objective.plan(recipe.epochs), 0
         for need in job.needs:
             # Its first phase was the whole training of another job.
-            _take_over(network, load_state(need.place(place, ".pt")))
+            start_from(network, need.place(place, ".pt"))
             done = plan.count(plan[0])
-        losses = train(
+        losses = self.train(
+            job,
+            place,
             network,
-            task.parts.train,
             objective,
-            recipe,
+            images=task.parts.train,
             inputs=task.inputs,
+            recipe=recipe,
             seed=job.spec["seed"],
-            machine=Machine(device_of_this_process(self.devices), job.spec["precision"]),
-            saving=Saving(job.place(place, ".part"), self.save_every),
+            precision=job.spec["precision"],
             done=done,
         )
         save_state(network.cpu().state_dict(), job.place(place, ".pt"))
@@ -95,9 +157,7 @@ class Worker:
         task, objective = self._task(first), _objective(first)
         network = _fresh(first, task, objective)
         network.load_state_dict(load_state(first.place(place, ".pt")))
-        asked = _Asked(
-            network.to(device_of_this_process(self.devices)), objective, first.spec["seed"]
-        )
+        asked = _Asked(network.to(self.device), objective, first.spec["seed"])
         samples = job.spec["samples"]
         validation = asked.about(task.validation, samples)
         layer = getattr(network.head, "classifier", None)
@@ -215,18 +275,10 @@ def _staged(first: Job) -> tuple[dict[str, float], int]:
     return OBJECTIVES[spec["objective"]].staged(epochs, stages)
 
 
-def _take_over(network: Network, state: Mapping[str, Any]) -> None:
-    """Give a network the backbone and the classifier of another."""
-    for part, start in ((network.backbone, "backbone."), (network.head.classifier, _CLASSIFIER)):
-        own = {k.removeprefix(start): v for k, v in state.items() if k.startswith(start)}
-        part.load_state_dict(own)
-
-
 def _fresh(first: Job, task: LoadedTask, objective: Objective) -> Network:
-    spec = first.spec
-    model = MODELS[spec["model"]]
-    backbone = model.make(task.shape, seed=spec["seed"], dropout=spec["dropout"])
-    return Network(backbone, objective.head(backbone.width, task.parts.train.count))
+    spec, classes = first.spec, task.parts.train.count
+    fresh = {"seed": spec["seed"], "dropout": spec["dropout"]}
+    return network_of(spec["model"], task.shape, classes, objective, **fresh)
 
 
 def _plain(tensor: Any) -> Any:

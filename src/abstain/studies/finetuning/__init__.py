@@ -1,6 +1,6 @@
 """The fine-tuning experiment, as the catalogue lists it.
 
-Listed without torch; the experiment itself is in `abstain.studies.finetuning_run`.
+Listed without torch; the experiment itself is in `abstain.studies.finetuning.run`.
 """
 
 from abstain.studies._study import STUDIES, Study, later
@@ -19,6 +19,6 @@ STUDIES.add(
         TITLE,
         QUESTION,
         SOURCE,
-        later("abstain.studies.finetuning_run", "finetune", package="torch", extra="benchmark"),
+        later("abstain.studies.finetuning.run", "finetune", package="torch", extra="benchmark"),
     )
 )

@@ -1,18 +1,36 @@
-"""What the fine-tuning experiment consists of, in plain records that refuse what cannot be."""
+"""What the fine-tuning experiment consists of, in plain records that refuse what cannot be.
+
+A configuration in TOML is read into them field by field.
+"""
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from abstain._foundation import checks
-from abstain._foundation.toml_fields import text
+from abstain._foundation.toml_fields import read_toml, refuse_unknown, table, text
 from abstain.benchmark.data import DATASETS
 from abstain.benchmark.models import MODELS
+from abstain.benchmark.specification.changes import seeds_of
+from abstain.benchmark.specification.config import tried_in
+from abstain.benchmark.specification.reading import named, recipe_of
 from abstain.benchmark.training import Recipe
 from abstain.benchmark.training.inputs import variation_of
-from abstain.errors import InputError
+from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
+from abstain.training import OBJECTIVES, Objective
+from abstain.training.network import CLASSIFIER
+
+#: The configuration that comes with the package for each data set.
+SHIPPED = {
+    "digits": "digits.toml",
+    "digits8": "digits8.toml",
+    "cifar10": "cifar.toml",
+    "cifar100": "cifar.toml",
+}
 
 #: The model that is not fine-tuned, beside the objectives.
 BEFORE = "before"
@@ -22,6 +40,14 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 #: The most copies of a picture that are taken.
 _MOST_COPIES = 10_000
+
+#: The most seeds that can be asked for.
+_MOST_SEEDS = 1000
+
+#: Of an objective, beside its own options and those of the recipe.
+_OWN = ("kind", "title", "try")
+
+_OF_RECIPE = tuple(f.name for f in fields(Recipe))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,3 +252,128 @@ def seed_number(given: Any, name: str) -> int:
         raise InputError(msg)
     number: int = given
     return number
+
+
+def shipped(data: str) -> Path:
+    """Return the configuration that comes with the package for a data set."""
+    if data not in SHIPPED:
+        msg = f"`data` must be one of {', '.join(SHIPPED)}; got {data!r}.{suggest(data, SHIPPED)}"
+        raise UnknownNameError(msg)
+    return Path(str(resources.files("abstain.studies") / "configs" / SHIPPED[data]))
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read a configuration; say which field is wrong."""
+    found = read_toml(path)
+    with named(path.name):
+        return experiment_of(found)
+
+
+def experiment_of(found: Mapping[str, Any]) -> Experiment:
+    """Make the experiment that nested plain values describe."""
+    parts = ("data", "model", "pretrain", "finetune", "seeds", "study", "objectives")
+    refuse_unknown(found, parts, "the configuration")
+    tables = {name: table(found, name) for name in parts}
+    data, model, study = (tables[name] for name in ("data", "model", "study"))
+    refuse_unknown(data, [f.name for f in fields(DataChoice)], "[data]")
+    refuse_unknown(model, ["name"], "[model]")
+    refuse_unknown(study, ["reference", "choose_by"], "[study]")
+    seeds = tables["seeds"]
+    refuse_unknown(seeds, ["final", "tuning"], "[seeds]")
+    base = recipe_of(tables["finetune"], "[finetune]", Recipe())
+    return Experiment(
+        data=DataChoice(**data),
+        model=model.get("name", "small-conv"),
+        pretrain=recipe_of(tables["pretrain"], "[pretrain]", Recipe()),
+        contenders=tuple(_contender(name, own, base) for name, own in tables["objectives"].items()),
+        seeds=_seeds(seeds.get("final", [0]), "seeds.final"),
+        tuning_seeds=_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
+        reference=study.get("reference", "ce"),
+        choose_by=study.get("choose_by", "aurc_plugin"),
+    )
+
+
+def changed(
+    experiment: Experiment,
+    *,
+    data: str | None = None,
+    folder: str | Path | None = None,
+    model: str | None = None,
+    seeds: int | None = None,
+) -> Experiment:
+    """Return the experiment with what was asked for otherwise."""
+    choice = experiment.data
+    if data is not None:
+        choice = replace(choice, name=data)
+    if folder is not None:
+        choice = replace(choice, folder=str(folder))
+    own = experiment.seeds
+    if seeds is not None:
+        count = checks.positive_int(seeds, "seeds")
+        if count > _MOST_SEEDS:
+            msg = f"`seeds` must be at most {_MOST_SEEDS:,}; got {count:,}"
+            raise InputError(msg)
+        own = seeds_of(count, own)
+    kept = tuple(seed for seed in experiment.tuning_seeds if seed in own)
+    tuning = kept or (own[:1] if experiment.tuning_seeds else ())
+    return replace(
+        experiment,
+        data=choice,
+        model=model or experiment.model,
+        seeds=own,
+        tuning_seeds=tuning,
+    )
+
+
+def _contender(name: str, own: Any, base: Recipe) -> Contender:
+    if not isinstance(own, Mapping):
+        msg = f"`objectives.{name}` must be a table: [objectives.{name}]"
+        raise InputError(msg)
+    kind = text(own.get("kind", "rank-weighted"), f"objectives.{name}.kind")
+    allowed = (*OBJECTIVES[kind].options, *_OF_RECIPE)
+    given = {key: value for key, value in own.items() if key not in _OWN}
+    grid = table(own, "try", f"objectives.{name}")
+    for part in (given, grid):
+        refuse_unknown(part, allowed, f"[objectives.{name}]")
+    for key, values in grid.items():
+        if not isinstance(values, list) or not values or any(values.count(v) > 1 for v in values):
+            msg = (
+                f"`objectives.{name}.try.{key}` must be a list of values to try, each once; "
+                f"got {values!r}"
+            )
+            raise InputError(msg)
+    with named(f"[objectives.{name}]"):
+        settings = tuple(_setting(given | tried, tried, kind, base) for tried in tried_in(grid))
+    return Contender(name, own.get("title", name), kind, settings)
+
+
+def _setting(
+    given: Mapping[str, Any], tried: Mapping[str, Any], kind: str, base: Recipe
+) -> Setting:
+    """Tell options of the objective from those of the recipe, and try the objective out."""
+    recipe = replace(base, **{key: given[key] for key in given if key in _OF_RECIPE})
+    options = {key: value for key, value in given.items() if key not in _OF_RECIPE}
+    objective = OBJECTIVES[kind].make(rng=0, **options)
+    _refuse_parts(objective, kind)
+    objective.plan(recipe.epochs)
+    return Setting(options, recipe, tried)
+
+
+def _refuse_parts(objective: Objective, kind: str) -> None:
+    """Refuse what learns more than a classifier: its confidence is not that of the softmax."""
+    parts = [part for phase in objective.phases for part in phase.trains if part not in CLASSIFIER]
+    if parts:
+        msg = (
+            f"{kind!r} trains {parts[0]!r} beside the classifier, which the pretrained models do "
+            "not have; cross-entropy, rank-weighted and joint can be compared"
+        )
+        raise InputError(msg)
+
+
+def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
+    listed = isinstance(given, list) and (given or empty)
+    seeds = tuple(seed_number(seed, name) for seed in given) if listed else ()
+    if not listed or len(set(seeds)) < len(seeds):
+        msg = f"`{name}` must be a list of different seeds; got {given!r}"
+        raise InputError(msg)
+    return seeds

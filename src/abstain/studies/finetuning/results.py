@@ -37,24 +37,27 @@ def predictions_of(jobs: Mapping[tuple[str, int], Job], folder: Path) -> dict[An
     return {key: read_predictions(job.place(folder, ".npz")).only() for key, job in jobs.items()}
 
 
+def archive(parts: Sequence[Predictions], **more: Sequence[Any]) -> bytes:
+    """Return predictions as one archive; `more` has a column with one value for each part."""
+    columns: dict[str, Any] = {"logits": np.concatenate([p.logits for p in parts])}
+    for name in ("labels", "ids", "group"):
+        columns[name] = np.concatenate([_plain(getattr(p, name)) for p in parts])
+    for name, own in more.items():
+        columns[name] = np.concatenate([np.repeat(x, p.n) for x, p in zip(own, parts, strict=True)])
+    content = io.BytesIO()
+    np.savez_compressed(content, **columns)
+    return content.getvalue()
+
+
 def write_together(finals: Finals, path: Path) -> Path:
     """Write all predictions as one archive that `abstain compare` splits by objective and seed."""
-    parts = list(finals.items())
-    content = io.BytesIO()
-    np.savez_compressed(
-        content,
-        logits=np.concatenate([p.logits for _, p in parts]),
-        labels=np.concatenate([plain(p.labels) for _, p in parts]),
-        ids=np.concatenate([plain(p.ids) for _, p in parts]),
-        group=np.concatenate([plain(p.group) for _, p in parts]),
-        objective=np.concatenate([np.repeat(name, p.n) for (name, _), p in parts]),
-        seed=np.concatenate([np.repeat(str(seed), p.n) for (_, seed), p in parts]),
-    )
-    write_atomically(path, content.getvalue())
+    names, seeds = zip(*finals, strict=True)
+    content = archive(list(finals.values()), objective=names, seed=[str(seed) for seed in seeds])
+    write_atomically(path, content)
     return path
 
 
-def plain(names: Any) -> Array:
+def _plain(names: Any) -> Array:
     """Return names as an array of numbers or text: one of objects would be written as pickles."""
     out = np.asarray(names)
     return out.astype(str) if out.dtype.kind == "O" else out
