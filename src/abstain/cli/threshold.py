@@ -200,7 +200,7 @@ def _leave(
 def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
     from abstain.report.figure_files import display_files
-    from abstain.report.threshold_figures import rule_figures
+    from abstain.report.subjects.rule.document import rule_figures
     from abstain.tables.results import result_files
     from abstain.tables.saved import text_file
 

@@ -20,7 +20,7 @@ from abstain.report.benchmark_tables import (
     shade_of,
     words,
 )
-from abstain.report.threshold_words import verdict_said
+from abstain.report.subjects.rule.words import verdict_said
 from abstain.report.words import count, short_title
 
 _KINDS: Final = {

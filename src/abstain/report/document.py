@@ -220,6 +220,10 @@ class Table(Block):
         """All rows."""
         return [row for group in self.groups for row in group.rows]
 
+    def shown(self, wanted: Format) -> list[int]:
+        """Return the places of the columns that a format shows."""
+        return [i for i, column in enumerate(self.columns) if wanted in column.only]
+
 
 def rows_of(rows: Iterable[Sequence[Cell] | Row]) -> tuple[Rows, ...]:
     """Return the one group of a table without groups, from rows or the cells of rows."""

@@ -52,5 +52,5 @@ def remarks(
 
 
 def _remark(finding: Finding, where: Callable[[Finding], str]) -> Remark:
-    level = "warning" if finding.level == "warning" else "note"
-    return Remark(level, finding.message, where(finding))
+    warning = finding.level == "warning"
+    return Remark("warning" if warning else "note", finding.message, where(finding))

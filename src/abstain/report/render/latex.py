@@ -201,7 +201,7 @@ def escape(words: str) -> str:
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
 def _table(table: Table) -> Iterator[str]:
-    columns = [i for i, column in enumerate(table.columns) if "latex" in column.only]
+    columns = table.shown("latex")
     width = len(columns)
     if table.caption:
         yield inline(table.caption)

@@ -157,7 +157,7 @@ def escape(words: str) -> str:
 def _table(table: Table) -> Iterator[str]:
     if table.caption:
         yield inline(table.caption)
-    columns = [i for i, column in enumerate(table.columns) if "markdown" in column.only]
+    columns = table.shown("markdown")
     over = ["", *(f"{label(title)}, " for title, size in table.spans for _ in range(size))]
     over += [""] * (len(table.columns) - len(over))
     lines = [

@@ -208,7 +208,7 @@ class _Fitted:
             room = options.update(width=_ANY)
             return Measurement.get(console, room, made).minimum <= options.max_width
 
-        columns = [i for i, c in enumerate(self._table.columns) if "terminal" in c.only]
+        columns = self._table.shown("terminal")
         left: list[str] = []
         made = _drawn(self._table, columns, gap=" ")
         if not fits(made):

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from abstain.evaluation.rule_checks import RuleChecks
-from abstain.report.comparison_words import listed
-from abstain.report.words import count, number, percent
+from abstain.report.document import Entry
+from abstain.report.words import count, listed, number, percent
 from abstain.thresholds import METHODS, DecisionRule, RuleCheck
 
 _VERDICTS: Final = {
@@ -201,40 +201,6 @@ def _where(found: list[RuleCheck], total: int) -> str:
     return f"{len(found)} of {total} data sets ({names})"
 
 
-def written(value: float) -> str:
-    """Write a number of a table: four decimals, fewer digits where it is large, a dash for NaN.
-
-    Examples
-    --------
-    >>> written(0.0371234), written(12.34567), written(float("nan"))
-    ('0.0371', '12.35', '-')
-    """
-    if math.isnan(value):
-        return "-"
-    return f"{value:.4f}" if abs(value) < 10 else f"{value:.4g}"
-
-
-def ends(low: float, high: float) -> str:
-    """Write an interval in brackets, or nothing."""
-    if math.isnan(low) or math.isnan(high):
-        return ""
-    return f"[{written(low)}, {written(high)}]"
-
-
-def signed(value: float) -> str:
-    """Write an excess with its sign.
-
-    Examples
-    --------
-    >>> signed(0.012), signed(-0.3), signed(float("nan"))
-    ('+0.0120', '\u22120.3000', '-')
-    """
-    if math.isnan(value):
-        return "-"
-    sign = "\u2212" if value < 0 else "+"
-    return f"{sign}{written(abs(value))}"
-
-
 def together_said(checks: RuleChecks) -> str:
     """Say what the level of the intervals is about."""
     if not any(checks.groups):
@@ -302,3 +268,54 @@ def _guaranteed(rule: DecisionRule) -> str:
     if rule.in_expectation:
         return f"{rule.guarantee}, on average"
     return f"{rule.guarantee}, delta {rule.delta:g}"
+
+
+_GLOSSARY: Final = {
+    "Coverage": "The share of the samples that are answered: confidence reaches the threshold.",
+    "Selective risk": (
+        "Of the answers given, how many are wrong; with a loss of another kind, their mean loss."
+    ),
+    "Generalized risk": (
+        "Of all samples, how many are answered and wrong: coverage times selective risk."
+    ),
+    "Like the calibration data": (
+        "Drawn the same way, each sample on its own: same source, same kind of cases, same share "
+        "of hard ones. No guarantee says anything of data that have shifted; only checking on "
+        "them does."
+    ),
+    "Excess": (
+        "The achieved number minus its target, turned so that above 0 is worse than promised."
+    ),
+    "Holds, broken, cannot tell": (
+        "The {level} interval of the excess lies at or below 0, above 0, or on both sides. Each "
+        "data set is judged by itself: among many, one may look broken by chance. A data set and "
+        "its groups are judged together, and its verdict is that of the worst."
+    ),
+    "Interval": (
+        "Where the number may lie for all data of that kind. The calibration data have none: the "
+        "threshold was chosen on them, so their numbers flatter it."
+    ),
+}
+
+_DELTA: Final = (
+    "The chance that the promise fails: drawing other calibration data again and again, at most "
+    "this share of the rules would break it. One rule either keeps it or does not."
+)
+_BOUND: Final = (
+    "What is certified, up to delta, at the threshold: no laxer than the target. Its distance from "
+    "what the calibration data show is the margin for chance."
+)
+
+
+def rule_words(checks: RuleChecks) -> tuple[Entry, ...]:
+    """Return the entries of the glossary that this rule needs."""
+    rule = checks.rule
+    method = METHODS.get(rule.method)
+    words = dict(_GLOSSARY)
+    if rule.delta is not None:
+        words["Delta"] = _DELTA
+    if rule.bound is not None:
+        words["Certified bound"] = _BOUND
+    level = percent(checks.level)
+    first = () if method is None else (Entry(method.title, method.meaning, source=method.source),)
+    return (*first, *(Entry(title, said.format(level=level)) for title, said in words.items()))

@@ -1,0 +1,1 @@
+"""A decision rule, what it promises, and what came of it elsewhere."""
