@@ -9,9 +9,10 @@ from tests.report.pages import HOSTILE
 
 import abstain as ab
 from abstain.plots.palette import DARK, LIGHT, dash, variable
-from abstain.report import charts
-from abstain.report.chart_data import chart_data, script_json
-from abstain.report.pivot import pivot
+from abstain.report.render.html import script_json
+from abstain.report.subjects.evaluation import charts
+from abstain.report.subjects.evaluation.drawn import chart_data
+from abstain.report.subjects.evaluation.lookup import pivot
 
 SPECS = {
     "selective": lambda names: charts.risk_coverage(names, kind="selective", zero_one=True),

@@ -12,7 +12,7 @@ from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import Comparison, Estimate, PairedDifference
 from abstain.plots import chosen
 from abstain.report import comparison_latex, comparison_markdown, comparison_terminal
-from abstain.report.terminal import narrow
+from abstain.report.render.terminal import narrow
 from abstain.report.words import number
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)

@@ -206,7 +206,7 @@ def without_bands(evaluation):
 
 def test_bands_are_offered_where_there_are_some(plain, parse):
     page = parse(html_report(plain))
-    box = next(a for a in page.of("input") if a.get("id") == "bands")
+    box = next(a for a in page.of("input") if a.get("data-switch") == "bands")
     assert "checked" in box
     assert "Show 95 % bands" in "".join(page.text)
     specs = json.loads(page.scripts["abstain-specs"])
@@ -214,19 +214,21 @@ def test_bands_are_offered_where_there_are_some(plain, parse):
         names = [layer["data"]["name"] for layer in specs[kind]["spec"]["layer"]]
         assert names[:2] == ["bands", "edges"]  # below the lines
     bare = parse(html_report(without_bands(plain)))
-    assert not {"bands", "points", "bands-option"} & set(bare.ids)
+    assert "points" not in bare.ids
+    assert "bands" not in {a.get("data-switch") for a in bare.of("input")}
     assert "bands" not in bare.scripts["abstain-specs"]
 
 
 def test_many_scores_start_without_bands(large, parse):
     page = parse(html_report(large))
-    assert "checked" not in next(a for a in page.of("input") if a.get("id") == "bands")
+    assert "checked" not in next(a for a in page.of("input") if a.get("data-switch") == "bands")
 
 
 def test_what_needs_javascript_is_hidden_without_it(plain, parse):
     page = parse(html_report(plain))
-    for name in ("bands-option", "points-shown"):
-        assert next("hidden" in a for _, a in page.elements if a.get("id") == name)
+    scripted = [a for _, a in page.elements if "scripted" in a.get("class", "").split()]
+    assert len(scripted) == 6
+    assert all("hidden" in a for a in scripted)
 
 
 def test_bands_cost_little_room(large):

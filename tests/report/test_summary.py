@@ -10,13 +10,32 @@ from abstain.confidence import SCORES
 from abstain.evaluation import Evaluation, Finding
 from abstain.predictions import LOSSES
 from abstain.report import html_report
-from abstain.report.parts import parts_of
-from abstain.report.pivot import pivot
-from abstain.report.summary import Origin, summarize
-from abstain.report.verdict import verdict
-from abstain.report.words import number, tie_range
+from abstain.report.document import Document, Glossary, Origin, Section, Table, joined
+from abstain.report.subjects.evaluation.document import evaluation_document
+from abstain.report.subjects.evaluation.lookup import pivot
+from abstain.report.subjects.evaluation.samples import parts
+from abstain.report.subjects.evaluation.tables import every
+from abstain.report.subjects.evaluation.verdict import verdict
+from abstain.report.words import number
 
-ORIGIN = Origin("A title", "file.csv")
+
+def said(evaluation: Evaluation) -> Document:
+    return evaluation_document(evaluation, Origin("A title", "file.csv"))
+
+
+def section(evaluation: Evaluation, anchor: str) -> Section:
+    def within(blocks):
+        for block in blocks:
+            if isinstance(block, Section):
+                yield block
+                yield from within(block.blocks)
+
+    return next(s for s in within(said(evaluation).sections()) if s.anchor == anchor)
+
+
+def explained(evaluation: Evaluation) -> Table:
+    """The table of every number of the page."""
+    return next(block for block in every(pivot(evaluation)) if isinstance(block, Table))
 
 
 @pytest.mark.parametrize(
@@ -84,56 +103,56 @@ def test_verdict_without_an_interval(plain):
 
 
 def test_verdict_of_a_graded_loss_speaks_of_loss(graded):
-    summary = summarize(graded, ORIGIN)
-    assert not summary["zero_one"]
-    assert "wrong" not in " ".join(summary["verdict"])
+    assert "wrong" not in " ".join(said(graded).verdict)
 
 
 def test_whether_answers_are_right_or_wrong_is_read_not_guessed(plain):
     only = tuple(r for r in plain if r.metric == "augrc")
-    assert summarize(replace(plain, results=only), ORIGIN)["zero_one"]
+    assert "of 1000 are wrong" in " ".join(said(replace(plain, results=only)).verdict)
     # By its name, or by a metric that could be computed, this would pass for a 0/1 loss.
-    assert not summarize(replace(plain, binary=False), ORIGIN)["zero_one"]
+    assert "the mean loss is" in " ".join(said(replace(plain, binary=False)).verdict)
 
 
 def test_an_own_column_is_not_the_score_of_its_name():
     p = ab.Predictions(
         prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence={"msr": [0.9, 0.8, 0.7, 0.6]}
     )
-    assert summarize(ab.evaluate(p), ORIGIN)["score_glossary"] == [
-        {
-            "name": "msr",
-            "title": "msr",
-            "meaning": "A confidence given with the data; higher means more trusted.",
-            "source": [],
-        }
-    ]
+    (own,) = scores_in(ab.evaluate(p))
+    assert own.title == "msr"
+    assert own.meaning == "A confidence given with the data; higher means more trusted."
+    assert not own.source
     logits = ab.Predictions(logits=np.eye(3), labels=[0, 1, 1])
-    built_in = summarize(ab.evaluate(logits, scores=["msr"]), ORIGIN)["score_glossary"]
-    assert built_in[0]["title"] == SCORES["msr"].title
+    (built_in,) = scores_in(ab.evaluate(logits, scores=["msr"]))
+    assert built_in.title == SCORES["msr"].title
+
+
+def scores_in(evaluation):
+    (words,) = section(evaluation, "scores").blocks
+    assert isinstance(words, Glossary)
+    return words.entries
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if name != "own"])
 def test_a_loss_has_the_title_of_the_catalogue(name, plain):
-    facts = summarize(replace(plain, loss=name), ORIGIN)["facts"]
-    said = next(fact["value"] for fact in facts if fact["label"] == "Loss")
-    assert said == f"{LOSSES[name].title}: {LOSSES[name].meaning}"
+    facts = dict(said(replace(plain, loss=name)).facts)
+    assert facts["Loss"] == f"{LOSSES[name].title}: {LOSSES[name].meaning}"
 
 
 def test_verdict_without_failures(faultless):
-    assert "none is wrong" in " ".join(summarize(faultless, ORIGIN)["verdict"])
+    assert "none is wrong" in " ".join(said(faultless).verdict)
 
 
 def test_verdict_of_many_splits_names_the_extremes(large):
-    sentences = " ".join(summarize(large, ORIGIN)["verdict"])
+    sentences = " ".join(said(large).verdict)
     assert "Across the 20 splits" in sentences
     assert "shift = s19" in sentences
 
 
 def test_nothing_to_report():
-    summary = summarize(Evaluation((), (), (), "zero_one"), ORIGIN)
-    assert summary["verdict"] == []
-    assert summary["numbers"] == []
+    nothing = Evaluation((), (), (), "zero_one")
+    assert not said(nothing).verdict
+    assert not explained(nothing).rows
+    assert "nothing" in html_report(nothing, title="nothing")
 
 
 def test_findings_are_grouped_and_warnings_come_first(plain):
@@ -144,29 +163,31 @@ def test_findings_are_grouped_and_warnings_come_first(plain):
         Finding("ties", "note", (), "second", "two"),
         Finding("saturation", "warning", (), "first", "three"),
     )
-    said = summarize(replace(plain, findings=findings), ORIGIN)["findings"]
-    assert [s["message"] for s in said] == ["three", "one", "read", "dropped"]
-    assert [s["message"] for s in said[1]["more"]] == ["two"]
+    found = said(replace(plain, findings=findings)).findings
+    assert [one.text for one in found] == ["three", "one", "read", "dropped"]
+    assert [one.text for one in found[1].more] == ["two"]
 
 
 def test_unknown_metric_is_printed_by_its_name(plain):
     odd = tuple(replace(r, metric="no such metric") for r in plain.results[:1])
-    summary = summarize(replace(plain, results=odd), ORIGIN)
-    assert summary["numbers"][0]["rows"][0]["title"] == "no such metric"
+    assert explained(replace(plain, results=odd)).rows[0].cells[0].text == "no such metric"
 
 
 def test_tie_range_is_shown_only_when_the_digits_differ(plain):
-    result = plain.results[0]
-    assert tie_range(replace(result, tie_low=0.1, tie_high=0.1000001)) == ""
-    assert tie_range(replace(result, tie_low=0.1, tie_high=0.2)) == "0.1000 to 0.2000"
-    assert tie_range(replace(result, tie_low=float("nan"))) == ""
+    def moved(**ends):
+        one = replace(plain.results[0], **ends)
+        return explained(replace(plain, results=(one,))).rows[0].cells[2].beside
+
+    assert moved(tie_low=0.1, tie_high=0.1000001) == ""
+    assert moved(tie_low=0.1, tie_high=0.2) == "0.1000 to 0.2000 over all orders of ties"
+    assert moved(tie_low=float("nan")) == ""
 
 
 def test_every_number_has_a_sentence(plain, faultless, graded):
     for evaluation in (plain, faultless, graded):
-        for group in summarize(evaluation, ORIGIN)["numbers"]:
-            assert all(row["meaning"].endswith(".") for row in group["rows"])
-            assert not [row for row in group["rows"] if "{" in row["meaning"]]
+        sentences = [joined(row.cells[3]) for row in explained(evaluation).rows]
+        assert all(sentence.endswith(".") for sentence in sentences)
+        assert not [sentence for sentence in sentences if "{" in sentence]
 
 
 def test_parts_of_classes_and_groups_are_listed() -> None:
@@ -177,9 +198,9 @@ def test_parts_of_classes_and_groups_are_listed() -> None:
         group=["x<b>", "x<b>", "y", "y"],
     )
     evaluation = ab.evaluate(p)
-    tables = parts_of(evaluation.cases[0])
-    assert [table["kind"] for table in tables] == ["class", "group"]
-    assert {row["name"] for row in tables[1]["rows"]} == {"x<b>", "y"}
+    tables = list(parts(evaluation.cases[0], ""))
+    assert [table.columns[0].label for table in tables] == ["Class", "Group"]
+    assert {row.cells[0] for row in tables[1].rows} == {"x<b>", "y"}
     page = html_report(evaluation)
     assert "x&lt;b&gt;" in page
     assert "x<b>" not in page

@@ -12,8 +12,8 @@ from tests.report.pages import DISARMED, HOSTILE, steering
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import evaluate
 from abstain.report import html_report, latex_table, markdown_table, terminal_table
-from abstain.report.latex import escape as latex_escape
-from abstain.report.markdown import escape as markdown_escape
+from abstain.report.render.latex import escape as latex_escape
+from abstain.report.render.markdown import escape as markdown_escape
 from abstain.report.words import number
 
 

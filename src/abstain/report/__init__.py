@@ -18,21 +18,21 @@ from abstain.report.comparison_html import write_comparison as write_comparison
 from abstain.report.comparison_latex import comparison_latex as comparison_latex
 from abstain.report.comparison_markdown import comparison_markdown as comparison_markdown
 from abstain.report.comparison_terminal import comparison_terminal as comparison_terminal
-from abstain.report.html import html_report as html_report
-from abstain.report.html import write_html as write_html
-from abstain.report.latex import latex_table as latex_table
-from abstain.report.markdown import markdown_table as markdown_table
 from abstain.report.render import render as render
 from abstain.report.study_html import study_html as study_html
 from abstain.report.study_html import write_study as write_study
 from abstain.report.study_html import write_study_figures as write_study_figures
 from abstain.report.study_terminal import study_terminal as study_terminal
 from abstain.report.subjects import document_of as document_of
+from abstain.report.subjects.evaluation.document import html_report as html_report
+from abstain.report.subjects.evaluation.document import latex_table as latex_table
+from abstain.report.subjects.evaluation.document import markdown_table as markdown_table
+from abstain.report.subjects.evaluation.document import terminal_table as terminal_table
+from abstain.report.subjects.evaluation.document import write_html as write_html
 from abstain.report.subjects.rule.document import threshold_html as threshold_html
 from abstain.report.subjects.rule.document import threshold_terminal as threshold_terminal
 from abstain.report.subjects.rule.document import write_rule_figures as write_rule_figures
 from abstain.report.subjects.rule.document import write_threshold as write_threshold
-from abstain.report.terminal import terminal_table as terminal_table
 
 __all__ = [
     "Pictures",

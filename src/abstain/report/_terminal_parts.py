@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING
 
 from abstain.plots.visible import visible
-from abstain.report.pivot import Pivot
-from abstain.report.words import unique
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,11 +24,6 @@ def empty_table(title: str = "", *, padding: int = 1) -> "Table":
         pad_edge=False,
         show_edge=False,
     )
-
-
-def split_columns(found: Pivot) -> list[str]:
-    """Return the columns that split the data, in order of appearance."""
-    return unique(column for split in found.splits for column, _ in split)
 
 
 def text(words: str, style: str = "") -> "Text":

@@ -439,7 +439,7 @@ class Fold(Block):
     blocks: tuple[Block, ...]
     open: bool = False
     anchor: str = ""
-    look: Literal["", "part", "caution"] = ""
+    look: Literal["", "part", "caution", "scripted"] = ""
 
 
 @dataclass(frozen=True)

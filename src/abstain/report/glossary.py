@@ -111,6 +111,14 @@ def _score_word(name: str, *, own: bool) -> Entry:
     return Entry(score.title, _sentence(score.meaning), called, source=score.source)
 
 
+def skipped_words(skipped: Mapping[str, str]) -> tuple[Entry, ...]:
+    """List the metrics that did not apply, with the reason."""
+    return tuple(
+        Entry(title_of(name), _sentence(reason), name if title_of(name) != name else "")
+        for name, reason in skipped.items()
+    )
+
+
 def linked(source: str) -> list[dict[str, str]]:
     """Cut a source into text and links, so that a template can print both escaped.
 

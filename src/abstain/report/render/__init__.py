@@ -4,12 +4,12 @@ from typing import Any
 
 from abstain.errors import UnknownNameError, suggest
 from abstain.report.document import EVERYWHERE, Document
-from abstain.report.render.html import html
-from abstain.report.render.latex import latex
-from abstain.report.render.markdown import markdown
-from abstain.report.render.terminal import terminal
+from abstain.report.render.html import html as _html
+from abstain.report.render.latex import latex as _latex
+from abstain.report.render.markdown import markdown as _markdown
+from abstain.report.render.terminal import terminal as _terminal
 
-_RENDERERS = {"html": html, "terminal": terminal, "markdown": markdown, "latex": latex}
+_RENDERERS = {"html": _html, "terminal": _terminal, "markdown": _markdown, "latex": _latex}
 
 
 def render(document: Document, format: str) -> Any:

@@ -12,7 +12,6 @@ from abstain.report.document import (
     Box,
     Cell,
     Code,
-    Column,
     Document,
     Facts,
     Findings,
@@ -210,7 +209,9 @@ class _Fitted:
 
         columns = self._table.shown("terminal")
         left: list[str] = []
-        made = _drawn(self._table, columns, gap=" ")
+        # Beside long words, what stands behind a number leaves them too little room.
+        long = any(self._table.columns[i].kind == "words" for i in columns)
+        made = _drawn(self._table, columns, gap="\n" if long else " ")
         if not fits(made):
             made = _drawn(self._table, columns, gap="\n")
         if not fits(made) and self._table.instead:
@@ -229,7 +230,7 @@ def _drawn(table: Table, columns: Sequence[int], *, gap: str) -> "rich_table.Tab
     from rich import box
     from rich.table import Table as RichTable
 
-    parts = sum(table.columns[i].once for i in columns)
+    parts = sum(table.columns[i].once and table.columns[i].kind == "name" for i in columns)
     made = RichTable(
         box=box.SIMPLE_HEAD,
         padding=(0, 0 if parts else 1),
@@ -245,7 +246,7 @@ def _drawn(table: Table, columns: Sequence[int], *, gap: str) -> "rich_table.Tab
     for row in rows:
         if id(row) in starts:
             made.add_section()
-        made.add_row(*(_cell(table.columns[i], i, row, last, gap) for i in columns))
+        made.add_row(*(_cell(table, i, row, last, gap) for i in columns))
         last = row
     return made
 
@@ -256,7 +257,9 @@ def _add_column(made: "rich_table.Table", table: Table, i: int, parts: int) -> N
     if column.kind == "number":
         # What may be left out is as wide as a number, its head in as many lines as it needs.
         width = _NUMBER_WIDTH if column.drop else None
-        made.add_column(head, justify="right", width=width, no_wrap=not column.drop)
+        # An interval may be broken between its ends, a number never.
+        spans = any(isinstance(row.cells[i], Interval) for row in table.rows)
+        made.add_column(head, justify="right", width=width, no_wrap=not (column.drop or spans))
         return
     style = "dim" if column.kind == "words" else ""
     least = None
@@ -273,9 +276,15 @@ def joined_cell(cell: Cell) -> str:
     return label(cell) if isinstance(cell, Label) else joined(cell)
 
 
-def _cell(column: Column, i: int, row: Row, last: Row | None, gap: str) -> "Line":
-    cell = row.cells[i]
-    if column.once and last is not None and last.cells[i] == cell:
+def _repeats(table: Table, row: Row, last: Row) -> bool:
+    """Tell whether a row says again what those columns of the row above it say."""
+    once = [i for i, column in enumerate(table.columns) if column.once]
+    return all(row.cells[i] == last.cells[i] for i in once)
+
+
+def _cell(table: Table, i: int, row: Row, last: Row | None, gap: str) -> "Line":
+    column, cell = table.columns[i], row.cells[i]
+    if column.once and last is not None and _repeats(table, row, last):
         return inline("")
     if isinstance(cell, Number):
         return _number(cell, gap)

@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from abstain.errors import InputError
+from abstain.evaluation.records import Evaluation
 from abstain.evaluation.rule_checks import RuleChecks
 from abstain.report.document import Document, Origin
+from abstain.report.subjects.evaluation.document import evaluation_document
 from abstain.report.subjects.rule.document import rule_document
 
 _BUILDERS: Mapping[type, Callable[[Any, Origin], Document]] = {
+    Evaluation: evaluation_document,
     RuleChecks: rule_document,
 }
 
@@ -25,7 +28,7 @@ def document_of(
 
     Parameters
     ----------
-    result : RuleChecks
+    result : Evaluation, RuleChecks
         What was found.
     title : str, optional
         The heading; by default that of the subject.

@@ -348,8 +348,9 @@ def _row(row: dict[str, Any]) -> Row:
         excess and replace(excess, low=NAN, high=NAN),
         Span(verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open"), title=row["note"]),
     )
-    own = "marked" if row["role"] == CALIBRATION else ""
-    return Row(cells, "group" if row["subgroup"] else own)
+    if row["subgroup"]:
+        return Row(cells, "group")
+    return Row(cells, "marked" if row["role"] == CALIBRATION else "")
 
 
 def _number(row: dict[str, Any], name: str, form: Form = "four") -> Number | None:

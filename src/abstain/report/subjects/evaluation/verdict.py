@@ -3,8 +3,8 @@
 import math
 
 from abstain.evaluation.records import Case
-from abstain.report.interval_words import said_with
-from abstain.report.pivot import Pivot
+from abstain.report.subjects.evaluation.intervals import said_with
+from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.words import number, of_thousand
 from abstain.tables import split_name
 from abstain.typing import Split

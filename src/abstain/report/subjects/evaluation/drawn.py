@@ -1,8 +1,6 @@
 """What the charts draw, as columns of plain numbers, once for all charts of the page."""
 
-import json
 import math
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import Case
-from abstain.report.pivot import Pivot
+from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.words import percent
 from abstain.typing import Array
 
@@ -119,21 +117,3 @@ def _rounded(value: float, digits: int) -> float | int | None:
         return None
     short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() else short
-
-
-def script_json(value: object) -> str:
-    r"""Write JSON that can stand inside a script element whatever its strings hold.
-
-    Examples
-    --------
-    >>> print(script_json({"name": "</script>"}))
-    {"name":"\u003c/script\u003e"}
-    """
-    text = json.dumps(value, allow_nan=False, ensure_ascii=True, separators=(",", ":"))
-    return _escaped(text, "<>&'")
-
-
-def _escaped(text: str, characters: Iterable[str]) -> str:
-    for character in characters:
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

@@ -1,11 +1,9 @@
 """What is said of intervals: their forms, who has none and why, for readers of every format."""
 
-import math
 from collections.abc import Iterable
-from typing import Any
 
 from abstain.evaluation.records import Result
-from abstain.report.words import interval_range, number, percent, title_of, unique
+from abstain.report.words import between, percent, title_of, unique
 
 #: What follows is different for every number: the degrees of freedom.
 _OF_ONE = ", t with "
@@ -34,24 +32,17 @@ def note_of(result: Result) -> str:
 
 def said_with(result: Result) -> str:
     """Return a value's interval as it stands inside a sentence, or an empty string."""
-    found = interval_range(result)
+    found = between(result.low, result.high)
     return f", {percent(result.level)} interval {found}" if found else ""
 
 
-def bracketed(result: Result, *, times: float = 1.0) -> str:
-    """Return an interval as tables print it behind a value, or an empty string."""
-    if math.isnan(result.low) or math.isnan(result.high):
-        return ""
-    return f"[{number(times * result.low)}, {number(times * result.high)}]"
-
-
-def forms(results: Iterable[Result]) -> list[dict[str, Any]]:
-    """List the forms of interval with the metrics that have them, in order of appearance."""
+def forms(results: Iterable[Result]) -> dict[str, list[str]]:
+    """Return the forms of interval with the metrics that have them, in order of appearance."""
     found: dict[str, list[str]] = {}
     for result in results:
         if result.interval:
             found.setdefault(form_of(result), []).append(title_of(result.metric))
-    return [{"form": form, "metrics": unique(titles)} for form, titles in found.items()]
+    return {form: unique(titles) for form, titles in found.items()}
 
 
 def without(results: Iterable[Result]) -> list[str]:
@@ -66,7 +57,7 @@ def footnotes(results: Iterable[Result]) -> list[str]:
     level = level_of(told)
     if not level:
         return ["No number has an interval."]
-    listed = "; ".join(f"{form['form']} ({', '.join(form['metrics'])})" for form in forms(told))
+    listed = "; ".join(f"{form} ({', '.join(titles)})" for form, titles in forms(told).items())
     sentences = [f"In brackets: {level} intervals. Forms: {listed}."]
     reasons = without(told)
     if reasons:

@@ -1,0 +1,1 @@
+"""An evaluation: the numbers of every score on every part of the data, and their charts."""

@@ -1,0 +1,612 @@
+"""An evaluation as a document: its page, what a terminal shows, the tables of a paper."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from abstain._foundation.files import write_atomically
+from abstain.evaluation.records import Evaluation
+from abstain.plots.palette import dash, variable
+from abstain.report.document import (
+    PAGE,
+    Block,
+    Box,
+    Chart,
+    Choice,
+    Column,
+    Controls,
+    Document,
+    Entry,
+    Findings,
+    Fold,
+    Glossary,
+    Option,
+    Origin,
+    Prose,
+    Rows,
+    Section,
+    Span,
+    Switch,
+    Table,
+    Text,
+    reproduce,
+)
+from abstain.report.findings import remarks
+from abstain.report.glossary import metric_words, score_words, skipped_words
+from abstain.report.render import latex, markdown
+from abstain.report.render.html import html
+from abstain.report.render.terminal import terminal
+from abstain.report.subjects.evaluation import charts, samples, tables
+from abstain.report.subjects.evaluation.drawn import chart_data
+from abstain.report.subjects.evaluation.intervals import forms, level_of, without
+from abstain.report.subjects.evaluation.lookup import Pivot, pivot
+from abstain.report.subjects.evaluation.verdict import verdict
+from abstain.report.words import count, loss_label, percent, unique
+from abstain.tables import split_name
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_TITLE: Final = "Selective classification report"
+
+#: Bands of more scores than these hide each other.
+_BANDS: Final = 3
+
+
+def html_report(
+    evaluation: Evaluation,
+    *,
+    title: str = "Selective classification report",
+    source: str = "",
+    notes: Sequence[str] = (),
+    command: str = "",
+) -> str:
+    """Write an evaluation as one self-contained HTML page.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    title : str
+        The heading.
+    source : str
+        Where the predictions come from: a file name, a description.
+    notes : sequence of str
+        Sentences to show beside the warnings.
+    command : str
+        The command line or code that reproduces the report.
+
+    Returns
+    -------
+    str
+        HTML with style, script and data inside; it loads nothing from the network.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+
+    Notes
+    -----
+    Every string of the caller is escaped, also inside the embedded JSON.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> page = html_report(ab.evaluate(predictions), title="Four <samples>")
+    >>> "<h1>Four &lt;samples&gt;</h1>" in page
+    True
+    """
+    return html(evaluation_document(evaluation, Origin(title, source, notes, command)))
+
+
+def write_html(
+    evaluation: Evaluation,
+    path: str | os.PathLike[str],
+    *,
+    title: str = "Selective classification report",
+    source: str = "",
+    notes: Sequence[str] = (),
+    command: str = "",
+) -> Path:
+    """Write the report to a file: all of it or, when something fails, nothing.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    path : path-like
+        The file; its folder must exist.
+    title, source, notes, command
+        As for `html_report`.
+
+    Returns
+    -------
+    pathlib.Path
+        The file written.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_html(ab.evaluate(predictions), f"{folder}/report.html")
+    >>> written.name
+    'report.html'
+    """
+    page = html_report(evaluation, title=title, source=source, notes=notes, command=command)
+    write_atomically(Path(path), page.encode())
+    return Path(path)
+
+
+def terminal_table(evaluation: Evaluation, *, full: bool = False) -> "RenderableType":
+    r"""Lay the results out for a terminal.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    full : bool, default=False
+        Every metric with the sentence that says what it means, instead of the headline ones.
+
+    Returns
+    -------
+    rich renderable
+        Print it with a `rich.console.Console`; it is made for 100 columns;
+        on fewer it leaves out the last metrics, and says which.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+
+    Notes
+    -----
+    Names and messages are printed as they are: no markup is read from them, and control
+    characters are written out.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> from rich.console import Console
+    >>> evaluation = ab.evaluate(predictions, metrics=["accuracy", "augrc"])
+    >>> with (console := Console(width=60)).capture() as printed:
+    ...     console.print(terminal_table(evaluation))
+    >>> print("\n".join(line.rstrip() for line in printed.get().splitlines()[:3]))
+    Score         Acc. ↑   AUGRC ↓
+    ──────────────────────────────
+    confidence    0.7500   0.09375
+    """
+    return terminal(evaluation_document(evaluation, Origin(), full=full))
+
+
+def markdown_table(
+    evaluation: Evaluation,
+    *,
+    metrics: Sequence[str] | None = None,
+    intervals: bool = False,
+) -> str:
+    r"""Write metrics x scores, one table a split, the best score of each metric in bold.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    metrics : sequence of str, optional
+        The rows, by name; by default every metric that was computed.
+    intervals : bool, default=False
+        Behind each value its interval in brackets; the footnote names level and forms.
+
+    Returns
+    -------
+    str
+        Markdown with a trailing line of conventions. Names are escaped.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+    UnknownNameError
+        If the evaluation has no such metric.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> table = markdown_table(ab.evaluate(predictions), metrics=["augrc", "accuracy"])
+    >>> print(table.split("\n\n")[0])
+    | Metric | confidence |
+    | --- | ---: |
+    | AUGRC ↓ | 0.09375 |
+    | Accuracy ↑ | 0.7500 |
+    >>> told = markdown_table(ab.evaluate(predictions), metrics=["accuracy"], intervals=True)
+    >>> print(told.split("\n")[2])
+    | Accuracy ↑ | 0.7500 [0.3006, 0.9544] |
+    """
+    return markdown.written(tables.paper(evaluation, metrics, intervals=intervals))
+
+
+def latex_table(
+    evaluation: Evaluation,
+    *,
+    metrics: Sequence[str] | None = None,
+    thousand: bool = False,
+    intervals: bool = False,
+) -> str:
+    r"""Write metrics x scores with the best score of each metric in bold.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What `evaluate` returned.
+    metrics : sequence of str, optional
+        The rows, by name; by default every metric that was computed.
+    thousand : bool, default=False
+        AURC and AUGRC times 1000, as the literature prints them; the row says so.
+    intervals : bool, default=False
+        Behind each value its interval in small brackets; the footnote names level and forms.
+
+    Returns
+    -------
+    str
+        A ``tabular`` (booktabs) with a footnote of conventions. Names are escaped.
+
+    Raises
+    ------
+    InputError
+        If `evaluation` is something else.
+    UnknownNameError
+        If the evaluation has no such metric.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> predictions = ab.Predictions(
+    ...     prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence=[0.9, 0.8, 0.7, 0.6]
+    ... )
+    >>> table = latex_table(ab.evaluate(predictions), metrics=["augrc", "accuracy"])
+    >>> print(table.split("\n\n")[1])
+    \begin{tabular}{lr}
+    \toprule
+    Metric & confidence \\
+    \midrule
+    AUGRC $\downarrow$ & 0.09375 \\
+    Accuracy $\uparrow$ & 0.7500 \\
+    \bottomrule
+    \end{tabular}
+    """
+    shown = tables.paper(evaluation, metrics, thousand=thousand, intervals=intervals)
+    return latex.written(shown)
+
+
+def evaluation_document(evaluation: Evaluation, origin: Origin, *, full: bool = False) -> Document:
+    """Say an evaluation; a terminal shows every metric where `full` is asked for."""
+    found = pivot(evaluation)
+    return Document(
+        origin.title or _TITLE,
+        "Selective classification report",
+        sections=lambda: _sections(evaluation, found, origin.command),
+        brief=lambda: _brief(evaluation, found, full),
+        verdict=tuple(verdict(found, zero_one=evaluation.binary)),
+        facts=tuple(_facts(evaluation, found, origin.source)),
+        findings=remarks(evaluation.findings, origin.notes),
+        data=lambda: chart_data(found),
+    )
+
+
+def _facts(evaluation: Evaluation, found: Pivot, source: str) -> Iterator[tuple[str, str]]:
+    first = next(iter(found.cases.values()), None)
+    yield "Source", source
+    # With several splits each has its own count, in the table of numbers.
+    if first is not None and len(found.splits) == 1:
+        yield "Samples", count(first.n)
+        yield "Failures (loss above 0)", count(first.failures)
+    yield "Loss", loss_label(evaluation.loss)
+    yield "Scores", _listed(found.scores)
+    if len(found.splits) > 1:
+        columns = unique(column for split in found.splits for column, _ in split)
+        yield "Splits", f"{len(found.splits)}, by {', '.join(columns)}"
+
+
+def _listed(names: list[str], most: int = 6) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[Block]:
+    """Yield the headline numbers and where they may lie, or every number."""
+    asked = bool(evaluation.asked)
+    if full or not found.headline or (asked and len(found.headline) < len(found.metrics)):
+        yield from tables.spoken(found)
+    else:
+        yield tables.headline(found, whole=asked)
+        yield from tables.spans(found)
+    yield Findings(remarks(evaluation.findings), whole=full)
+    best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
+    yield Prose(best if full else f"{best} --full shows every metric.", "notes")
+
+
+def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[Block]:
+    several = len(found.splits) > 1
+    splits = tuple(Option(str(i), split_name(split)) for i, split in enumerate(found.splits))
+    lines = tuple(_line(i, name) for i, name in enumerate(found.scores))
+    chosen = (
+        *([Choice("split", "Split", splits)] if several else []),
+        Choice("score", "Scores", lines, some=True),
+    )
+    yield Controls(chosen, "What the charts and tables show", sticky=True, only=PAGE)
+    yield _curves(evaluation, found)
+    yield Section("numbers", "The numbers", tuple(_numbers(evaluation, found)), nav="Numbers")
+    if any(case.reliability is not None for case in evaluation.cases):
+        yield _reliability(found)
+    if any(case.cwsa is not None for case in evaluation.cases):
+        yield _cwsa(found)
+    if found.cases:
+        yield samples.section(evaluation, found)
+    yield Section("glossary", "Glossary", tuple(_glossary(evaluation, found)))
+    yield reproduce(
+        command,
+        cite="Cite the sources of the metrics you report, listed above, and name this version.",
+    )
+
+
+def _line(index: int, name: str) -> Option:
+    pattern = " ".join(str(length) for length in dash(index))
+    return Option(str(index), name, variable(index), pattern)
+
+
+# ---------------------------------------------------------------------------------------- charts
+def _bands(evaluation: Evaluation) -> str:
+    """Return the level of the bands, or an empty string where no curve has one."""
+    bands = [case.band for case in evaluation.cases if case.band is not None]
+    return next((percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
+
+
+def _curves(evaluation: Evaluation, found: Pivot) -> Section:
+    bands, zero_one = _bands(evaluation), evaluation.binary
+    said = _RISKS if zero_one else _LOSSES
+    pair = tuple(
+        Chart(
+            kind,
+            f"{kind.capitalize()} risk",
+            said[kind],
+            partial(charts.risk_coverage, found.scores, kind=kind, zero_one=zero_one, level=bands),
+            "coverage",
+            "risk",
+        )
+        for kind in ("selective", "generalized")
+    )
+    option = Controls((Switch("bands", f"Show {bands} bands", on=len(found.scores) <= _BANDS),))
+    lead = _CURVES.format(errors="errors" if zero_one else "loss")
+    hint = _HINT.format(bands=" and the band of its score" if bands else "")
+    return Section(
+        "curves",
+        "What abstaining buys",
+        (
+            Prose(lead, "lead"),
+            Prose(
+                "The charts need JavaScript; the tables below hold the same numbers.", "noscript"
+            ),
+            *([option] if bands else []),
+            Box(pair, "pair"),
+            *([Prose(_AREAS, "about")] if bands else []),
+            Prose(hint, "hint"),
+            *([_points(found, bands)] if bands else []),
+        ),
+        nav="Curves",
+        only=PAGE,
+    )
+
+
+def _points(found: Pivot, bands: str) -> Fold:
+    """Return the table that the page fills with some points of its curves."""
+    split = " and the split" if len(found.splits) > 1 else ""
+    names = ("Coverage", "Selective risk", "Generalized risk")
+    table = Table(
+        (Column("Score", "name"), *(Column(name, "number") for name in names)),
+        (Rows(()),),
+        title="Some points of the curves",
+        caption=f"The scores{split} chosen above",
+        anchor="points",
+        look="points",
+    )
+    about = (
+        f"Small, below each risk: its {bands} band at that coverage, then that of the whole curve."
+    )
+    return Fold(
+        "Some points of these curves, with their bands",
+        (Prose(about, "about"), table),
+        look="scripted",
+    )
+
+
+def _reliability(found: Pivot) -> Section:
+    chart = Chart(
+        "reliability",
+        "Reliability diagram",
+        "Share right against mean confidence.",
+        partial(charts.reliability, found.scores),
+        "confidence",
+        "accuracy",
+    )
+    title = "Does confidence mean what it says?"
+    return Section(
+        "reliability", title, (Prose(_RELIABILITY, "lead"), chart), nav="Reliability", only=PAGE
+    )
+
+
+def _cwsa(found: Pivot) -> Section:
+    about = {"CWSA": "Per sample of all.", "CWSA+": "Per accepted sample."}
+    pair = tuple(
+        Chart(
+            key,
+            title,
+            said,
+            partial(charts.metric_coverage, found.scores, title=title),
+            "coverage",
+            "value",
+        )
+        for key, (title, said) in zip(("cwsa", "cwsa_plus"), about.items(), strict=True)
+    )
+    title = "Confidence-weighted selective accuracy"
+    return Section(
+        "cwsa",
+        title,
+        (Prose(_CWSA, "lead"), Box(pair, "pair")),
+        nav="Confidence-weighted accuracy",
+        only=PAGE,
+    )
+
+
+# --------------------------------------------------------------------------------------- numbers
+def _numbers(evaluation: Evaluation, found: Pivot) -> Iterator[Block]:
+    yield Prose(tuple(_lead(evaluation)), "lead", only=PAGE)
+    label = "Show AURC and AUGRC × 1000, as the literature prints them"
+    yield Controls((Switch("thousand", label),), only=PAGE)
+    yield Section(
+        "headline", "At a glance", (tables.headline_on_page(found),), nav=None, level=3, only=PAGE
+    )
+    yield Section("all", "Every number, explained", tuple(tables.every(found)), level=3, only=PAGE)
+    yield from tables.paper(evaluation, None, intervals=True)
+
+
+def _lead(evaluation: Evaluation) -> Iterator[str | Span]:
+    yield (
+        "All values are fractions between 0 and 1 unless the glossary says otherwise. Arrows point "
+        "to where better is. "
+    )
+    yield Span("Bold", "best")
+    yield (
+        " is the best of the scores on that split; it does not say that the lead is more than "
+        "chance: "
+    )
+    yield Span("abstain compare", "code")
+    yield " does."
+    if level := level_of(evaluation.results):
+        yield (
+            f" The small numbers below are the {level} interval: where the value may lie on new "
+            "data of the same kind. Two intervals that overlap do not say that two scores are "
+            "alike, since both were measured on the same samples."
+        )
+    if not evaluation.binary:
+        yield (
+            " The loss here is not simply right or wrong: where a sentence says how many are "
+            "wrong, read the mean loss."
+        )
+
+
+# -------------------------------------------------------------------------------------- glossary
+def _glossary(evaluation: Evaluation, found: Pivot) -> Iterator[Block]:
+    level = level_of(evaluation.results)
+    words = {title: said for title, said in _WORDS.items() if level or title != "Interval"}
+    yield Glossary(tuple(Entry(title, _leveled(said, level)) for title, said in words.items()))
+    own = {case.score for case in evaluation.cases if case.own}
+    scores = Glossary(score_words(found.scores, own))
+    yield Section("scores", "Scores in this report", (scores,), level=3)
+    metrics = metric_words(found.metrics)
+    title = f"{len(metrics)} metrics with range, direction and source"
+    folded = Fold(title, (Glossary(metrics),))
+    yield Section("metrics", "Metrics in this report", (folded,), level=3)
+    if level:
+        title = "How they were made, and why some numbers have none"
+        folded = Fold(title, (Glossary(tuple(_interval_words(evaluation))),))
+        yield Section("intervals", "Intervals in this report", (folded,), level=3)
+    if evaluation.skipped:
+        skipped = Glossary(skipped_words(evaluation.skipped))
+        yield Section("skipped", "Metrics that do not apply to these data", (skipped,), level=3)
+
+
+def _leveled(said: Text, level: str) -> Text:
+    return said.format(level=level) if isinstance(said, str) else said
+
+
+def _interval_words(evaluation: Evaluation) -> Iterator[Entry]:
+    for form, titles in forms(evaluation.results).items():
+        yield Entry(form[:1].upper() + form[1:], "; ".join(titles))
+    if reasons := without(evaluation.results):
+        yield Entry("No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons))
+
+
+_CURVES: Final = (
+    "Sort the samples by confidence and accept only those above a threshold. Further left, fewer "
+    "samples are accepted; a useful confidence lets the {errors} fall faster than the coverage. "
+    "Lower is better. Small dots are the working points worth choosing: no larger coverage has as "
+    "low a selective risk. The dotted line is what a confidence that knows nothing would give."
+)
+_RISKS: Final = {
+    "selective": "How often the accepted answers are wrong.",
+    "generalized": (
+        "How often, of all samples, an answer is accepted and wrong: a silent failure. The area "
+        "below is the AUGRC."
+    ),
+}
+_LOSSES: Final = {
+    "selective": "Mean loss of the accepted answers.",
+    "generalized": "Loss let through, per sample of all. The area below is the AUGRC.",
+}
+_AREAS: Final = (
+    "The light areas say where the risk may lie on new data of the same kind, at any one coverage "
+    "by itself. The dotted edges, drawn when one score is shown alone, are for the whole curve at "
+    "once, from a coverage of 5 % or ten accepted samples up. Bands of two scores may overlap "
+    "although the scores differ: both were measured on the same samples."
+)
+_HINT: Final = (
+    "Hover or tap for the threshold behind a point{bands}. Drag to pan, hold Ctrl and turn the "
+    "wheel to zoom, or use the buttons."
+)
+_RELIABILITY: Final = (
+    "Samples are put in bins of similar confidence. On the dotted diagonal, of the samples with "
+    "confidence 0.9 nine in ten are right. Below it the score is overconfident, above it too "
+    "modest. Larger dots hold more samples. A score can rank well and still be off the diagonal."
+)
+_CWSA: Final = (
+    "CWSA rewards right answers and punishes wrong ones by how far their confidence exceeds the "
+    "threshold. Higher is better. CWSA is averaged over all samples, CWSA+ over the accepted ones, "
+    "as in the published tables."
+)
+_WORDS: Final[dict[str, Text]] = {
+    "Confidence": (
+        "A number for each sample; higher means more trusted. A ",
+        Span("score", "em"),
+        " is one way to compute it.",
+    ),
+    "Coverage": (
+        "The share of samples that are accepted, that is, whose confidence reaches the threshold."
+    ),
+    "Risk": (
+        "The mean loss. ",
+        Span("Selective", "em"),
+        " risk is that of the accepted samples; ",
+        Span("generalized", "em"),
+        " risk counts what was accepted and wrong among all samples.",
+    ),
+    "Failure": "A sample with a loss above zero: under 0/1 loss, a wrong answer.",
+    "Interval": (
+        "Where the value may lie on new data of the same kind: made so that it holds the true "
+        "value in {level} of studies like this one. How each was made is listed below the metrics."
+    ),
+    "Ties": (
+        "Samples of equal confidence, which no threshold can tell apart: they are accepted or "
+        "rejected together, and the order of rows never matters."
+    ),
+}

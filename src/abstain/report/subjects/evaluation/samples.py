@@ -1,0 +1,111 @@
+"""Samples worth looking at, and where the silent failures come from."""
+
+from collections.abc import Iterator
+
+from abstain.evaluation.records import Case, Evaluation, Part, Sample
+from abstain.report.document import (
+    PAGE,
+    Block,
+    Box,
+    Cell,
+    Choice,
+    Column,
+    Controls,
+    Number,
+    Option,
+    Prose,
+    Section,
+    Span,
+    Table,
+    rows_of,
+)
+from abstain.report.subjects.evaluation.lookup import Pivot
+from abstain.report.subjects.evaluation.verdict import leading_score
+from abstain.report.words import number
+from abstain.tables import split_name
+
+#: Rows of a table of parts.
+_SHOWN = 8
+
+_LEAD = (
+    "Confident failures pass any threshold: they are wrong labels, unusual inputs or blind spots. "
+    "Unsure successes are what abstaining costs. The parts of classes and groups add up to the "
+    "AUGRC; bold where a part is larger than its number of samples explains."
+)
+
+
+def section(evaluation: Evaluation, found: Pivot) -> Section:
+    """Return the samples of every score and split, one of them shown at a time."""
+    blocks: list[Block] = [Prose(_LEAD, "lead")]
+    if len(found.scores) > 1:
+        leader = found.scores.index(leading_score(found, found.splits[0]))
+        options = tuple(Option(str(i), name) for i, name in enumerate(found.scores))
+        choice = Choice("by", "By score", options, chosen=str(leader))
+        blocks.append(Controls((choice,), only=PAGE))
+    for case in found.cases.values():
+        tags = {
+            "split": str(found.splits.index(case.split)),
+            "by": str(found.scores.index(case.score)),
+        }
+        split = f", {split_name(case.split)}" if len(found.splits) > 1 else ""
+        shown = _case(case, f"{case.score}{split}", graded=not evaluation.binary)
+        blocks.append(Box(tuple(shown), "pair", tags))
+    return Section("samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=PAGE)
+
+
+def _case(case: Case, where: str, *, graded: bool) -> Iterator[Table]:
+    yield _samples(case.overconfident, f"Most confident failures ({where})", graded)
+    yield _samples(case.underconfident, f"Least confident successes ({where})", graded)
+    yield from parts(case, where)
+
+
+def _samples(samples: tuple[Sample, ...], caption: str, graded: bool) -> Table:
+    named = any(sample.prediction for sample in samples)
+    columns = (
+        Column("Sample"),
+        *((Column("Label"), Column("Predicted")) if named else ()),
+        Column("Confidence", "number"),
+        *((Column("Loss", "number"),) if graded else ()),
+    )
+    rows = [tuple(_cells(sample, named=named, graded=graded)) for sample in samples]
+    return Table(columns, rows_of(rows), caption=caption, rest="" if rows else "None.")
+
+
+def _cells(sample: Sample, *, named: bool, graded: bool) -> Iterator[Cell]:
+    yield sample.id
+    if named:
+        yield from (sample.label, sample.prediction)
+    yield Number(sample.confidence, form="six")
+    if graded:
+        yield Number(sample.loss)
+
+
+def parts(case: Case, where: str) -> Iterator[Table]:
+    """Yield a table for the classes and one for the groups, where there are several of them."""
+    for kind, found in (("class", case.by_class), ("group", case.by_group)):
+        if len(found) > 1 and case.failures:
+            yield _parts(kind, found, where)
+
+
+def _parts(kind: str, found: tuple[Part, ...], where: str) -> Table:
+    heads = ("Samples", "Share of samples", "Share of AUGRC", "Part of AUGRC")
+    more = len(found) - _SHOWN
+    return Table(
+        (Column(kind.capitalize()), *(Column(head, "number") for head in heads)),
+        rows_of(map(_part, found[:_SHOWN])),
+        caption=f"AUGRC by {kind}, largest part first ({where})",
+        rest=f"and {more} more" if more > 0 else "",
+    )
+
+
+def _part(part: Part) -> tuple[Cell, ...]:
+    # Worth a mark: more silent failures than the size of the part explains.
+    above = part.share > part.sample_share
+    share = Span(number(part.share), "strong") if above else Number(part.share)
+    return (
+        part.name,
+        Number(part.n, form="count"),
+        Number(part.sample_share),
+        share,
+        Number(part.contribution),
+    )

@@ -1,0 +1,323 @@
+"""The numbers of an evaluation as tables: at a glance, every one, for a terminal, for a paper."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+from abstain.errors import UnknownNameError, suggest
+from abstain.evaluation.records import Evaluation, Result
+from abstain.report.document import (
+    NAN,
+    PAPER,
+    Block,
+    Cell,
+    Choice,
+    Column,
+    Controls,
+    Find,
+    Interval,
+    Label,
+    Number,
+    Option,
+    Prose,
+    Row,
+    Rows,
+    Span,
+    Table,
+    rows_of,
+)
+from abstain.report.subjects.evaluation.intervals import footnotes, level_of, note_of
+from abstain.report.subjects.evaluation.lookup import Pivot, pivot
+from abstain.report.words import (
+    between,
+    count,
+    meaning,
+    metric_of,
+    narrow_title,
+    printed_x1000,
+    short_title,
+    title_of,
+    unique,
+)
+from abstain.tables import split_name
+from abstain.typing import Split
+
+#: What a metric of no family in the catalogue is filed under.
+_OTHER: Final = "other"
+
+#: The metrics whose intervals a terminal prints first, and how many fit beside the names.
+_FIRST, _MOST = ("accuracy", "augrc", "aurc"), 3
+
+#: Rows of the table at a glance beyond which it scrolls.
+_TALL: Final = 8
+
+
+def value(result: Result | None, found: Pivot) -> Number | None:
+    """Return a result as a number, with its interval and how it stands to the other scores."""
+    if result is None:
+        return None
+    best = (result.split, result.score, result.metric) in found.best
+    return Number(
+        NAN if result.reason else result.value,
+        result.low,
+        result.high,
+        per_thousand=printed_x1000(result.metric),
+        stands="best" if best else "",
+        note=". ".join(words for words in (result.interval, result.interval_note) if words),
+        reason=result.reason,
+    )
+
+
+def _label(name: str, found: Pivot, title: str) -> Label:
+    sample = next(r for r in found.results.values() if r.metric == name)
+    better = _better(sample)
+    return Label(title, better, short=narrow_title(name), title=f"{better} is better")
+
+
+def _better(result: Result) -> Literal["lower", "higher"]:
+    return "lower" if result.lower_is_better else "higher"
+
+
+# ---------------------------------------------------------------------------------------- a page
+def headline_on_page(found: Pivot) -> Table:
+    """Return the headline metrics of each split and score."""
+    several = len(found.splits) > 1
+    rows = [
+        Row(
+            (
+                *([split_name(split)] if several else []),
+                score,
+                *(value(found.results.get((split, score, m)), found) for m in found.headline),
+            ),
+            tags={"score": str(found.scores.index(score))},
+        )
+        for split, score in found.pairs()
+    ]
+    scroll = f": {len(rows)} rows, scroll for the rest" if len(rows) > _TALL else ""
+    each = "split and score" if several else "score"
+    return Table(
+        (
+            *([Column("Split", "name")] if several else []),
+            Column("Score", "name", head=True),
+            *(Column(_label(m, found, short_title(m)), "number") for m in found.headline),
+        ),
+        rows_of(rows),
+        title="At a glance",
+        caption=f"Headline metrics, one row for each {each}{scroll}",
+        anchor="glance",
+        look="glance",
+        sortable=True,
+    )
+
+
+def every(found: Pivot) -> Iterator[Block]:
+    """Yield what is chosen of all numbers, and all of them with what they mean."""
+    families = unique(_family(r.metric) for r in found.results.values())
+    options = [Option("headline", "headline metrics"), Option("", "all metrics")]
+    options += [Option(_key(family), family) for family in families]
+    family = Choice("family", "Show", tuple(options), chosen="headline")
+    yield Controls((family, Find("every", "numbers")))
+    level = level_of(found.results.values())
+    small = f"; small, the {level} interval" if level else ""
+    split = "; the split chosen above" if len(found.splits) > 1 else ""
+    yield Table(
+        (
+            Column("Metric"),
+            Column("Score", "name"),
+            Column("Value", "number"),
+            Column("What it means", "words"),
+            Column("Samples", "number"),
+            Column("Failures", "number"),
+        ),
+        tuple(
+            Rows(
+                tuple(_explained(r, found) for r in _ordered(found, split)), tags={"split": str(i)}
+            )
+            for i, split in enumerate(found.splits)
+        ),
+        title="Every number, explained",
+        caption=f"Every metric for every score{small}{split}",
+        anchor="every",
+        look="cards",
+        sortable=True,
+    )
+
+
+def _key(family: str) -> str:
+    return family.replace(" ", "-")
+
+
+def _family(name: str) -> str:
+    metric = metric_of(name)
+    return metric.family if metric else _OTHER
+
+
+def _ordered(found: Pivot, split: Split) -> list[Result]:
+    """Return the results of one split, metric by metric so that scores stand together."""
+    keys = [(split, score, metric) for metric in found.metrics for score in found.scores]
+    return [found.results[key] for key in keys if key in found.results]
+
+
+def _explained(result: Result, found: Pivot) -> Row:
+    ties = between(result.tie_low, result.tie_high)
+    moved = ties and len(set(ties.split(" to "))) > 1
+    shown = value(result, found)
+    accepted = result.n if result.accepted is None else result.accepted
+    samples = Number(accepted, form="count")
+    if result.accepted is not None:
+        samples = replace(samples, said=f"{count(accepted)} of {count(result.n)}")
+    note = note_of(result)
+    cells: tuple[Cell, ...] = (
+        Label(title_of(result.metric), _better(result), note=result.convention),
+        result.score,
+        shown
+        and replace(shown, note="", beside=f"{ties} over all orders of ties" if moved else ""),
+        (meaning(result), *([Span(note, "small")] if note else [])),
+        samples,
+        Number(result.failures, form="count"),
+    )
+    headline = " headline" if result.metric in found.headline else ""
+    tags = {
+        "score": str(found.scores.index(result.score)),
+        "family": f"{_key(_family(result.metric))}{headline}",
+    }
+    return Row(cells, tags=tags)
+
+
+# ------------------------------------------------------------------------------------ a terminal
+def headline(found: Pivot, *, whole: bool) -> Table:
+    """Return the headline metrics; where all were asked for, none is left out for want of room."""
+    shown = [Column(_label(m, found, short_title(m)), "number", drop=True) for m in found.headline]
+    cells = {
+        pair: [_alone(found.results.get((*pair, m)), found) for m in found.headline]
+        for pair in found.pairs()
+    }
+    made = _by_split(found, shown, cells)
+    return replace(made, instead=tuple(spoken(found))) if whole else made
+
+
+def _alone(result: Result | None, found: Pivot) -> Number | None:
+    """Return a value without its interval."""
+    shown = value(result, found)
+    return shown and replace(shown, low=NAN, high=NAN)
+
+
+def spans(found: Pivot) -> Iterator[Table]:
+    """Yield where some headline numbers may lie; nothing when no number has an interval."""
+    with_interval = {r.metric for r in found.results.values() if r.interval}
+    wanted = dict.fromkeys([*_FIRST, *found.headline, *found.metrics])
+    names = [name for name in wanted if name in with_interval][:_MOST]
+    if not names:
+        return
+    level = level_of(found.results.values())
+    columns = [Column(replace(_label(m, found, short_title(m)), short=""), "number") for m in names]
+    cells = {pair: [_span(found.results.get((*pair, m))) for m in names] for pair in found.pairs()}
+    title = f"{level} intervals: where the numbers may lie on new data"
+    yield replace(_by_split(found, columns, cells), title=title)
+
+
+def _span(result: Result | None) -> Interval | None:
+    return None if result is None else Interval(result.low, result.high)
+
+
+def _by_split(
+    found: Pivot, columns: Sequence[Column], cells: Mapping[tuple[Split, str], Sequence[Cell]]
+) -> Table:
+    """Return a row for each split and score, the parts of a split in columns of their own."""
+    parts = unique(column for split in found.splits for column, _ in split)
+    rows = {
+        split: [
+            Row((*(dict(split).get(part, "") for part in parts), score, *cells[split, score]))
+            for other, score in cells
+            if other == split
+        ]
+        for split in found.splits
+    }
+    apart = bool(parts) and len(found.scores) > 1
+    every = tuple(row for own in rows.values() for row in own)
+    groups = tuple(Rows(tuple(own)) for own in rows.values()) if apart else (Rows(every),)
+    lead = [Column(part, "name", once=True) for part in parts]
+    return Table((*lead, Column("Score", "name"), *columns), groups)
+
+
+def spoken(found: Pivot) -> Iterator[Table]:
+    """Yield a table of every number of each split, with what it means."""
+    level = level_of(found.results.values())
+    for split in found.splits:
+        rows = [
+            (
+                Label(title_of(result.metric), _better(result)),
+                result.score,
+                value(result, found),
+                meaning(result),
+            )
+            for result in _ordered(found, split)
+        ]
+        yield Table(
+            (
+                Column("Metric", once=True),
+                Column("Score"),
+                Column(f"Value, {level} interval" if level else "Value", "number"),
+                Column("What it means", "words"),
+            ),
+            rows_of(rows),
+            title=split_name(split) if split or len(found.splits) > 1 else "",
+        )
+
+
+# --------------------------------------------------------------------------------------- a paper
+def paper(
+    evaluation: Evaluation,
+    metrics: Sequence[str] | None,
+    *,
+    thousand: bool = False,
+    intervals: bool = False,
+) -> Iterator[Block]:
+    """Yield metrics x scores for each split, and the sentences below them."""
+    found = pivot(evaluation)
+    wanted = found.metrics if metrics is None else [_known(name, found) for name in metrics]
+    shown = []
+    for split in found.splits:
+        rows = {m: [found.results.get((split, s, m)) for s in found.scores] for m in wanted}
+        kept = {m: results for m, results in rows.items() if any(results)}
+        shown += [r for results in kept.values() for r in results if r is not None]
+        yield Table(
+            (Column("Metric"), *(Column(score, "number") for score in found.scores)),
+            rows_of(_across(m, results, found, thousand, intervals) for m, results in kept.items()),
+            caption=Span(split_name(split), "strong") if len(found.splits) > 1 else "",
+            only=PAPER,
+        )
+    yield Prose(" ".join(_conventions(shown, intervals=intervals)), "notes", only=PAPER)
+
+
+def _across(
+    metric: str, results: Sequence[Result | None], found: Pivot, thousand: bool, intervals: bool
+) -> tuple[Cell, ...]:
+    scale = 1000 if thousand and printed_x1000(metric) else 1
+    write = value if intervals else _alone
+    cells = [write(result, found) for result in results]
+    label = replace(_label(metric, found, title_of(metric)), scale=scale)
+    return (label, *(cell and replace(cell, scale=scale) for cell in cells))
+
+
+def _known(name: str, found: Pivot) -> str:
+    if name not in found.metrics:
+        msg = f"the evaluation has no metric {name!r}.{suggest(name, found.metrics)}"
+        raise UnknownNameError(msg)
+    return name
+
+
+def _conventions(results: Sequence[Result], *, intervals: bool) -> list[str]:
+    """Return the sentences of the footnote."""
+    named = {title_of(r.metric): r.convention for r in results if r.convention}
+    sentences = [
+        "Values are fractions; arrows point to where better is; bold marks the best score.",
+        "Tied samples are accepted or rejected together; the order of rows never matters.",
+    ]
+    if named:
+        listed = "; ".join(f"{title}: {convention}" for title, convention in named.items())
+        sentences.append(f"Conventions: {listed}.")
+    reasons = unique(r.reason for r in results if r.reason)
+    if reasons:
+        sentences.append(f"Undefined: {'; '.join(reasons)}.")
+    return [*sentences, *footnotes(results)] if intervals else sentences
