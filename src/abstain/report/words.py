@@ -117,12 +117,14 @@ def between(low: float, high: float, form: Form = "number", *, scale: int = 1) -
 
     Examples
     --------
-    >>> between(0.01, 0.02), between(float("nan"), 0.02)
-    ('0.01000 to 0.02000', '')
+    >>> between(0.01, 0.02), between(float("nan"), 0.02), between(2, 2, "rank")
+    ('0.01000 to 0.02000', '', '2')
     """
     if math.isnan(low) or math.isnan(high):
         return ""
-    return f"{spelled(low, form, scale=scale)} to {spelled(high, form, scale=scale)}"
+    first, last = (spelled(end, form, scale=scale) for end in (low, high))
+    # Ranks are counted: from the second to the second is the second.
+    return first if form == "rank" and first == last else f"{first} to {last}"
 
 
 def bracketed(low: float, high: float, form: Form = "number", *, scale: int = 1) -> str:
