@@ -15,9 +15,10 @@ FOREIGN_PRIVATES = frozenset(
         "abstain.evaluation.comparison -> abstain.metrics._resampled_bins",
         "abstain.integrations.torchmetrics -> abstain.metrics._cwsa",
         "abstain.report -> abstain.plots._drawable",
-        "abstain.report -> abstain.plots._verdicts",
         "abstain.report.render -> abstain.plots._drawable",
         "abstain.report.render -> abstain.plots._style",
+        "abstain.report.subjects.rule -> abstain.plots._drawable",
+        "abstain.report.subjects.rule -> abstain.plots._verdicts",
         "abstain.streaming -> abstain.metrics._entry",
         "abstain.streaming -> abstain.metrics._registry",
         "abstain.studies -> abstain.plots._drawable",
@@ -39,8 +40,6 @@ FAMILIES = frozenset(
         "report/benchmark_*",
         "report/comparison_*",
         "report/study_*",
-        "report/terminal_*",
-        "report/threshold_*",
     }
 )
 

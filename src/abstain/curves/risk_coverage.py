@@ -207,7 +207,7 @@ def thin(curve: RiskCoverageCurve, *, vertices: int = 400) -> RiskCoverageCurve:
     >>> len(curve), len(thin(curve, vertices=100)) <= 102
     (10000, True)
     """
-    host = curve.on_host()
+    host: dict[str, Any] = curve.on_host()
     curve = replace(curve, **host)
     size = len(curve)
     if size <= vertices:

@@ -215,19 +215,6 @@ def headline(names: Iterable[str]) -> list[str]:
     return sorted(places, key=places.__getitem__)
 
 
-#: Heads of a terminal, where eight numbers, a split and a score must fit into 100 columns.
-_NARROW = {
-    "accuracy": "Acc.",
-    "coverage@5risk": "Cov. at 5 % risk",
-    "selective_risk@80cov": "Risk at 80 % cov.",
-}
-
-
-def narrow_title(name: str) -> str:
-    """Return a name that fits the head of a narrow column."""
-    return _NARROW.get(name) or short_title(name)
-
-
 def arrow(result: Result) -> str:
     """Point to where better is."""
     return "\u2193" if result.lower_is_better else "\u2191"
