@@ -189,7 +189,7 @@ def test_vim_ranks_as_the_probability_of_the_virtual_class():
 
 
 def test_vim_takes_the_authors_dimensions():
-    from abstain.confidence.virtual_logit import _dimension
+    from abstain.confidence.energies import _dimension
 
     assert [_dimension(None, d) for d in (2, 9, 512, 768, 2047, 2048)] == [
         1,

@@ -57,7 +57,7 @@ def test_of_equally_good_temperatures_the_nearest_to_1_stays():
 
 
 def test_the_default_temperatures():
-    from abstain.confidence.tuned_temperature import TEMPERATURES
+    from abstain.confidence.tuned import TEMPERATURES
 
     assert len(TEMPERATURES) == 31
     assert TEMPERATURES[::10] == (0.01, 0.1, 1.0, 10.0)

@@ -3,7 +3,6 @@
 #: Packages that import a module that another package keeps to itself.
 FOREIGN_PRIVATES = frozenset(
     {
-        "abstain.evaluation -> abstain.confidence._kernels",
         "abstain.evaluation -> abstain.metrics._cwsa_sweep",
         "abstain.evaluation -> abstain.metrics._influence_extremes",
         "abstain.evaluation -> abstain.metrics._influence_registry",
@@ -25,8 +24,6 @@ FOREIGN_PRIVATES = frozenset(
         "abstain.studies.finetuning -> abstain.plots._drawable",
         "abstain.studies.finetuning -> abstain.plots._labels",
         "abstain.studies.finetuning -> abstain.plots._style",
-        "abstain.training -> abstain.confidence._entry",
-        "abstain.training -> abstain.confidence._kernels",
     }
 )
 
@@ -44,14 +41,4 @@ FAMILIES = frozenset(
 )
 
 #: Modules that import each other, inside functions too.
-IN_CIRCLES = frozenset(
-    {
-        "abstain.confidence._fitted_kinds",
-        "abstain.confidence.combined",
-        "abstain.confidence.fitting",
-        "abstain.confidence.ranked",
-        "abstain.confidence.registry",
-        "abstain.confidence.tuned_norm",
-        "abstain.confidence.tuned_temperature",
-    }
-)
+IN_CIRCLES: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """A catalogue: named entries in the order they were declared, with near-match errors."""
 
 from collections.abc import Iterator, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from abstain.errors import UnknownNameError, suggest
 
@@ -33,6 +33,7 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._kind = kind
         self._listed = listed or f"list {kind}s"
         self._entries: dict[str, EntryT] = {}
+        self._elsewhere: list[tuple[Mapping[str, Any], str]] = []
 
     def add(self, entry: EntryT) -> EntryT:
         """Register an entry; a name can be taken only once."""
@@ -42,11 +43,21 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
         self._entries[entry.name] = entry
         return entry
 
+    def refer(self, other: Mapping[str, Any], words: str) -> None:
+        """Say of a name that only another catalogue has what is to be done with it.
+
+        In the words "{0!r}" is the name. So a catalogue can speak of one that is built on it.
+        """
+        self._elsewhere.append((other, words))
+
     def __getitem__(self, name: str) -> EntryT:
         """Return the entry of that name, or an error that names the nearest one."""
         try:
             return self._entries[name]
         except KeyError:
+            for other, words in self._elsewhere:
+                if name in other:
+                    raise UnknownNameError(words.format(name)) from None
             msg = (
                 f"there is no {self._kind} named {name!r}.{suggest(name, self._entries)} "
                 f"`abstain {self._listed}` prints them all."

@@ -5,11 +5,12 @@ plain arrays through the functions. Scores that need fitting are in the catalogu
 ``fit`` makes a `FittedScore` of one, which `score` takes in place of a name.
 """
 
-from abstain.confidence._entry import ConfidenceScore as ConfidenceScore
-from abstain.confidence._entry import Need as Need
-from abstain.confidence._entry import Score as Score
-from abstain.confidence._search import ScoreCriterion as ScoreCriterion
 from abstain.confidence.combined import Combined as Combined
+from abstain.confidence.energies import RectifiedActivations as RectifiedActivations
+from abstain.confidence.energies import VirtualLogit as VirtualLogit
+from abstain.confidence.entry import ConfidenceScore as ConfidenceScore
+from abstain.confidence.entry import Need as Need
+from abstain.confidence.entry import Score as Score
 from abstain.confidence.fitted import FitNeed as FitNeed
 from abstain.confidence.fitted import FittedKind as FittedKind
 from abstain.confidence.fitted import FittedScore as FittedScore
@@ -35,11 +36,11 @@ from abstain.confidence.monte_carlo import (
 )
 from abstain.confidence.neighbors import NeighborDistance as NeighborDistance
 from abstain.confidence.ranked import Ranked as Ranked
-from abstain.confidence.rectified import RectifiedActivations as RectifiedActivations
 from abstain.confidence.registry import SCORES as SCORES
 from abstain.confidence.registry import applicable as applicable
 from abstain.confidence.registry import find as find
 from abstain.confidence.registry import score as score
+from abstain.confidence.search import ScoreCriterion as ScoreCriterion
 from abstain.confidence.softmax_scores import max_softmax_response as max_softmax_response
 from abstain.confidence.softmax_scores import (
     negative_generalized_entropy as negative_generalized_entropy,
@@ -49,9 +50,8 @@ from abstain.confidence.softmax_scores import (
     negative_predictive_entropy as negative_predictive_entropy,
 )
 from abstain.confidence.softmax_scores import probability_margin as probability_margin
-from abstain.confidence.tuned_norm import TunedNorm as TunedNorm
-from abstain.confidence.tuned_temperature import TunedTemperature as TunedTemperature
-from abstain.confidence.virtual_logit import VirtualLogit as VirtualLogit
+from abstain.confidence.tuned import TunedNorm as TunedNorm
+from abstain.confidence.tuned import TunedTemperature as TunedTemperature
 
 __all__ = [
     "FITTED",

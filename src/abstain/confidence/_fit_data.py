@@ -7,11 +7,11 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence.entry import ConfidenceScore
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.softmax import row_blocks
-from abstain.typing import AnyArray, Array, FloatArray, IntArray
+from abstain.typing import Array, FloatArray, IntArray
 
 #: Between its inverse and it, squares of squares of features are numbers.
 _FARTHEST = 1e70
@@ -106,66 +106,3 @@ def confidences(name: str, values: FloatArray) -> ConfidenceScore:
     """Return the confidences, or say which sample lies too far away for a number."""
     hint = "Its features are too large; rescale them, for fitting too."
     return ConfidenceScore(name, checks.finite(values, name, hint=hint))
-
-
-def last_layer(given: AnyArray, predictions: Predictions, name: str) -> tuple[FloatArray, ...]:
-    """Validate (weight (K, d), bias (K,)) of the last layer against features and logits."""
-    if not isinstance(given, list | tuple) or len(given) != 2:
-        msg = "`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))"
-        raise InputError(msg)
-    weight, bias = (_floats(x, part) for x, part in zip(given, ("weight", "bias"), strict=True))
-    d = predictions.features.shape[1]
-    if weight.ndim != 2 or weight.shape[1] != d or bias.shape != weight.shape[:1]:
-        turned = " Transpose the weight." if weight.shape[:1] == (d,) and weight.ndim == 2 else ""
-        msg = (
-            f"`last_layer` must be a weight of shape (K, {d}) and a bias of shape (K,), with "
-            f"{d} the columns of `features`; got shapes {weight.shape} and {bias.shape}.{turned}"
-        )
-        raise ShapeError(msg)
-    if predictions.class_names and weight.shape[0] != predictions.n_classes:
-        msg = (
-            f"`last_layer` has {weight.shape[0]} classes, the predictions {predictions.n_classes}; "
-            "give the predictions all of them, in order, as `classes=`"
-        )
-        raise ShapeError(msg)
-    if predictions.has_logits:
-        _refuse_another_layer(weight, bias, predictions, name)
-    return weight, bias
-
-
-def _floats(x: AnyArray, part: str) -> FloatArray:
-    out = to_numpy(x, f"last_layer {part}")
-    if out.dtype.kind not in "biuf" or not out.size:
-        msg = f"the {part} of `last_layer` must be an array of numbers; got {out.dtype} values"
-        raise DomainError(msg)
-    return checks.finite(out.astype(np.float64), f"last_layer {part}")
-
-
-def _refuse_another_layer(
-    weight: FloatArray, bias: FloatArray, predictions: Predictions, name: str
-) -> None:
-    """Refuse a layer that does not make these logits of these features.
-
-    A twentieth of their spread lets half precision pass, and no layer of another model.
-    """
-    for rows, x in feature_blocks(predictions, weight.shape[1], name, also=2 * weight.shape[0]):
-        given = np.asarray(predictions.logits[rows], dtype=np.float64)
-        largest = float(np.abs(given).max()) or 1.0
-        spread = largest * float((given / largest).std())
-        with np.errstate(over="ignore", invalid="ignore"):
-            off = np.abs(x @ weight.T + bias - given).max()
-        if not off <= 0.05 * max(spread, 1e-6) + 1e-3 * largest:
-            msg = (
-                f"`last_layer` does not give the logits of these predictions: they differ by up "
-                f"to {off:.3g}. The features must be what the last layer takes; drop logits that "
-                "were changed afterwards."
-            )
-            raise InputError(msg)
-
-
-def logits_of(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
-    """Return the logits of features, (rows, K); non-finite ones are refused with their cause."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        out: FloatArray = x @ weight.T + bias
-    hint = "Its features are too large; rescale them, for fitting too."
-    return checks.finite(out, "the logits of the last layer", hint=hint)

@@ -10,7 +10,7 @@ from scipy.special import expit
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import Number, Text, axes
-from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted import Composed, FittedScore
 from abstain.confidence.ranked import fit_rank, values_of
 from abstain.confidence.registry import score as score_of

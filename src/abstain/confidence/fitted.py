@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 
 from abstain._foundation import records
-from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence.entry import ConfidenceScore
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.typing import Array

@@ -7,7 +7,6 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.records import ClassNames, axes
-from abstain.confidence._entry import ConfidenceScore
 from abstain.confidence._fit_data import (
     classes_of,
     confidences,
@@ -15,6 +14,7 @@ from abstain.confidence._fit_data import (
     feature_blocks,
     refuse_other_classes,
 )
+from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted import FittedScore, option_name
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions

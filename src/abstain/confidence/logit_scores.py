@@ -6,8 +6,8 @@ Arrays, gradients and tracing as in `abstain.confidence.softmax_scores`.
 from functools import partial
 
 from abstain._foundation import checks
-from abstain.confidence import _kernels
-from abstain.confidence._entry import positive_temperature
+from abstain.confidence import kernels
+from abstain.confidence.entry import positive_temperature
 from abstain.errors import DomainError
 from abstain.predictions.outputs import class_scores
 from abstain.typing import AnyArray
@@ -47,7 +47,7 @@ def max_logit(logits: AnyArray) -> AnyArray:
     >>> max_logit([[2.0, 5.0], [1.0, 0.0]]).tolist()
     [5.0, 1.0]
     """
-    return _kernels.by_rows(_kernels.largest, class_scores(logits, None, keep_library=True))
+    return kernels.by_rows(kernels.largest, class_scores(logits, None, keep_library=True))
 
 
 def logit_margin(
@@ -90,7 +90,7 @@ def logit_margin(
     [2.0, 0.5]
     """
     scores = class_scores(logits, probabilities, keep_library=True)
-    return _kernels.by_rows(_kernels.log_gap, scores)
+    return kernels.by_rows(kernels.log_gap, scores)
 
 
 def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
@@ -127,7 +127,7 @@ def negative_energy(logits: AnyArray, *, temperature: float = 1.0) -> AnyArray:
     """
     scores = class_scores(logits, None, keep_library=True)
     temperature = positive_temperature(temperature)
-    sums = _kernels.by_rows(_kernels.log_sum_exp, scores, temperature=temperature)
+    sums = kernels.by_rows(kernels.log_sum_exp, scores, temperature=temperature)
     return temperature * sums
 
 
@@ -168,5 +168,5 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
     if exponent < 1:
         msg = f"`p` must be at least 1; got {exponent!r}"
         raise DomainError(msg)
-    kernel = partial(_kernels.normalized_largest, p=exponent)
-    return _kernels.by_rows(kernel, class_scores(logits, None, keep_library=True))
+    kernel = partial(kernels.normalized_largest, p=exponent)
+    return kernels.by_rows(kernel, class_scores(logits, None, keep_library=True))

@@ -8,8 +8,7 @@ Call to Reflect on Evaluation Practices for Failure Detection in Image Classific
 https://arxiv.org/abs/2211.15259.
 """
 
-from abstain.confidence import _kernels
-from abstain.confidence import _sample_kernels as _samples
+from abstain.confidence import kernels
 from abstain.predictions.outputs import ClassScores, class_scores
 from abstain.typing import AnyArray
 
@@ -39,8 +38,8 @@ def mean_softmax_response(
     >>> expit(mean_softmax_response(probability_samples=p)).round(6).tolist()
     [0.7]
     """
-    kernel = _samples.of_mean(_kernels.log_odds)
-    return _samples.by_rows(kernel, _given(logit_samples, probability_samples))
+    kernel = kernels.of_mean(kernels.log_odds)
+    return kernels.by_rows_of_samples(kernel, _given(logit_samples, probability_samples))
 
 
 def negative_entropy_of_mean(
@@ -65,8 +64,8 @@ def negative_entropy_of_mean(
     >>> negative_entropy_of_mean(probability_samples=p).round(4).tolist()
     [-0.6931]
     """
-    kernel = _samples.of_mean(_kernels.negative_entropy)
-    return _samples.by_rows(kernel, _given(logit_samples, probability_samples))
+    kernel = kernels.of_mean(kernels.negative_entropy)
+    return kernels.by_rows_of_samples(kernel, _given(logit_samples, probability_samples))
 
 
 def negative_expected_entropy(
@@ -90,7 +89,9 @@ def negative_expected_entropy(
     >>> negative_expected_entropy(probability_samples=p).round(4).tolist()
     [0.0, -0.6931]
     """
-    return _samples.by_rows(_samples.expected_entropy, _given(logit_samples, probability_samples))
+    return kernels.by_rows_of_samples(
+        kernels.expected_entropy, _given(logit_samples, probability_samples)
+    )
 
 
 def negative_mutual_information(
@@ -121,7 +122,9 @@ def negative_mutual_information(
     >>> negative_mutual_information(probability_samples=p).round(4).tolist()
     [-0.6931, 0.0]
     """
-    return _samples.by_rows(_samples.mutual_information, _given(logit_samples, probability_samples))
+    return kernels.by_rows_of_samples(
+        kernels.mutual_information, _given(logit_samples, probability_samples)
+    )
 
 
 def negative_softmax_deviation(
@@ -149,7 +152,7 @@ def negative_softmax_deviation(
     >>> negative_softmax_deviation(probability_samples=p).tolist()
     [-0.5, 0.0]
     """
-    return _samples.by_rows(_samples.deviation, _given(logit_samples, probability_samples))
+    return kernels.by_rows_of_samples(kernels.deviation, _given(logit_samples, probability_samples))
 
 
 def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
@@ -172,7 +175,7 @@ def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
     >>> mean_max_logit([[[4.0, 0.0], [2.0, 2.0]]]).tolist()
     [3.0]
     """
-    return _samples.largest_mean_logit(_given(logit_samples, None))
+    return kernels.largest_mean_logit(_given(logit_samples, None))
 
 
 def _given(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:

@@ -8,8 +8,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import Natural, axes
-from abstain.confidence._entry import ConfidenceScore
 from abstain.confidence._fit_data import confidences, feature_blocks, refuse_extreme
+from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted import FittedScore, option_name
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions

@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import axes
-from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted import Composed, FittedScore
 from abstain.confidence.registry import score as score_of
 from abstain.errors import InputError

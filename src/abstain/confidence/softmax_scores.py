@@ -16,8 +16,8 @@ at yet, so shapes are checked and values are not.
 from functools import partial
 
 from abstain._foundation import checks
-from abstain.confidence import _kernels
-from abstain.confidence._entry import positive_temperature
+from abstain.confidence import kernels
+from abstain.confidence.entry import positive_temperature
 from abstain.errors import DomainError
 from abstain.predictions.outputs import class_scores
 from abstain.typing import AnyArray
@@ -75,7 +75,7 @@ def max_softmax_response(
     >>> max_softmax_response([[40.0, 0.0], [39.0, 0.0]]).tolist()
     [40.0, 39.0]
     """
-    return _of_softmax(_kernels.log_odds, logits, probabilities, temperature)
+    return _of_softmax(kernels.log_odds, logits, probabilities, temperature)
 
 
 def negative_predictive_entropy(
@@ -119,7 +119,7 @@ def negative_predictive_entropy(
     >>> negative_predictive_entropy(probabilities=[[0.5, 0.5], [1.0, 0.0]]).round(4).tolist()
     [-0.6931, 0.0]
     """
-    return _of_softmax(_kernels.negative_entropy, logits, probabilities, temperature)
+    return _of_softmax(kernels.negative_entropy, logits, probabilities, temperature)
 
 
 def probability_margin(
@@ -165,7 +165,7 @@ def probability_margin(
     >>> np.tanh(probability_margin(probabilities=[[0.7, 0.2, 0.1]]) / 2).round(6).tolist()
     [0.5]
     """
-    return _of_softmax(_kernels.margin, logits, probabilities, temperature)
+    return _of_softmax(kernels.margin, logits, probabilities, temperature)
 
 
 def negative_gini(
@@ -212,7 +212,7 @@ def negative_gini(
     >>> expit(negative_gini(probabilities=[[0.5, 0.5], [0.8, 0.2]])).round(6).tolist()
     [0.5, 0.68]
     """
-    return _of_softmax(_kernels.gini, logits, probabilities, temperature)
+    return _of_softmax(kernels.gini, logits, probabilities, temperature)
 
 
 def negative_generalized_entropy(
@@ -275,15 +275,15 @@ def negative_generalized_entropy(
         msg = f"`gamma` must be above 0 and at most 1; got {exponent!r}"
         raise DomainError(msg)
     count = checks.positive_int(top, "top")
-    kernel = partial(_kernels.generalized_entropy, gamma=exponent, top=count)
+    kernel = partial(kernels.generalized_entropy, gamma=exponent, top=count)
     return _of_softmax(kernel, logits, probabilities, temperature)
 
 
 def _of_softmax(
-    kernel: _kernels.Kernel,
+    kernel: kernels.Kernel,
     logits: AnyArray | None,
     probabilities: AnyArray | None,
     temperature: float,
 ) -> AnyArray:
     scores = class_scores(logits, probabilities, keep_library=True)
-    return _kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))
+    return kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))

@@ -12,7 +12,7 @@ from abstain._foundation import records
 from abstain.calibration import Calibration, Platt, Temperature, from_json
 from abstain.confidence import SCORES, ConfidenceScore, FittedScore, Scorer, from_arrays
 from abstain.confidence import score as named_score
-from abstain.confidence._kernels import CERTAIN
+from abstain.confidence.kernels import CERTAIN
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain.calibration import Calibration, fit_binning, fit_isotonic, fit_platt
 from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, Scorer
-from abstain.confidence._kernels import CERTAIN
+from abstain.confidence.kernels import CERTAIN
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.evaluation.calibrated import (
     CalibratedScore,

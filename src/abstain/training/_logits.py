@@ -9,8 +9,8 @@ from torch.nn import functional
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence import _kernels
-from abstain.confidence._entry import Need
+from abstain.confidence import kernels
+from abstain.confidence.entry import Need
 from abstain.confidence.logit_scores import DEFAULT_P
 from abstain.confidence.registry import find
 from abstain.confidence.softmax_scores import DEFAULT_GAMMA, DEFAULT_TOP
@@ -100,16 +100,16 @@ OwnScore: TypeAlias = Callable[["torch.Tensor"], "torch.Tensor"]
 
 # The kernels behind the catalogue's names. The functions of `abstain.confidence` would refuse
 # NaN, for which they wait for the device, and a training loss passes NaN on.
-_KERNELS: dict[str, _kernels.Kernel] = {
-    "msr": _kernels.log_odds,
-    "mls": _kernels.largest,
-    "pe": _kernels.negative_entropy,
-    "margin": _kernels.margin,
-    "logit_margin": _kernels.log_gap,
-    "gini": _kernels.gini,
-    "gen": partial(_kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP),
-    "energy": _kernels.log_sum_exp,
-    "pnorm": partial(_kernels.normalized_largest, p=DEFAULT_P),
+_KERNELS: dict[str, kernels.Kernel] = {
+    "msr": kernels.log_odds,
+    "mls": kernels.largest,
+    "pe": kernels.negative_entropy,
+    "margin": kernels.margin,
+    "logit_margin": kernels.log_gap,
+    "gini": kernels.gini,
+    "gen": partial(kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP),
+    "energy": kernels.log_sum_exp,
+    "pnorm": partial(kernels.normalized_largest, p=DEFAULT_P),
 }
 
 
@@ -145,18 +145,16 @@ def _computed(name: str, temperature: float, logits: "torch.Tensor") -> "torch.T
 
 
 def _where_it_lies(
-    kernel: _kernels.Kernel, temperature: float, logits: "torch.Tensor"
+    kernel: kernels.Kernel, temperature: float, logits: "torch.Tensor"
 ) -> "torch.Tensor":
     scores = ClassScores(logits, are_logits=True)
-    out: torch.Tensor = _kernels.by_rows(kernel, scores, temperature=temperature)
+    out: torch.Tensor = kernels.by_rows(kernel, scores, temperature=temperature)
     return out
 
 
-def _in_numpy(
-    kernel: _kernels.Kernel, temperature: float, logits: "torch.Tensor"
-) -> "torch.Tensor":
+def _in_numpy(kernel: kernels.Kernel, temperature: float, logits: "torch.Tensor") -> "torch.Tensor":
     """Do the same four times faster: NumPy writes over its own steps."""
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
     # NaN passes through, as in PyTorch.
     with np.errstate(all="ignore"):
-        return torch.as_tensor(_kernels.by_rows(kernel, scores, temperature=temperature))
+        return torch.as_tensor(kernels.by_rows(kernel, scores, temperature=temperature))

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.confidence._entry import ConfidenceScore
+from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted import FittedScore
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions, per_sample_loss
