@@ -13,7 +13,7 @@ from abstain import calibration
 from abstain._foundation.scored import Scored
 from abstain.confidence import score
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
-from abstain.evaluation.calibrating import METHODS, calibrate, calibration_check
+from abstain.evaluation.calibration import METHODS, calibrate, calibration_check
 from abstain.metrics import METRICS, brier, ece, nll
 from abstain.plots.calibration import CalibrationDisplay
 

@@ -12,7 +12,7 @@ import abstain as ab
 from abstain import calibration
 from abstain.calibration import Binning, Isotonic, Platt, Temperature, from_json
 from abstain.errors import InputError
-from abstain.evaluation.calibrating import CalibratedScore, calibrate
+from abstain.evaluation.calibration import CalibratedScore, calibrate
 
 UGLY = 0.1 + 0.2
 STATES = [

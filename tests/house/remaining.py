@@ -30,7 +30,6 @@ FOREIGN_PRIVATES = frozenset(
 #: Three siblings or more that share their first word, and are no folder yet.
 FAMILIES = frozenset(
     {
-        "evaluation/rule_*",
         "inference/resampled_*",
         "metrics/cwsa_*",
         "metrics/influence_*",

@@ -1,13 +1,11 @@
 """Joins predictions, scores and metrics; the only place that knows all three."""
 
-from abstain.evaluation.calibrated import CalibratedScore as CalibratedScore
-from abstain.evaluation.calibrating import calibrate as calibrate
-from abstain.evaluation.calibrating import calibration_check as calibration_check
-from abstain.evaluation.calibration_checks import CalibrationCheck as CalibrationCheck
+from abstain.evaluation.calibration import CalibratedScore as CalibratedScore
+from abstain.evaluation.calibration import CalibrationCheck as CalibrationCheck
+from abstain.evaluation.calibration import calibrate as calibrate
+from abstain.evaluation.calibration import calibration_check as calibration_check
 from abstain.evaluation.comparison import Comparison as Comparison
 from abstain.evaluation.comparison import compare as compare
-from abstain.evaluation.deciding import check_rule as check_rule
-from abstain.evaluation.deciding import set_threshold as set_threshold
 from abstain.evaluation.evaluate import evaluate as evaluate
 from abstain.evaluation.fitting import fit_score as fit_score
 from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
@@ -18,7 +16,9 @@ from abstain.evaluation.records import Finding as Finding
 from abstain.evaluation.records import Part as Part
 from abstain.evaluation.records import Result as Result
 from abstain.evaluation.records import Sample as Sample
-from abstain.evaluation.rule_checks import RuleChecks as RuleChecks
+from abstain.evaluation.rules import RuleChecks as RuleChecks
+from abstain.evaluation.rules import check_rule as check_rule
+from abstain.evaluation.rules import set_threshold as set_threshold
 from abstain.evaluation.selecting import SelectedScore as SelectedScore
 from abstain.evaluation.selecting import Tried as Tried
 from abstain.evaluation.selecting import select_score as select_score

@@ -1,6 +1,7 @@
 """What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,10 @@ def sources(
 ) -> list[Finding]:
     """Return what was met before the numbers: the notes given, and those of the predictions."""
     given = [notes] if isinstance(notes, str) else list(notes)
-    told = [n if isinstance(n, Finding) else Finding("source", "note", (), "", n) for n in given]
+    told = [n if isinstance(n, Finding) else Finding.note("source", n) for n in given]
     said = "\n".join(finding.message for finding in told)
     own = dict.fromkeys(note for part in parts for note in part.notes if note not in said)
-    return [*told, *(Finding("source", "note", (), "", note) for note in own)]
+    return [*told, *(Finding.note("source", note) for note in own)]
 
 
 def findings_of(
@@ -40,68 +41,53 @@ def findings_of(
 ) -> list[Finding]:
     """Return what is worth knowing about one score on one split."""
     values = {result.metric: result for result in results}
-    sources = (
-        _counts(s, predictions),
-        _saturation(s),
-        _ties(s, values.get("augrc")),
-        _direction(s, own=score in (predictions.confidence or {})),
-        _labels(predictions),
-        _scale(s),
+    said = (
+        *_counts(s, predictions),
+        *_saturation(s),
+        *_ties(s, values.get("augrc")),
+        *_direction(s, own=score in (predictions.confidence or {})),
+        *_labels(predictions),
+        *_scale(s),
     )
-    shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
     # A split has the same samples under every score.
-    return [
-        Finding(
-            kind,
-            level,
-            split,
-            "" if kind in shared else score,
-            message,
-        )
-        for source in sources
-        for kind, level, message in source
-    ]
+    shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
+    return [replace(f, split=split, score="" if f.kind in shared else score) for f in said]
 
 
-_Said = Iterator[tuple[str, str, str]]
-
-
-def _counts(s: Scored, predictions: Predictions) -> _Said:
+def _counts(s: Scored, predictions: Predictions) -> Iterator[Finding]:
     if s.loss.min() == s.loss.max():
         yield _all_alike(s, known=not predictions.has_labels or _unknown(predictions) < s.n)
     elif s.binary and s.failures < FEW_FAILURES_HEAVY:
         yield _few_failures(s)
 
 
-def _all_alike(s: Scored, *, known: bool) -> tuple[str, str, str]:
+def _all_alike(s: Scored, *, known: bool) -> Finding:
     same = "so no score can be told from another: ranking metrics are undefined."
     if not s.binary:
-        return "all_alike", "warning", f"All {s.n:,} samples have the same loss, {same}"
+        return Finding.warning("all_alike", f"All {s.n:,} samples have the same loss, {same}")
     if s.failures == 0:
-        return "all_right", "warning", f"No sample of {s.n:,} is wrong, {same}"
+        return Finding.warning("all_right", f"No sample of {s.n:,} is wrong, {same}")
     check = " Check that labels and predictions name the classes alike." if known else ""
-    return "all_wrong", "warning", f"All {s.n:,} samples are wrong, {same}{check}"
+    return Finding.warning("all_wrong", f"All {s.n:,} samples are wrong, {same}{check}")
 
 
-def _few_failures(s: Scored) -> tuple[str, str, str]:
+def _few_failures(s: Scored) -> Finding:
     share = f"{s.failures:,} of {s.n:,} samples are wrong."
     if s.failures < FEW_FAILURES:
         noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
-        return "few_failures", "warning", f"Only {share} {noise} on new data; do not rank by it."
+        message = f"Only {share} {noise} on new data; do not rank by it."
+        return Finding.warning("few_failures", message)
     enough = "That is enough for the interval of AUGRC, but not for that of AURC below about"
-    return "few_failures", "note", f"{share} {enough} {FEW_FAILURES_HEAVY} failures."
+    return Finding.note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
 
 
-def _saturation(s: Scored) -> _Said:
+def _saturation(s: Scored) -> Iterator[Finding]:
     groups = s.groups
     if groups.confidence.size < 2:
-        yield (
+        yield Finding.warning(
             "constant",
-            "warning",
-            (
-                f"Every confidence is {_extreme(s, np.max)}: this score cannot reject "
-                "anything in particular."
-            ),
+            f"Every confidence is {_extreme(s, np.max)}: this score cannot reject "
+            "anything in particular.",
         )
         return
     top, bottom = int(groups.count[0]), int(groups.count[-1])
@@ -109,81 +95,68 @@ def _saturation(s: Scored) -> _Said:
         wrong = float(groups.loss[0])
         of_them = f" {wrong:g} of them are wrong, accepted at every threshold."
         of_them = of_them if wrong and s.binary else ""
-        level = "warning" if top / s.n >= SATURATED else "note"
-        yield (
+        say = Finding.warning if top / s.n >= SATURATED else Finding.note
+        yield say(
             "saturation",
-            level,
-            (
-                f"{top / s.n:.1%} of the samples ({top:,}) have the highest confidence, exactly "
-                f"{_extreme(s, np.max)}; no threshold can tell them apart.{of_them}"
-            ),
+            f"{top / s.n:.1%} of the samples ({top:,}) have the highest confidence, exactly "
+            f"{_extreme(s, np.max)}; no threshold can tell them apart.{of_them}",
         )
     if bottom > 1 and bottom / s.n >= MASS_POINT:
-        yield (
+        yield Finding.note(
             "abstentions",
-            "note",
-            (
-                f"{bottom / s.n:.1%} of the samples ({bottom:,}) have the lowest confidence, "
-                f"exactly {_extreme(s, np.min)}; they are rejected together or not "
-                "at all."
-            ),
+            f"{bottom / s.n:.1%} of the samples ({bottom:,}) have the lowest confidence, "
+            f"exactly {_extreme(s, np.min)}; they are rejected together or not "
+            "at all.",
         )
 
 
-def _ties(s: Scored, augrc: Result | None) -> _Said:
+def _ties(s: Scored, augrc: Result | None) -> Iterator[Finding]:
     share = s.groups.tied / s.n
     if share < TIED_NOTE:
         return
-    moved, level = "", "note"
+    moved, say = "", Finding.note
     if augrc is not None and augrc.tie_high > augrc.tie_low:
         width = augrc.tie_high - augrc.tie_low
-        level = "warning" if width > TIE_WARNING * augrc.value else "note"
+        say = Finding.warning if width > TIE_WARNING * augrc.value else Finding.note
         moved = " Their order hardly matters: AUGRC would move by less than 1 %."
         if width >= 0.01 * augrc.value:
             moved = (
                 f" Over all orders of the tied samples AUGRC lies between {augrc.tie_low:.4g} and "
                 f"{augrc.tie_high:.4g}."
             )
-    yield (
+    yield say(
         "ties",
-        level,
-        (
-            f"{share:.1%} of the samples share their confidence with another sample; tied samples "
-            f"are accepted or rejected together.{moved}"
-        ),
+        f"{share:.1%} of the samples share their confidence with another sample; tied samples "
+        f"are accepted or rejected together.{moved}",
     )
 
 
-def _direction(s: Scored, *, own: bool) -> _Said:
+def _direction(s: Scored, *, own: bool) -> Iterator[Finding]:
     if said := wrong_way(s, own=own):
-        yield "direction", "warning", said
+        yield Finding.warning("direction", said)
 
 
 def _unknown(predictions: Predictions) -> int:
     return int(np.count_nonzero(predictions.label_codes < 0))
 
 
-def _labels(predictions: Predictions) -> _Said:
+def _labels(predictions: Predictions) -> Iterator[Finding]:
     if not predictions.has_labels:
         return
     unknown = _unknown(predictions)
     if unknown:
-        yield (
+        yield Finding.note(
             "unknown_class",
-            "note",
-            (f"{unknown:,} samples belong to no class that the model knows; they count as wrong."),
+            f"{unknown:,} samples belong to no class that the model knows; they count as wrong.",
         )
 
 
-def _scale(s: Scored) -> _Said:
+def _scale(s: Scored) -> Iterator[Finding]:
     if s.probability is None:
-        yield (
+        yield Finding.note(
             "scale",
-            "note",
-            (
-                "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
-                "to it."
-            ),
+            "This score is not a probability, so calibration (ECE, MCE) and CWSA do not apply "
+            "to it.",
         )
 
 

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, Final
 
 from abstain.errors import InputError
-from abstain.evaluation.rule_checks import RuleChecks
+from abstain.evaluation.rules import RuleChecks
 from abstain.plots._labels import WIDTH, labels
 from abstain.plots._style import INK, MUTED, PAPER
 from abstain.plots.palette import LIGHT

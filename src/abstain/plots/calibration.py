@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.errors import InputError
-from abstain.evaluation.calibration_checks import CalibrationCheck
+from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots._display import column
 from abstain.plots._legend import name_the_curves
 from abstain.plots._style import CURVE, MUTED, finish

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
-from abstain.evaluation.rule_checks import RuleChecks
+from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import head, room

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from abstain.evaluation.rule_checks import RuleChecks
+from abstain.evaluation.rules import RuleChecks
 from abstain.plots._drawable import Drawable
 from abstain.plots._labels import calm, head, name_ticks, room, rule, write
 from abstain.plots._style import GRID, INK, MUTED, PAPER

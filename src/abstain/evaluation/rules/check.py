@@ -1,144 +1,29 @@
-"""`set_threshold` and `check_rule`: predictions and a score to a rule, and what it keeps."""
+"""`check_rule`: a decision rule on other data, with labels or without."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit
 
-from abstain.confidence import ConfidenceScore, Scorer
+from abstain._foundation.ranks import group_ties
+from abstain.confidence import Scorer
+from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
-from abstain.evaluation._rule_checking import (
-    as_probability,
-    check_part,
-    curve_for,
-    is_binary,
-)
-from abstain.evaluation._rule_data import (
-    FURTHEST,
-    Part,
-    as_said,
-    named,
-    on_scale_of,
-    part_of,
-)
-from abstain.evaluation._rule_findings import findings_of, ordered
 from abstain.evaluation.findings import sources
-from abstain.evaluation.records import Finding
-from abstain.evaluation.rule_checks import CHECK_COLUMNS, RuleChecks
+from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.rules.data import RuleData, data_of, named, on_scale_of
+from abstain.evaluation.rules.findings import findings_of
+from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
+from abstain.inference.intervals import no_interval
 from abstain.inference.proportions import level_of
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import DecisionRule
-from abstain.thresholds import fit as fit_rule
-from abstain.typing import AnyArray, Scale, Split
+from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups
+from abstain.typing import AnyArray, Scale
 
-
-def set_threshold(
-    predictions: Predictions | Mapping[Split, Predictions],
-    *,
-    score: str | Scorer | None = None,
-    loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str = "sgr",
-    scale: Scale | None = None,
-    **options: Any,
-) -> DecisionRule:
-    """Choose the threshold of a confidence score on calibration predictions.
-
-    Answers: from which confidence on may the model answer, so that what I ask for holds on new
-    data of the same kind?
-
-    Parameters
-    ----------
-    predictions : Predictions
-        The calibration data: not those that trained the model or fitted the score, and not those
-        on which the rule is checked afterwards. A mapping, as `read_predictions` returns it, may
-        hold one set.
-    score : str or fitted score, optional
-        A confidence column, a name of the catalogue, or what `abstain.confidence.fit` returned.
-        By default the only confidence column, or "msr" where there are class scores alone.
-    loss : str, CostMatrix or array of shape (n,), optional
-        What counts as wrong; by default that of the predictions, or 0/1.
-    method : str, default="sgr"
-        A name in `abstain.thresholds.METHODS`.
-    scale : {"log-odds", "probability", "score"}, optional
-        What a confidence column is measured in. By default a probability where all of it lies in
-        [0, 1], else a unit of its own. The scale of a computed score is known.
-    **options
-        Of the method, such as ``max_risk=0.05, delta=0.05``.
-
-    Returns
-    -------
-    DecisionRule
-        The threshold with what it promises, for the score and on the scale named in it; or the
-        reason why the target is unattainable.
-
-    Raises
-    ------
-    InputError
-        Several data sets, several scores to choose from, or what the method refuses.
-    UnknownNameError
-        No score or method of that name.
-    MissingInputError
-        The predictions lack what the score needs.
-
-    Notes
-    -----
-    The threshold is on the scale of the score, `rule.scale`: that of "msr" is log-odds, since
-    probabilities near 1 run together. ``rule.apply(predictions)`` and ``rule.apply(logits=...)``
-    compute the score, as `check_rule` does; confidences on another scale are refused.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import abstain as ab
-    >>> from abstain.evaluation import set_threshold
-    >>> confidence = np.linspace(0.5, 1, 400)
-    >>> wrong = (np.arange(400) % 4 == 0) & (confidence < 0.8)
-    >>> predictions = ab.Predictions(confidence={"own": confidence}, loss=wrong)
-    >>> rule = set_threshold(predictions, max_risk=0.05, delta=0.05)
-    >>> rule.score, rule.attainable, 0.4 < rule.coverage < 0.6
-    ('own', True, True)
-    """
-    part, own = part_of(_only(predictions), score, loss)
-    if own is None or part.loss is None:
-        msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
-        raise InputError(msg)
-    own = as_said(own, scale)
-    given = dict(options)
-    if part.weight is not None:
-        given.setdefault("weight", part.weight)
-    rule = fit_rule(method, part.values, part.loss, **given)
-    rule = _on_scale(rule, own) if method == "chow" else rule
-    return rule.for_score(own.name, scale=own.scale)
-
-
-def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
-    """Bring a threshold on probabilities to the scale of the score."""
-    if own.scale == "score":
-        msg = (
-            f"Chow's rule needs confidences that are probabilities; those of {own.name!r} are "
-            'none. Calibrate them, choose the threshold on data with method="cost", or say what '
-            "they are with `scale` (--scale)"
-        )
-        raise InputError(msg)
-    if own.scale == "probability" or rule.threshold is None:
-        return rule
-    odds = np.clip(logit(rule.threshold), -FURTHEST, FURTHEST)
-    return replace(rule, threshold=float(odds))
-
-
-def _only(predictions: Predictions | Mapping[Split, Predictions]) -> object:
-    if not isinstance(predictions, Mapping):
-        return predictions
-    if len(predictions) != 1:
-        names = ", ".join(name for _, name, _ in named(predictions)[:8]) if predictions else "none"
-        msg = (
-            f"a threshold is chosen on one set of predictions; got {len(predictions)} ({names}). "
-            "Pass the calibration set alone and the others to `check_rule`"
-        )
-        raise InputError(msg)
-    return next(iter(predictions.values()))
+_NAN = float("nan")
+_UNLABELED = "no labels are known"
 
 
 def check_rule(
@@ -224,14 +109,14 @@ def check_rule(
     level = level_of(level)
     wanted = _score_of(rule, score)
     parts = [
-        part_of(data, wanted, loss, name=name, split=split)[0]
+        data_of(data, wanted, loss, name=name, split=split)
         for split, name, data in named(predictions)
     ]
     _refuse_columns(parts)
-    chosen_on = None if calibration is None else part_of(calibration, wanted, loss)[0]
+    chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixture(seen, rule)
-    checked = [check_part(rule, part, level, scale) for part in parts]
+    checked = [_checked(rule, part, level, scale) for part in parts]
     found = tuple(whole for whole, *_ in checked)
     given = (calibration, *(data for _, _, data in named(predictions)))
     told = sources(notes, [data for data in given if isinstance(data, Predictions)])
@@ -243,10 +128,10 @@ def check_rule(
         groups=tuple(tuple(groups) for _, *groups in checked),
         splits=tuple(part.split for part in parts),
         level=level,
-        curve=None if chosen_on is None else curve_for(rule, chosen_on),
+        curve=None if chosen_on is None else _curve(rule, chosen_on),
         findings=ordered([*findings_of(rule, parts, checked, chosen_on), *told]),
-        binary=all(is_binary(part) for part in seen),
-        probability=as_probability(rule, seen),
+        binary=all(part.binary for part in seen),
+        probability=_as_probability(rule, seen),
     )
 
 
@@ -268,7 +153,7 @@ def _score_of(rule: DecisionRule, score: str | Scorer | None) -> str | Scorer | 
     return score
 
 
-def _refuse_columns(parts: list[Part]) -> None:
+def _refuse_columns(parts: list[RuleData]) -> None:
     for column in (column for part in parts for column, _ in part.split):
         if column in CHECK_COLUMNS:
             msg = (
@@ -278,7 +163,7 @@ def _refuse_columns(parts: list[Part]) -> None:
             raise InputError(msg)
 
 
-def _refuse_mixture(parts: list[Part], rule: DecisionRule) -> None:
+def _refuse_mixture(parts: list[RuleData], rule: DecisionRule) -> None:
     """Refuse a score that is a column here and computed there: the scales may differ."""
     own = {part.own: part for part in parts if part.own is not None}
     if len(own) == 2:
@@ -289,3 +174,62 @@ def _refuse_mixture(parts: list[Part], rule: DecisionRule) -> None:
             "may differ. Rename the column or drop it"
         )
         raise InputError(msg)
+
+
+def _checked(
+    rule: DecisionRule, part: RuleData, level: float, scale: Scale | None
+) -> tuple[RuleCheck, ...]:
+    """Return what the rule achieves on a data set, then on each of its groups.
+
+    Without losses, the coverage alone.
+    """
+    known = part.loss is not None
+    loss = np.zeros(part.values.size) if part.loss is None else part.loss
+    # A rule of before scales were recorded is compared as it was then, with a warning beside.
+    bare = part.scored is None or (rule.scale == "unknown" and not part.own)
+    values: AnyArray = part.values if bare else part.scored
+    with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
+    try:
+        if part.group is not None:
+            return check_groups(rule, values, loss, part.group, scale=scale, **with_name)
+        found = check(rule, values, loss, scale=scale, **with_name)
+    except InputError as error:
+        msg = f"{part.name}: {error}"
+        raise type(error)(msg) from error
+    return (found if known else _coverage_alone(found),)
+
+
+def _coverage_alone(found: RuleCheck) -> RuleCheck:
+    """Take back what depends on losses that are not known."""
+    nothing = no_interval(found.coverage_interval.level, _UNLABELED)
+    checked = replace(
+        found,
+        selective_risk=_NAN,
+        selective_risk_interval=nothing,
+        generalized_risk=_NAN,
+        generalized_risk_interval=nothing,
+    )
+    if found.rule.quantity == "coverage" or found.verdict in {"unattainable", "no target"}:
+        return checked
+    return replace(checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell")
+
+
+def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:
+    """Return the curve of the risk that the rule is about."""
+    kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
+    if part.loss is None:
+        return None
+    return curve_of(group_ties(part.values, part.loss, part.weight), kind)
+
+
+def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:
+    """Return the threshold as a probability, where it is known to be log-odds of one."""
+    if rule.scale == "log-odds":
+        return rule.threshold_on("probability")
+    if (
+        rule.scale != "unknown"
+        or rule.threshold is None
+        or not any(part.in_log_odds for part in parts)
+    ):
+        return None
+    return float(expit(rule.threshold))

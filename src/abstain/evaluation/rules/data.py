@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from abstain._foundation import checks
+from abstain._foundation.names import split_name
 from abstain.confidence import ConfidenceScore, Scorer, applicable
 from abstain.confidence import score as named_score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
@@ -20,7 +21,7 @@ FURTHEST: Final = 745.0
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RuleData:
     """One data set.
 
     Attributes
@@ -54,25 +55,35 @@ class Part:
         """Whether the confidences are a column of the data; None where that is not known."""
         return None if self.scored is None else self.scored.own
 
+    @property
+    def in_log_odds(self) -> bool:
+        """Whether the confidences are computed, as log-odds."""
+        return self.scored is not None and not self.own and self.scored.scale == "log-odds"
 
-def part_of(
+    @property
+    def binary(self) -> bool:
+        """Whether every loss known is 0 or 1."""
+        return self.loss is None or bool(((self.loss == 0) | (self.loss == 1)).all())
+
+
+def data_of(
     data: object,
     score: "str | Scorer | None",
     loss: "str | CostMatrix | AnyArray | None",
     *,
     name: str = "",
     split: Split = (),
-) -> tuple[Part, ConfidenceScore | None]:
+) -> RuleData:
     """Score one data set; a bare array holds confidences of samples without labels."""
     if not isinstance(data, Predictions):
         values = checks.confidence(data, f"predictions[{name!r}]" if name else "predictions")
-        return Part(split, name, values, None, None), None
+        return RuleData(split, name, values, None, None)
     own = confidence_of(data, score, where=name)
     losses = per_sample_loss(data, loss)
-    return Part(split, name, own.values, losses, data.weight, own, data.group), own
+    return RuleData(split, name, own.values, losses, data.weight, own, data.group)
 
 
-def on_scale_of(rule: DecisionRule, part: Part, scale: Scale | None) -> Part:
+def on_scale_of(rule: DecisionRule, part: RuleData, scale: Scale | None) -> RuleData:
     """Return the data set with its confidences on the scale of a threshold, to draw and compare."""
     own, known = part.scored, scale
     if own is not None and not own.own:
@@ -192,5 +203,4 @@ def _key(key: object) -> str | Split:
 def _name(key: str | Split, *, full: bool) -> str:
     if isinstance(key, str):
         return key
-    parts = [f"{column} = {value}" if full else value for column, value in key]
-    return ", ".join(parts) or "data"
+    return (split_name(key) if full and key else ", ".join(value for _, value in key)) or "data"

@@ -9,16 +9,10 @@ from abstain._foundation import checks
 from abstain.calibration import Calibration, fit_binning, fit_isotonic, fit_platt
 from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, Scorer
+from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
 from abstain.errors import InputError, MissingInputError, suggest
-from abstain.evaluation.calibrated import (
-    CalibratedScore,
-    On,
-    base_score,
-    clipped,
-    what,
-)
-from abstain.evaluation.calibration_checks import CalibrationCheck, calibration_check
+from abstain.evaluation.calibration.score import CalibratedScore, On, clipped, what
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -110,7 +104,7 @@ def calibrate(
     # What `select_score` chose; the other candidates need not be kept.
     state = getattr(score, "state", None)
     score = state if isinstance(state, FittedScore) else score
-    own = base_score(score, predictions)
+    own = named_score(score, predictions)
     named = f"{own.name}+{method}" if name is None else name
     if method == "temperature":
         if loss is not None:
@@ -177,13 +171,3 @@ def _limits(x: FloatArray) -> tuple[tuple[float, float] | None, str]:
         f"{' and '.join(ends)}"
     )
     return (low, high), said
-
-
-__all__ = [
-    "METHODS",
-    "CalibratedScore",
-    "CalibrationCheck",
-    "Method",
-    "calibrate",
-    "calibration_check",
-]

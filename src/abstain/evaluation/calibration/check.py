@@ -8,7 +8,9 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.bins import equal_width_bins
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain.calibration import Temperature
+from abstain.confidence import score as named_score
 from abstain.curves.reliability import (
     BINNINGS,
     LOSS_HINT,
@@ -17,10 +19,11 @@ from abstain.curves.reliability import (
     reliability_of,
 )
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation._calibration_numbers import BeforeAfter, numbers_of, tempered
-from abstain.evaluation.calibrated import CalibratedScore, base_score
+from abstain.evaluation.calibration.score import CalibratedScore
+from abstain.metrics import METRICS
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.typing import AnyArray, FloatArray
+from abstain.predictions.softmax import log_softmax
+from abstain.typing import AnyArray, Array, FloatArray
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +31,33 @@ if TYPE_CHECKING:
 _BINS = 15
 #: Below these numbers the check carries a warning.
 _FEW, _FEW_FAILURES = 1000, 20
+
+
+#: Catalogue metrics that are compared, and those that only a temperature can change.
+_OF_CONFIDENCE = ("ece", "ece_equal_mass", "mce", "augrc")
+_OF_CLASSES = ("nll", "brier")
+_RANKS_ONLY = ("augrc",)
+
+
+@dataclass(frozen=True)
+class BeforeAfter:
+    """One number before and after calibration.
+
+    Attributes
+    ----------
+    metric, title : str
+        The name scripts use and the one people read.
+    before, after : float
+        A fraction; NaN when undefined, then `reason` says why.
+    reason : str
+        Why a number is NaN, or empty.
+    """
+
+    metric: str
+    title: str
+    before: float
+    after: float
+    reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,10 +209,10 @@ def calibration_check(
         raise InputError(msg)
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
-    own, new = base_score(calibrated.base, predictions), calibrated.score(predictions)
+    own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
     view, w = predictions.view(), predictions.weight
     before = Scored(own.values, losses, w, own.probability, view)
-    after = Scored(new.values, losses, w, new.probability, tempered(calibrated, predictions, view))
+    after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None
     curves = [
         reliability_of(s.probability_groups, bins=_BINS, binning=binning)
@@ -193,7 +223,7 @@ def calibration_check(
         name=new.name,
         n=after.groups.n,
         failures=int(np.count_nonzero(losses if w is None else losses[w > 0])),
-        numbers=numbers_of(before, after, calibrated),
+        numbers=_numbers(before, after, calibrated),
         floor=_floor(after.probability_groups),
         reliability_before=curves[0] if known else None,
         reliability_after=curves[-1],
@@ -234,3 +264,71 @@ def _note(after: Scored, calibrated: CalibratedScore) -> str:
     if calibrated.note:
         said.append(f"Of the fit: {calibrated.note}.")
     return " ".join(said)
+
+
+# ------------------------------------------------------------------------------------ numbers
+def _tempered(
+    calibrated: CalibratedScore, predictions: Predictions, view: ClassView | None
+) -> ClassView | None:
+    """Return the classes with the probabilities that a temperature gives them."""
+    state, scores = calibrated.calibration, predictions.class_scores
+    if view is None or scores is None or not isinstance(state, Temperature):
+        return view
+    log_p = log_softmax(scores.log_scores() / state.temperature)
+    return ClassView(view.labels, view.prediction, view.classes, np.exp(log_p), log_p)
+
+
+def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tuple[BeforeAfter, ...]:
+    out = []
+    names = [*_OF_CONFIDENCE]
+    if isinstance(calibrated.calibration, Temperature) and after.view is not None:
+        names += _OF_CLASSES
+    for name in names:
+        metric = METRICS[name]
+        known = before.probability is not None or name in _RANKS_ONLY
+        first = metric.compute(before) if known else _no_probability()
+        out.append(_pair(name, metric.title, first, metric.compute(after)))
+    for name, title, compute in (
+        ("brier_correct", "Brier score of being right", _brier),
+        ("nll_correct", "NLL of being right", _nll),
+    ):
+        out.append(_pair(name, title, compute(before), compute(after)))
+    return tuple(out)
+
+
+def _pair(name: str, title: str, before: Measured, after: Measured) -> BeforeAfter:
+    said = [f"{when}: {x.reason}" for when, x in (("before", before), ("after", after)) if x.reason]
+    return BeforeAfter(name, title, before.value, after.value, "; ".join(said))
+
+
+def _no_probability() -> Measured:
+    return undefined("the score is no probability")
+
+
+def _brier(s: Scored) -> Measured:
+    if s.probability is None:
+        return _no_probability()
+    p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
+    return Measured(float(np.average((p - (1.0 - loss)) ** 2, weights=s.weight)))
+
+
+def _nll(s: Scored) -> Measured:
+    if s.probability is None:
+        return _no_probability()
+    p, loss, w = _kept(s)
+    impossible = ((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))
+    if impossible.any():
+        count = int(impossible.sum())
+        return undefined(f"it is infinite: {count} samples had probability 0 of what happened")
+    # Where a probability is 0 or 1 its logarithm stands beside a factor of 0.
+    inside = np.where((p == 0) | (p == 1), 0.5, p)
+    terms = (1.0 - loss) * np.log(inside) + loss * np.log1p(-inside)
+    return Measured(float(np.average(np.where(inside == p, -terms, 0.0), weights=w)))
+
+
+def _kept(s: Scored) -> tuple[FloatArray, FloatArray, Array | None]:
+    p, loss = np.asarray(s.probability, dtype=np.float64), s.loss.astype(np.float64)
+    if s.weight is None:
+        return p, loss, None
+    kept = s.weight > 0
+    return p[kept], loss[kept], s.weight[kept]

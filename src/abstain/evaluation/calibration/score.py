@@ -94,7 +94,7 @@ class CalibratedScore:
             T = self.calibration.temperature
             tempered = named_score(str(self.base), predictions, temperature=T)
             return ConfidenceScore(self.name, tempered.values, tempered.probability)
-        own = base_score(self.base, predictions)
+        own = named_score(self.base, predictions)
         x = what(own, self.on, self.base, predictions)
         p = self.calibration.apply(clipped(x, self.limits))
         values = p
@@ -219,11 +219,6 @@ def _log_odds(platt: Platt, x: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         out: FloatArray = platt.slope * x.astype(np.float64) + platt.intercept
     return np.clip(out, -most, most)
-
-
-def base_score(base: str | Scorer, predictions: Predictions) -> ConfidenceScore:
-    """Return the confidences of the score that is calibrated."""
-    return named_score(base, predictions)
 
 
 def what(own: ConfidenceScore, on: On, base: str | Scorer, predictions: Predictions) -> FloatArray:

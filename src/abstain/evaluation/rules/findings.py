@@ -1,0 +1,171 @@
+"""What the reader of a checked rule should know, in plain words."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from abstain._foundation.scored import Scored
+from abstain.evaluation.direction import wrong_way
+from abstain.evaluation.records import Finding
+from abstain.evaluation.rules.data import RuleData
+from abstain.thresholds import DecisionRule, RuleCheck
+
+#: With so few samples, equal counts on two data sets are no surprise.
+_FEW = 30
+#: So many groups are named in a sentence.
+_SHOWN = 8
+
+
+def findings_of(
+    rule: DecisionRule,
+    parts: Sequence[RuleData],
+    found: Sequence[tuple[RuleCheck, ...]],
+    calibration: RuleData | None,
+) -> list[Finding]:
+    """Return what is worth knowing about a rule and each data set it was checked on.
+
+    `found` holds for each data set its check, then those of its groups.
+    """
+    out = [*_of_rule(rule), *_scale_unknown(rule, parts)]
+    if calibration is not None:
+        out += _about(calibration.name or "calibration", _direction(calibration))
+    for part, (check, *groups) in zip(parts, found, strict=True):
+        said = [
+            *_groups(check, groups),
+            *_direction(part),
+            *_same_data(rule, part, check, calibration),
+            *_scale(rule, part, check),
+            *_labels(part),
+        ]
+        out += _about(part.name, said)
+    return out
+
+
+def _about(name: str, said: Iterable[Finding]) -> Iterator[Finding]:
+    """Put the name of the data set into the sentence: it need not be that of a split."""
+    return (replace(finding, message=f"{name}: {finding.message}") for finding in said)
+
+
+def _direction(part: RuleData) -> Iterator[Finding]:
+    if part.loss is None:
+        return
+    said = wrong_way(Scored(part.values, part.loss, part.weight), own=bool(part.own))
+    if said:
+        yield Finding.warning("direction", said)
+
+
+def _of_rule(rule: DecisionRule) -> Iterator[Finding]:
+    if not rule.attainable or rule.method == "given":
+        return
+    if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
+        yield Finding.warning(
+            "no_guarantee",
+            "The threshold meets its target on the calibration data without a margin for "
+            "chance: where it just does, rules chosen this way miss it about half the time on "
+            "new data of the same kind, and more often when few samples are accepted.",
+        )
+    if rule.guarantee != "none":
+        yield Finding.note(
+            "guarantee",
+            "The guarantee is about new data drawn like the calibration data. It says nothing "
+            "of data that have shifted.",
+        )
+    if rule.in_expectation:
+        yield Finding.note(
+            "in_expectation",
+            "The guarantee is on average over calibration sets: the rule from one set may be "
+            "above its target.",
+        )
+
+
+def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Finding]:
+    if rule.scale == "unknown" and rule.attainable and any(part.in_log_odds for part in parts):
+        yield Finding.warning(
+            "scale_unknown",
+            f"The rule does not record the scale of its threshold, and the score "
+            f"{rule.score!r} is computed in log-odds here: {rule.threshold:.6g} is taken for "
+            "log-odds. If it was chosen on probabilities, every number below is wrong. Choose "
+            'it again, or write "scale" into its file.',
+        )
+
+
+def _same_data(
+    rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
+) -> Iterator[Finding]:
+    if calibration is not None:
+        same = _equal(part, calibration)
+    else:
+        same = check.n >= _FEW and _counts(rule) == _counts_of(part, check)
+    if same:
+        yield Finding.warning(
+            "same_data",
+            "This looks like the calibration data itself. On the data that chose it a "
+            "threshold looks better than it is: check it on others.",
+        )
+
+
+def _equal(part: RuleData, calibration: RuleData) -> bool:
+    return part.values.size == calibration.values.size and bool(
+        np.array_equal(np.sort(part.values), np.sort(calibration.values))
+    )
+
+
+def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
+    return rule.n, rule.accepted, rule.failures
+
+
+def _counts_of(part: RuleData, check: RuleCheck) -> tuple[int, int, int | None]:
+    if part.loss is None:
+        return check.n, check.accepted, None
+    accepted = check.rule.apply(part.values, scale="score")
+    return check.n, check.accepted, int(np.count_nonzero(part.loss[accepted]))
+
+
+def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Finding]:
+    of_kind = {v: [c.group for c in groups if c.verdict == v] for v in ("broken", "cannot tell")}
+    broken, open_ = of_kind["broken"], of_kind["cannot tell"]
+    open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
+    if broken:
+        by_itself = (
+            ", although the whole by itself keeps it: what is promised of all samples need not "
+            "hold for each group"
+        )
+        yield Finding.warning(
+            "group_broken",
+            f"The target is broken in {_counted(broken, groups)}"
+            f"{by_itself if check.alone == 'holds' else ''}.",
+        )
+    if open_ and check.alone == "holds":
+        yield Finding.note(
+            "group_open",
+            f"The whole by itself keeps the target; too few answers to tell in "
+            f"{_counted(open_, groups)}.",
+        )
+
+
+def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
+    shown = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+    return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
+
+
+def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]:
+    if rule.threshold is None or check.accepted not in {0, check.n}:
+        return
+    if rule.coverage is None or rule.coverage == check.coverage:
+        return
+    low, high = float(part.values.min()), float(part.values.max())
+    what = "Nothing is" if check.accepted == 0 else "Everything is"
+    yield Finding.warning(
+        "scale",
+        f"{what} accepted: the confidences lie between {low:.6g} and {high:.6g}, the "
+        f"threshold is {rule.threshold:.6g}. Check that they are on the scale of the "
+        "calibration data.",
+    )
+
+
+def _labels(part: RuleData) -> Iterator[Finding]:
+    if part.loss is None:
+        yield Finding.note(
+            "no_labels", "No labels are known here, so only the coverage can be checked."
+        )

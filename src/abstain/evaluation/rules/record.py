@@ -1,0 +1,221 @@
+"""What checking a decision rule on several data sets returns."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from abstain.curves.risk_coverage import RiskCoverageCurve
+from abstain.evaluation.records import Finding, counted
+from abstain.thresholds import DecisionRule, RuleCheck
+from abstain.typing import Split
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: The name of the row of the calibration data, and what stands in it for a verdict.
+CALIBRATION: Final = "calibration"
+CHOSEN_HERE: Final = "chosen here"
+
+_NAN = float("nan")
+#: The numbers of a row that come with `_low` and `_high`.
+_WITH_ENDS = ("coverage", "selective_risk", "generalized_risk", "excess")
+
+#: The columns of a row behind those that split the data.
+CHECK_COLUMNS: Final = (
+    "name",
+    "subgroup",
+    "role",
+    "score",
+    "method",
+    "guarantee",
+    "threshold",
+    "threshold_scale",
+    "threshold_probability",
+    "threshold_log_odds",
+    "target",
+    "delta",
+    "bound",
+    "level",
+    "together",
+    "n",
+    "accepted",
+    *(f"{number}{end}" for number in _WITH_ENDS for end in ("", "_low", "_high")),
+    "verdict",
+    "note",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class RuleChecks:
+    """A decision rule and what it achieves on other data sets.
+
+    Attributes
+    ----------
+    rule : DecisionRule
+        The rule, with what is known of its calibration data.
+    checks : tuple of RuleCheck
+        One for each data set, in the order given. Where no labels are known the risks and the
+        excess are NaN.
+    splits : tuple of tuple of (column, value)
+        What sets each data set apart, where columns do; empty otherwise.
+    level : float
+        Of the intervals: of each, or of those of a data set and its groups together.
+    groups : tuple of tuple of RuleCheck
+        For each data set its groups, in the order of their names; empty where it has none.
+    curve : RiskCoverageCurve or None
+        Of the calibration data, when they were given: generalized for a rule on the generalized
+        risk, else selective.
+    findings : tuple of Finding
+        What the reader should know, warnings first.
+    binary : bool
+        Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
+    probability : float or None
+        The threshold as a probability of being right, where it is known to be log-odds of one.
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> from abstain.evaluation import check_rule, set_threshold
+    >>> predictions = ab.Predictions(confidence=[0.9, 0.8, 0.4], loss=[0, 0, 1])
+    >>> rule = set_threshold(predictions, method="risk", max_risk=0.1)
+    >>> checks = check_rule(rule, {"later": ab.Predictions(confidence=[0.7, 0.9], loss=[1, 0])})
+    >>> checks.frame().select("name", "coverage", "selective_risk").rows()
+    [('calibration', 0.6666666666666666, 0.0), ('later', 0.5, 0.0)]
+    """
+
+    rule: DecisionRule
+    checks: tuple[RuleCheck, ...]
+    splits: tuple[Split, ...]
+    level: float
+    groups: tuple[tuple[RuleCheck, ...], ...] = ()
+    curve: RiskCoverageCurve | None = None
+    findings: tuple[Finding, ...] = ()
+    binary: bool = True
+    probability: float | None = None
+
+    def __repr__(self) -> str:
+        """Say what is there, not the numbers."""
+        warnings = sum(finding.level == "warning" for finding in self.findings)
+        said = counted({"data set": len(self), "warning": warnings})
+        return f"RuleChecks({self.rule!s}; {said}; .frame() has the numbers)"
+
+    def __len__(self) -> int:
+        """Count the data sets that were checked."""
+        return len(self.checks)
+
+    def every(self) -> list[RuleCheck]:
+        """Return each data set, followed by its groups."""
+        return [check for place in range(len(self)) for check in self._of(place)]
+
+    def _of(self, place: int) -> tuple[RuleCheck, ...]:
+        groups = self.groups[place] if self.groups else ()
+        return (self.checks[place], *groups)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return flat rows: the calibration data, if any, then each data set and its groups.
+
+        Of a group `name` is that of its data set, `subgroup` its own and `role` "group";
+        `together` is how many rows the level of the intervals holds for.
+        The row of the calibration data has no intervals: the threshold was chosen on them, so
+        that they flatter it.
+        """
+        columns = list(dict.fromkeys(column for split in self.splits for column, _ in split))
+        lead = dict.fromkeys(columns, "")
+        known = self.on_calibration()
+        first = [] if known is None else [{**lead, **self._calibration(known)}]
+        return first + [
+            {**lead, **dict(split), **self._row(check)}
+            for place, split in enumerate(self.splits)
+            for check in self._of(place)
+        ]
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the rows as a polars table."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+    def _about(self) -> dict[str, Any]:
+        rule = self.rule
+        return {
+            "score": rule.score,
+            "method": rule.method,
+            "guarantee": rule.guarantee,
+            "threshold": _number(rule.threshold),
+            "threshold_scale": rule.scale,
+            "threshold_probability": _number(rule.threshold_on("probability")),
+            "threshold_log_odds": _number(rule.threshold_on("log-odds")),
+            "target": _number(rule.target),
+            "delta": _number(rule.delta),
+            "bound": _number(rule.bound),
+            "level": self.level,
+        }
+
+    def _row(self, check: RuleCheck) -> dict[str, Any]:
+        own = check.row()
+        role = "group" if check.group else "check"
+        more = {"role": role, "together": check.together, "note": check.note}
+        found = {**own, **more, **self._about()}
+        return {name: found[name] for name in CHECK_COLUMNS}
+
+    def on_calibration(self) -> dict[str, Any] | None:
+        """Return what the rule achieves on its calibration data, or None when nothing is known.
+
+        By the names of the columns of a row: n, accepted, coverage, the risks and the excess. What
+        a rule without losses cannot say comes from the curve, when there is one.
+        """
+        rule, point = self.rule, self._vertex()
+        if rule.n == 0 and point is None:
+            return None
+        known: dict[str, Any] = {"n": rule.n, "accepted": rule.accepted}
+        known |= {"coverage": _number(rule.coverage), "selective_risk": _number(rule.risk)}
+        if point is not None and rule.failures is None:
+            known |= point
+        whole = known["coverage"] * known["selective_risk"]
+        nothing = known["coverage"] == 0 and not math.isnan(known["coverage"])
+        known["generalized_risk"] = 0.0 if nothing and self.curve is not None else whole
+        return {**known, "excess": _excess(rule, known)}
+
+    def _vertex(self) -> dict[str, Any] | None:
+        """Return the point of the rule on the curve of the calibration data."""
+        curve, threshold = self.curve, self.rule.threshold
+        if curve is None:
+            return None
+        known = {"n": int(curve.accepted[-1]), "accepted": 0, "coverage": 0.0}
+        reached = 0 if threshold is None else int((curve.thresholds >= threshold).sum())
+        if reached == 0:
+            return {**known, "selective_risk": _NAN}
+        at = reached - 1
+        coverage, risk = float(curve.coverage[at]), float(curve.risk[at])
+        selective = risk if curve.kind == "selective" else risk / coverage
+        known |= {"accepted": int(curve.accepted[at]), "coverage": coverage}
+        return {**known, "selective_risk": selective}
+
+    def _calibration(self, known: dict[str, Any]) -> dict[str, Any]:
+        ends = {f"{number}{end}": _NAN for number in _WITH_ENDS for end in ("_low", "_high")}
+        found = {
+            "name": CALIBRATION,
+            "subgroup": "",
+            "role": CALIBRATION,
+            "together": 1,
+            **self._about(),
+            **known,
+            **ends,
+            "verdict": CHOSEN_HERE if self.rule.attainable else "unattainable",
+            "note": "the threshold was chosen on these data",
+        }
+        return {name: found[name] for name in CHECK_COLUMNS}
+
+
+def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
+    """Return how much worse than the target it is; as `RuleCheck.excess`."""
+    if rule.target is None or not rule.quantity:
+        return _NAN
+    if rule.quantity == "cost":
+        return float(achieved["generalized_risk"] - rule.target * achieved["coverage"])
+    value = float(achieved[rule.quantity.replace(" ", "_")])
+    return rule.target - value if rule.quantity == "coverage" else value - rule.target
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
