@@ -24,15 +24,15 @@ from abstain.report.study_html import write_study as write_study
 from abstain.report.study_html import write_study_figures as write_study_figures
 from abstain.report.study_terminal import study_terminal as study_terminal
 from abstain.report.subjects import document_of as document_of
-from abstain.report.subjects.evaluation.document import html_report as html_report
-from abstain.report.subjects.evaluation.document import latex_table as latex_table
-from abstain.report.subjects.evaluation.document import markdown_table as markdown_table
-from abstain.report.subjects.evaluation.document import terminal_table as terminal_table
-from abstain.report.subjects.evaluation.document import write_html as write_html
-from abstain.report.subjects.rule.document import threshold_html as threshold_html
-from abstain.report.subjects.rule.document import threshold_terminal as threshold_terminal
-from abstain.report.subjects.rule.document import write_rule_figures as write_rule_figures
-from abstain.report.subjects.rule.document import write_threshold as write_threshold
+from abstain.report.subjects.evaluation.formats import html_report as html_report
+from abstain.report.subjects.evaluation.formats import latex_table as latex_table
+from abstain.report.subjects.evaluation.formats import markdown_table as markdown_table
+from abstain.report.subjects.evaluation.formats import terminal_table as terminal_table
+from abstain.report.subjects.evaluation.formats import write_html as write_html
+from abstain.report.subjects.rule.formats import threshold_html as threshold_html
+from abstain.report.subjects.rule.formats import threshold_terminal as threshold_terminal
+from abstain.report.subjects.rule.formats import write_rule_figures as write_rule_figures
+from abstain.report.subjects.rule.formats import write_threshold as write_threshold
 
 __all__ = [
     "Pictures",

@@ -5,165 +5,55 @@ terminal, as Markdown or as LaTeX and knows no subject. So a number stands here 
 is spelled, what is bold, how an interval and an undefined value look is the renderer's alone.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import abstain as ab
 from abstain.plots._drawable import Drawable
+from abstain.report.cells import (
+    EVERYWHERE,
+    NAN,
+    PAGE,
+    PAPER,
+    READ,
+    SCREEN,
+    Cell,
+    Column,
+    Form,
+    Format,
+    Interval,
+    Label,
+    Number,
+    Row,
+    Rows,
+    Span,
+    Text,
+    joined,
+    rows_of,
+)
 
-#: The formats, as `render` takes them.
-Format = Literal["html", "terminal", "markdown", "latex"]
-
-#: Formats that a block, a column or a section is meant for.
-EVERYWHERE: Final[tuple[Format, ...]] = ("html", "terminal", "markdown", "latex")
-PAGE: Final[tuple[Format, ...]] = ("html",)
-SCREEN: Final[tuple[Format, ...]] = ("terminal",)
-PAPER: Final[tuple[Format, ...]] = ("markdown", "latex")
-#: What is read at leisure: a page or a paper, not a terminal.
-READ: Final[tuple[Format, ...]] = (*PAGE, *PAPER)
-
-NAN: Final = math.nan
-
-
-# --------------------------------------------------------------------------------- inline text
-@dataclass(frozen=True)
-class Span:
-    """A piece of text with a meaning of its own.
-
-    ``good``, ``bad`` and ``open`` are verdicts, ``best`` marks a winner, ``undefined`` something
-    that is not there, ``small`` stands below what it belongs to, ``better`` and ``alike`` color
-    the cell of a map. A `link` is an address or, with
-    a leading ``#``, the anchor of another part; `title` is read when one points at it.
-    """
-
-    text: str
-    kind: Literal[
-        "plain",
-        "strong",
-        "em",
-        "best",
-        "code",
-        "muted",
-        "small",
-        "undefined",
-        "good",
-        "bad",
-        "open",
-        "better",
-        "alike",
-    ] = "plain"
-    link: str = ""
-    title: str = ""
-
-
-#: Words: the caller's and ours alike are escaped by the renderer.
-Text = str | Span | tuple[str | Span, ...]
-
-
-@dataclass(frozen=True)
-class Label:
-    """The name of what is measured: "AUGRC x 1000 (down)" over a column or before a row.
-
-    `better` points to where better is; `scale` says that its values are times 1000; `short` is for
-    a narrow column, `note` for small words below, `link` and `title` as in `Span`.
-    """
-
-    text: str
-    better: Literal["", "lower", "higher"] = ""
-    scale: int = 1
-    short: str = ""
-    note: str = ""
-    link: str = ""
-    title: str = ""
-
-
-# --------------------------------------------------------------------------------------- cells
-#: How a number is spelled; see `abstain.report.words.spelled`.
-Form = Literal["number", "count", "p", "hundred", "rank", "two", "four", "six", "signed", "minus"]
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number with all that is known of it; NaN is undefined, and `reason` says why.
-
-    `low` and `high` are its interval, `spread` a standard error, `beside` other small words.
-    `scale` is what it is multiplied by when written (with the `Label` saying so); `per_thousand`
-    lets the reader of a page choose. `stands` is "best" or "tie" (not told from the best), `shade`
-    from 0 (strongest) to 4 colors it by rank, `note` is read when one points at it, `said` spells
-    an odd one.
-    """
-
-    value: float
-    low: float = NAN
-    high: float = NAN
-    spread: float = NAN
-    form: Form = "number"
-    scale: int = 1
-    per_thousand: bool = False
-    stands: Literal["", "best", "tie"] = ""
-    shade: int | None = None
-    beside: str = ""
-    note: str = ""
-    reason: str = ""
-    said: str = ""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An interval in a column of its own."""
-
-    low: float
-    high: float
-    form: Form = "number"
-    scale: int = 1
-    title: str = ""
-
-
-#: What stands in a table; None where there is nothing.
-Cell = Number | Interval | Label | Text | None
-
-
-# -------------------------------------------------------------------------------------- tables
-@dataclass(frozen=True)
-class Column:
-    """A column of a table.
-
-    `kind` says what it holds: numbers, names (of methods, data: folded, sticky), long `words`, or
-    other `text`. `head` marks the one that names the rows (by default the first). A narrow
-    terminal leaves columns with `drop` out from the right, and names them; `once` blanks what
-    repeats the row above there; `only` names the formats that show it.
-    """
-
-    label: Label | str
-    kind: Literal["number", "name", "words", "text"] = "text"
-    head: bool = False
-    sort: bool = True
-    drop: bool = False
-    once: bool = False
-    only: tuple[Format, ...] = EVERYWHERE
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row: a cell for each column, and `tags` for what a choice shows.
-
-    A "marked" row stands out, a "group" is part of the row before.
-    """
-
-    cells: tuple[Cell, ...]
-    kind: Literal["", "marked", "group"] = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows that stand together, under a title or without."""
-
-    rows: tuple[Row, ...]
-    title: str = ""
-    tags: Mapping[str, str] = field(default_factory=dict)
+__all__ = [
+    "EVERYWHERE",
+    "NAN",
+    "PAGE",
+    "PAPER",
+    "READ",
+    "SCREEN",
+    "Cell",
+    "Column",
+    "Form",
+    "Format",
+    "Interval",
+    "Label",
+    "Number",
+    "Row",
+    "Rows",
+    "Span",
+    "Text",
+    "joined",
+    "rows_of",
+]
 
 
 @dataclass(frozen=True)
@@ -175,31 +65,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table.
+    """A table: its columns, and its rows in groups.
 
-    Attributes
-    ----------
-    columns, groups
-        The columns, and the rows in their groups.
-    title : str
-        What a terminal prints above it and a screen reader calls it.
-    caption : Text
-        What a page and a paper print above it.
-    anchor : str
-        Its place on a page.
-    look : str
-        "grid" (many columns under `spans`), "wide", "cards" or "leads" (stacked on a phone),
-        "pairs", "ranks", "glance", "points", "study" or "map".
-    sortable : bool
-        Whether a reader of a page can sort it.
-    spans : tuple of (Label or str, int)
-        Over the columns after the first, with how many columns each has.
-    rest : str
-        Words of a last row for what is left out.
-    most : int
-        Rows that a terminal prints, 0 for all; `more` says where the others are.
-    instead : tuple of Block
-        What a terminal shows where the table does not fit.
+    A terminal prints the `title` above it, and a screen reader calls it so; a page and a paper
+    print the `caption`. `anchor` is its place on a page. `look` is "grid" (many columns under
+    `spans`: heads over the columns after the first, each with how many), "wide", "cards" or
+    "leads" (stacked on a phone), "pairs", "ranks", "glance", "points", "study" or "map". `rest`
+    are the words of a last row for what is left out. A terminal prints at most `most` rows (0:
+    all) and says by `more` where the others are; where the table does not fit it shows what is
+    `instead`.
     """
 
     columns: tuple[Column, ...]
@@ -223,11 +97,6 @@ class Table(Block):
     def shown(self, wanted: Format) -> list[int]:
         """Return the places of the columns that a format shows."""
         return [i for i, column in enumerate(self.columns) if wanted in column.only]
-
-
-def rows_of(rows: Iterable[Sequence[Cell] | Row]) -> tuple[Rows, ...]:
-    """Return the one group of a table without groups, from rows or the cells of rows."""
-    return (Rows(tuple(row if isinstance(row, Row) else Row(tuple(row)) for row in rows)),)
 
 
 # -------------------------------------------------------------------------------- other blocks
@@ -275,16 +144,8 @@ class Findings(Block):
 class Figure(Block):
     """A figure that is drawn when a format asks for it.
 
-    Attributes
-    ----------
-    key : str
-        Letters, digits and hyphens that no other figure of the page has.
-    title : str
-        The first, strong words of its caption.
-    draw : callable
-        Returns what draws it.
-    about : Text
-        The rest of its caption.
+    `key` has letters, digits and hyphens that no other figure of the page has; `title` are the
+    first, strong words of its caption, `about` the rest.
     """
 
     key: str
@@ -444,22 +305,11 @@ class Fold(Block):
 
 @dataclass(frozen=True)
 class Section(Block):
-    """A titled part of a document.
+    """A titled part of a document, `anchor` its place on a page.
 
-    Attributes
-    ----------
-    anchor, title : str
-        Its place on a page, and its head.
-    blocks : tuple of Block
-        What it holds.
-    nav : str
-        How the contents name it; by default as its title. None leaves it out of them.
-    level : int
-        2, 3 for a part of a section, or 4.
-    small : str
-        Small words behind the title.
-    look : str
-        "part" for a part with a line above it.
+    `nav` is how the contents name it, by default as its title; None leaves it out of them.
+    `level` is 2, 3 for a part of a section, or 4; `small` are words behind the title; the look
+    "part" has a line above it.
     """
 
     anchor: str
@@ -475,26 +325,11 @@ class Section(Block):
 class Document:
     """All that is said of one subject.
 
-    Attributes
-    ----------
-    title, eyebrow : str
-        The heading, and what kind of document it is.
-    sections : callable
-        Returns the blocks of a page or a paper, mostly sections.
-    brief : callable
-        Returns the blocks of a terminal.
-    verdict : tuple of Text
-        A few sentences for someone who never read a paper on the subject.
-    facts : tuple of (str, Text)
-        What was done, on what.
-    findings : tuple of Remark
-        What to know before trusting the numbers.
-    data : callable or None
-        Returns what its charts draw.
-    alarm : bool
-        Whether the first sentence of the verdict is bad news.
-    longest : int
-        Letters of the longest name that tables give a line.
+    `sections` returns the blocks of a page or a paper, `brief` those of a terminal. `eyebrow` says
+    what kind of document it is, `verdict` what was found, for someone who never read a paper on
+    the subject, `facts` what was done on what, `findings` what to know before trusting the
+    numbers; `data` returns what its charts draw. With `alarm` the first sentence of the verdict is
+    bad news; `longest` are the letters of the longest name that tables give a line.
     """
 
     title: str
@@ -517,13 +352,6 @@ class Origin:
     source: str = ""
     notes: Sequence[str] = ()
     command: str = ""
-
-
-def joined(text: Text) -> str:
-    """Return the words of a text without their looks."""
-    if isinstance(text, tuple):
-        return "".join(map(joined, text))
-    return text.text if isinstance(text, Span) else text
 
 
 def shown_in(blocks: Iterable[Block], wanted: Format) -> list[Block]:
