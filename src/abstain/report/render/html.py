@@ -193,7 +193,9 @@ def _number(cell: Number) -> "Markup":
         undefined = Markup('<span class="undefined" title="{}">{}</span>')
         return undefined.format(visible(cell.reason), UNDEFINED)
     scales = {"one": cell.scale, "kilo": 1000} if cell.per_thousand else {"": cell.scale}
-    exact = "" if math.isnan(cell.value) else repr(float(cell.value))
+    # A count stays one; a number of NumPy is written as the number it is.
+    value = cell.value if isinstance(cell.value, int) else float(cell.value)
+    exact = "" if math.isnan(value) else repr(value)
     shown = Markup("")
     for choice, scale in scales.items():
         looks = " ".join(filter(None, [choice, "best" if cell.stands == "best" else ""]))
