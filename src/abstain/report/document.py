@@ -105,13 +105,23 @@ class Prose(Block):
     """A paragraph.
 
     "lead" opens a section, "about" and "hint" (of something to do with a pointer) stand under a
-    figure, "notes" under a table, "caution" is boxed, "back" leads back, "strong" is said first,
-    "noscript" only to those without scripts.
+    figure, "notes" under a table, "source" says where something is from, "caution" is boxed, "back"
+    leads back, "strong" is said first, "noscript" only to those without scripts.
     """
 
     text: Text
     kind: Literal[
-        "plain", "lead", "about", "hint", "notes", "caution", "back", "strong", "alarm", "noscript"
+        "plain",
+        "lead",
+        "about",
+        "hint",
+        "notes",
+        "source",
+        "caution",
+        "back",
+        "strong",
+        "alarm",
+        "noscript",
     ] = "plain"
 
 

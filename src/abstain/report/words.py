@@ -10,7 +10,7 @@ from abstain.evaluation.records import Finding, Result
 from abstain.metrics import Metric, metric_named
 from abstain.plots import chosen
 from abstain.predictions import LOSSES
-from abstain.report.document import Form, Span, Text
+from abstain.report.document import Form, Span
 from abstain.tables import split_name
 
 #: What is printed for a metric that has no value on these data.
@@ -304,7 +304,7 @@ def seconds_said(seconds: float) -> str:
 _LINK: Final = re.compile(r"https://[^\s,;]+")
 
 
-def linked(source: str) -> Text:
+def linked(source: str) -> tuple[str | Span, ...]:
     """Cut a source into text and links.
 
     Examples
