@@ -18,18 +18,14 @@ from tests.report.made_benchmark import NAMES, made_results
 from tests.report.pages import HOSTILE, Page
 
 from abstain.errors import InputError
-from abstain.plots import chosen
-from abstain.report.benchmark_figures import change_of, curves_of, drawn
-from abstain.report.benchmark_grid import baseline, grid_of, headline, leaders, mean_ranks
-from abstain.report.benchmark_html import benchmark_html, write_benchmark
-from abstain.report.benchmark_map import page_map
-from abstain.report.benchmark_pictures import (
-    Pictures,
-    _address,
-    benchmark_pictures,
-    shown_extremes,
-)
-from abstain.report.benchmark_verdict import benchmark_verdict
+from abstain.plots import SignificanceMapDisplay, chosen
+from abstain.report import Pictures, benchmark_html, benchmark_pictures, write_benchmark
+from abstain.report.document import joined
+from abstain.report.subjects.benchmark.figures import change_of, curves_of, drawn
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard, at
+from abstain.report.subjects.benchmark.pictures import _address, shown_extremes
+from abstain.report.subjects.benchmark.studies import map_of
+from abstain.report.subjects.benchmark.verdict import verdict_of
 from abstain.report.words import number
 
 
@@ -92,17 +88,17 @@ def test_no_attack_is_evaluated_or_steers():
 def test_every_value_is_there_with_its_mark():
     exact = {a["value"] for a in Page(plain_text()).of("data")}
     for metric, comparison in plain().comparisons.items():
-        for study in headline(plain()):
+        for study in plain().headline:
             found = chosen.estimates_in(comparison, metric, (("study", study.name),))
             assert {repr(float(e.value)) for e in found} <= exact
-    best = re.findall(r'<data class="best" value="([^"]*)"', plain_text())
-    augrc = grid_of(plain(), "augrc")
-    for i, _ in enumerate(augrc.studies):
-        (name,) = augrc.standing(i)
-        line = next(line for line in augrc.lines if line.method.name == name)
-        assert repr(float(line.entries[i].value)) in best
-        assert line.entries[i].rank == 1
-        assert line.entries[i].text == number(1000 * line.entries[i].value)
+    best = re.findall(r'<data class="best" value="([^"]*)">([^<]*)<', plain_text())
+    augrc = Leaderboard(plain()).grid("augrc")
+    for study in augrc.studies:
+        (name,) = augrc.standing(study)
+        entry = augrc.column(study)[name]
+        value = entry.number.value
+        assert (repr(float(value)), number(1000 * value)) in best
+        assert entry.rank == 1
 
 
 def test_every_study_and_method_can_be_gone_to():
@@ -140,7 +136,7 @@ def test_what_is_missing_is_left_out_and_said():
 
 def test_pictures_are_part_of_the_page():
     source = _address(np.arange(64, dtype=np.uint8).reshape(8, 8))
-    shown = shown_extremes(light())
+    shown = shown_extremes(Leaderboard(light()))
     made = Pictures({(one.exposure, one.row): source for one in shown})
     pictures = Page(benchmark_html(light(), pictures=made)).of("img")
     assert len(pictures) == len(shown)
@@ -202,36 +198,37 @@ def test_without_the_data_the_page_says_why(monkeypatch, error, said):
 
 
 def test_the_leader_and_the_baseline_are_shown():
-    for study in headline(plain()):
-        first = leaders(plain(), "augrc", study, most=1)[0]
-        names = {one.method for one in shown_extremes(plain()) if one.study == study.name}
+    for study in plain().headline:
+        first = Leaderboard(plain()).leaders(study, most=1)[0]
+        names = {
+            one.method for one in shown_extremes(Leaderboard(plain())) if one.study == study.name
+        }
         assert names == {first, "msr"}
 
 
 def test_the_map_is_that_of_the_pairs():
-    study = headline(plain())[0]
-    square = page_map(plain(), "augrc", study)
-    names = [row["name"] for row in square["rows"]]
-    pairs = chosen.pairs_in(plain().comparisons["augrc"], "augrc", (("study", study.name),))
-    found = {
-        (row["name"], names[j])
-        for row in square["rows"]
-        for j, cell in enumerate(row["cells"])
-        if cell == "better"
+    data = at(plain().headline[0])
+    square = SignificanceMapDisplay.from_comparison(plain().comparisons["augrc"], data=data)
+    cells = {
+        (row, column): joined(cell)
+        for row, line in zip(square.methods, map_of(square).rows, strict=True)
+        for column, cell in zip(square.methods, line.cells[1:], strict=True)
     }
+    pairs = chosen.pairs_in(plain().comparisons["augrc"], "augrc", data)
     both = {(p.better, ({p.first, p.second} - {p.better}).pop()) for p in pairs if p.better}
-    assert found == both
-    alike = sum(cell == "alike" for row in square["rows"] for cell in row["cells"])
+    assert {place for place, cell in cells.items() if cell == "+"} == both
+    alike = sum(cell == "=" for cell in cells.values())
     assert alike == 2 * sum(not p.better for p in pairs)
 
 
 # ----------------------------------------------------------------------------------- figures
 def test_few_lines_and_the_baseline_among_them():
     many = made_results((*(f"method {i}" for i in range(12)), "msr"))
-    order = drawn(many)
-    assert order[0] == "msr" == baseline(many)
-    for study in headline(many):
-        display = curves_of(many, study, order)
+    board = Leaderboard(many)
+    order = drawn(board)
+    assert order[0] == "msr" == board.baseline
+    for study in many.headline:
+        display = curves_of(board, study)
         assert len(display.names) in {4, 5}
         assert "msr" in display.names
         full = many.curves[study.name, "msr"].selective_risk[-1]
@@ -239,25 +236,25 @@ def test_few_lines_and_the_baseline_among_them():
 
 
 def test_ranks_by_both_metrics():
-    study = headline(plain())[0]
-    display = change_of(plain(), study)
+    study = plain().headline[0]
+    display = change_of(Leaderboard(plain()), study)
     for i, metric in enumerate(("aurc", "augrc")):
         known = chosen.standings_in(plain().comparisons[metric], metric, (("study", study.name),))
         assert {s.method: s.rank for s in known} == {m: r[i] for m, r in display.ranks.items()}
-    assert change_of(made_results(metrics=("augrc",)), study) is None
+    assert change_of(Leaderboard(made_results(metrics=("augrc",))), study) is None
 
 
 # ----------------------------------------------------------------------------------- verdict
 def test_the_verdict_is_that_of_the_tables():
-    overall, leads, base = benchmark_verdict(plain())
-    grid = grid_of(plain(), "augrc")
-    assert f"By AUGRC, on i.i.d. data “{grid.standing(0)[0]}” leads" in leads
-    wins = sum("msr" in grid.standing(i) for i in range(4))
-    ties = sum("msr" in grid.standing(i, "not told apart") for i in range(4))
+    overall, leads, base = verdict_of(Leaderboard(plain()))
+    grid = Leaderboard(plain()).grid("augrc")
+    assert f"By AUGRC, on i.i.d. data “{grid.standing(grid.studies[0])[0]}” leads" in leads
+    wins = sum("msr" in grid.standing(study) for study in grid.studies)
+    ties = sum("msr" in grid.standing(study, "not told apart") for study in grid.studies)
     said = re.findall(r"in (?:(no|all)|(\d) of) ?", base)
     counts = [{"no": 0, "all": 4}.get(word, int(digit or 0)) for word, digit in said]
     assert counts == [wins, ties]
-    first, rank = next(iter(mean_ranks(plain(), "augrc").items()))
+    first, rank = next(iter(Leaderboard(plain()).means("augrc").items()))
     (across,) = plain().comparisons["augrc"].across
     assert overall.startswith(f"Over {across.blocks} studies “{first}” has the best mean rank")
     assert f"by AUGRC ({rank:.2f})" in overall
@@ -270,7 +267,9 @@ def test_methods_that_share_the_best_mean_rank_are_both_named():
     tied = replace(own.across[0], mean_ranks=(1.5, 1.5, 3.0, 4.0))
     results = replace(plain(), comparisons={"augrc": replace(own, across=(tied,))})
     first, second = tied.methods[:2]
-    assert f"“{first}” and “{second}” have the best mean rank" in benchmark_verdict(results)[0]
+    assert (
+        f"“{first}” and “{second}” have the best mean rank" in verdict_of(Leaderboard(results))[0]
+    )
 
 
 def test_values_that_do_not_exist():

@@ -13,12 +13,16 @@ from tests.report.pages import HOSTILE, steering
 
 from abstain.errors import InputError, UnknownNameError
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
-from abstain.report.benchmark_figures import backbones_of
-from abstain.report.benchmark_files import write_tables
-from abstain.report.benchmark_grid import footnote, grid_of
-from abstain.report.benchmark_latex import benchmark_latex
-from abstain.report.benchmark_markdown import benchmark_markdown
-from abstain.report.benchmark_terminal import benchmark_terminal
+from abstain.report import (
+    benchmark_latex,
+    benchmark_markdown,
+    benchmark_terminal,
+    write_tables,
+)
+from abstain.report.subjects.benchmark.figures import backbones_of
+from abstain.report.subjects.benchmark.grids import footnote
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard
+from abstain.report.words import spelled
 
 
 @cache
@@ -31,18 +35,23 @@ def hostile():
     return made_results(HOSTILE, own=HOSTILE[0], words=HOSTILE[4])
 
 
+def _text(entry):
+    """Return a value as it is read."""
+    return spelled(entry.number.value, scale=entry.number.scale)
+
+
 def test_latex_has_every_value_once():
     table = benchmark_latex(plain())
     lines = table.splitlines()
     assert lines[0] == r"% AUGRC $\times 10^3$ $\downarrow$. Needs \usepackage{booktabs}"
     heads = next(line for line in lines if line.endswith(r"Mean rank \\"))
     assert heads.split(" & ")[1:-1] == [s.title for s in plain().headline]
-    grid = grid_of(plain(), "augrc")
-    for line in grid.lines:
-        row = next(text for text in lines if text.startswith(f"{line.method.name} & "))
+    grid = Leaderboard(plain()).grid("augrc")
+    for method in grid.methods:
+        row = next(text for text in lines if text.startswith(f"{method.name} & "))
         cells = row.removesuffix(r" \\").split(" & ")[1:-1]
-        for cell, entry in zip(cells, line.entries, strict=True):
-            bold = rf"\textbf{{{entry.text}}}" if entry.stands == "best" else entry.text
+        for cell, entry in zip(cells, grid.row(method), strict=True):
+            bold = rf"\textbf{{{_text(entry)}}}" if entry.stands == "best" else _text(entry)
             tie = r"\textsuperscript{\dag}" if entry.stands == "not told apart" else ""
             assert cell == bold + tie
     widths = {line.count("&") for line in lines if line.endswith(r"\\") and "multicol" not in line}
@@ -51,35 +60,25 @@ def test_latex_has_every_value_once():
 
 def test_latex_with_intervals_and_shades():
     table = benchmark_latex(plain(), "failure_auroc", intervals=True, shades=True)
-    grid = grid_of(plain(), "failure_auroc")
-    assert table.count(r"{\scriptsize [") == sum(len(line.entries) for line in grid.lines)
+    grid = Leaderboard(plain()).grid("failure_auroc")
+    assert table.count(r"{\scriptsize [") == len(grid.methods) * len(grid.studies)
     assert r"\cellcolor{blue!45}" in table
     assert r"\usepackage[table]{xcolor}" in table
     assert "Values are fractions" in table
 
 
 def test_notes_say_what_was_tested_and_what_accuracy_means():
-    grid = replace(grid_of(plain(), "augrc"), metric="accuracy")
-    untested = replace(
-        grid,
-        groups=tuple(
-            (arm, tuple(replace(line, entries=(_untested(line),)) for line in lines))
-            for arm, lines in grid.groups
-        ),
-        studies=grid.studies[-1:],
-    )
-    notes = " ".join(footnote(untested, 0.95, intervals=False, ranked=True))
+    grid = replace(Leaderboard(plain()).grid("augrc"), metric="accuracy")
+    entries = {place: replace(entry, stands="untested") for place, entry in grid.entries.items()}
+    untested = replace(grid, entries=entries, studies=grid.studies[-1:])
+    notes = footnote(untested, 0.95, intervals=False, ranked=True)
     assert "Differences were not tested." in notes
     assert "accuracy says mostly how many there are" in notes
     assert "Mean rank: over the columns" in notes
     known = footnote(
         replace(untested, studies=grid.studies[:1]), 0.95, intervals=False, ranked=False
     )
-    assert "accuracy" not in " ".join(known)
-
-
-def _untested(line):
-    return replace(line.entries[-1], stands="untested")
+    assert "accuracy" not in known
 
 
 def test_latex_escapes_every_name():
@@ -92,12 +91,12 @@ def test_latex_escapes_every_name():
 
 def test_markdown_has_the_same_values():
     table = benchmark_markdown(plain(), intervals=True)
-    grid = grid_of(plain(), "augrc")
-    for line in grid.lines:
-        row = next(t for t in table.splitlines() if t.startswith(f"| {line.method.name} |"))
+    grid = Leaderboard(plain()).grid("augrc")
+    for method in grid.methods:
+        row = next(t for t in table.splitlines() if t.startswith(f"| {method.name} |"))
         cells = [cell.strip() for cell in row.strip("|").split("|")]
-        for cell, entry in zip(cells[1:-1], line.entries, strict=True):
-            assert cell.replace("**", "").replace("†", "").startswith(entry.text)
+        for cell, entry in zip(cells[1:-1], grid.row(method), strict=True):
+            assert cell.replace("**", "").replace("†", "").startswith(_text(entry))
             assert cell.startswith("**") == (entry.stands == "best")
     counts = {t.count("|") for t in table.splitlines() if t.startswith("|")}
     assert counts == {7}
@@ -122,8 +121,8 @@ def test_the_terminal_keeps_its_width(results, width):
     assert max(map(len, text.splitlines())) <= width
     assert not steering(text)
     if results is plain:
-        top = grid_of(plain(), "augrc")
-        assert top.lines[0].entries[0].text in text
+        top = Leaderboard(plain()).grid("augrc")
+        assert _text(top.row(top.methods[0])[0]) in text
         assert "Left out, see the report: vim." in text
 
 
@@ -156,17 +155,17 @@ def test_hostile_names_stay_in_their_cells(tmp_path):
 # --------------------------------------------------------------------------------- backbones
 def test_models_side_by_side():
     other = made_results(seed=4, model="vgg13")
-    display = backbones_of(plain(), [other])
+    display = backbones_of(Leaderboard(plain()), [Leaderboard(other)])
     assert {v.model for v in display.values} == {"small-conv", "vgg13"}
     for model, results in (("small-conv", plain()), ("vgg13", other)):
-        grid = grid_of(results, "aurc")
+        grid = Leaderboard(results).grid("aurc")
         own = [v for v in display.values if (v.model, v.metric) == (model, "AURC\u00a0↓")]
         for i, value in enumerate(own):
-            assert value.plain == grid.of(grid.studies[i])["msr"].value
-            assert value.best_method == grid.standing(i)[0]
-    assert backbones_of(plain(), []) is None
+            assert value.plain == grid.column(grid.studies[i])["msr"].number.value
+            assert value.best_method == grid.standing(grid.studies[i])[0]
+    assert backbones_of(Leaderboard(plain()), []) is None
     # Two recipes of one network are two models.
-    both = backbones_of(plain(), [made_results(seed=4)])
+    both = backbones_of(Leaderboard(plain()), [Leaderboard(made_results(seed=4))])
     assert {v.model for v in both.values} == {"small-conv", "small-conv (2)"}
 
 

@@ -10,12 +10,16 @@ from tests.report import page_rules as rules
 from tests.report.made_benchmark import METRICS, NAMES, made_results
 from tests.report.pages import Page
 
-from abstain.report.benchmark_facts import facts_of
-from abstain.report.benchmark_figures import corruption_order, drawn, mean_rows, severities_of
-from abstain.report.benchmark_grid import headline
-from abstain.report.benchmark_html import benchmark_html
-from abstain.report.benchmark_tables import kind_title
-from abstain.report.benchmark_words import reading_of
+from abstain.report import benchmark_html
+from abstain.report.document import Label
+from abstain.report.subjects.benchmark.facts import facts_of
+from abstain.report.subjects.benchmark.figures import (
+    corruption_order,
+    mean_rows,
+    severities_of,
+)
+from abstain.report.subjects.benchmark.grids import reading_of
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard, kind_title
 
 
 @cache
@@ -30,13 +34,13 @@ def plain_text():
 
 
 def test_growing_corruption():
-    display = severities_of(plain(), drawn(plain()))
+    display = severities_of(Leaderboard(plain()))
     rows = {(r.study, r.method): r for r in plain().thresholds}
     line = next(s for s in display.series if s.name == "msr" and s.panel != "Coverage")
     assert line.x == (0.0, 1.0, 2.0)
     assert line.y == tuple(rows[s, "msr"].excess for s in ("iid", "corruption-1", "corruption-2"))
     none = replace(plain(), thresholds=())
-    assert severities_of(none, ()) is None
+    assert severities_of(Leaderboard(none)) is None
 
 
 def _severities(results):
@@ -58,12 +62,12 @@ def _unattainable(results, names):
 
 
 def test_a_page_says_why_a_line_or_the_figure_is_missing():
-    first, *others = corruption_order(plain())
+    first, *others = corruption_order(Leaderboard(plain()))
     lead, figure = _severities(_unattainable(plain(), [first]))
     assert figure
     assert f"“{first}” has no such threshold." in lead
     assert all(f"“{name}”" in lead for name in others)
-    assert first not in severities_of(_unattainable(plain(), [first]), ()).names
+    assert first not in severities_of(Leaderboard(_unattainable(plain(), [first]))).names
 
     lead, figure = _severities(_unattainable(plain(), NAMES))
     assert not figure
@@ -99,7 +103,7 @@ def test_the_page_says_which_column_is_the_mean_and_has_the_pooled_one():
 
 def test_severities_without_their_mean_are_drawn():
     own = [s for s in plain().studies if s.kind != "corruption" or s.severity]
-    display = severities_of(replace(plain(), studies=tuple(own)), ())
+    display = severities_of(Leaderboard(replace(plain(), studies=tuple(own))))
     assert display.series[0].x == (0.0, 1.0, 2.0)
 
 
@@ -114,18 +118,18 @@ def test_a_method_with_one_seed_keeps_its_rows():
 def test_every_kind_of_study_and_metric_is_explained():
     text = html.unescape(plain_text())
     glossary = text[text.index('id="glossary"') :]
-    for study in headline(plain()):
+    for study in plain().headline:
         assert f"<dt>{kind_title(study.kind)}</dt>" in glossary
     assert kind_title("far-new-class") not in glossary
     for metric in METRICS:
-        assert reading_of(metric, kilo=metric != "failure_auroc") in text
-    assert reading_of("aurc", kilo=True).endswith("; lower is better.")
-    assert reading_of("mine", kilo=False) == ""
+        assert reading_of(metric, Leaderboard(plain()).grid(metric).label) in text
+    assert reading_of("aurc", Label("AURC", "lower", 1000)).endswith("; lower is better.")
+    assert reading_of("mine", Label("mine")) == ""
 
 
 def test_a_lone_seed_is_counted():
     one = replace(plain(), facts={**plain().facts, "seeds": [0]})
-    assert {"label": "Seeds", "value": "1 (0)"} in facts_of(one)
+    assert ("Seeds", "1 (0)") in facts_of(one)
 
 
 def test_means_are_called_so_only_where_they_are():

@@ -4,14 +4,6 @@ Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleC
 `StudyResult` and are formatted.
 """
 
-from abstain.report.benchmark_files import write_tables as write_tables
-from abstain.report.benchmark_html import benchmark_html as benchmark_html
-from abstain.report.benchmark_html import write_benchmark as write_benchmark
-from abstain.report.benchmark_latex import benchmark_latex as benchmark_latex
-from abstain.report.benchmark_markdown import benchmark_markdown as benchmark_markdown
-from abstain.report.benchmark_pictures import Pictures as Pictures
-from abstain.report.benchmark_pictures import benchmark_pictures as benchmark_pictures
-from abstain.report.benchmark_terminal import benchmark_terminal as benchmark_terminal
 from abstain.report.comparison_figures import write_figures as write_figures
 from abstain.report.comparison_html import comparison_html as comparison_html
 from abstain.report.comparison_html import write_comparison as write_comparison
@@ -24,6 +16,14 @@ from abstain.report.study_html import write_study as write_study
 from abstain.report.study_html import write_study_figures as write_study_figures
 from abstain.report.study_terminal import study_terminal as study_terminal
 from abstain.report.subjects import document_of as document_of
+from abstain.report.subjects.benchmark.files import write_tables as write_tables
+from abstain.report.subjects.benchmark.formats import benchmark_html as benchmark_html
+from abstain.report.subjects.benchmark.formats import benchmark_latex as benchmark_latex
+from abstain.report.subjects.benchmark.formats import benchmark_markdown as benchmark_markdown
+from abstain.report.subjects.benchmark.formats import benchmark_terminal as benchmark_terminal
+from abstain.report.subjects.benchmark.formats import write_benchmark as write_benchmark
+from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
+from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
 from abstain.report.subjects.evaluation.formats import html_report as html_report
 from abstain.report.subjects.evaluation.formats import latex_table as latex_table
 from abstain.report.subjects.evaluation.formats import markdown_table as markdown_table

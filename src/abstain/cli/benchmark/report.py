@@ -77,7 +77,7 @@ def report(
     """
     from abstain.benchmark.results import results_of
     from abstain.benchmark.store import MANIFEST, Store
-    from abstain.report.benchmark_terminal import benchmark_terminal
+    from abstain.report import benchmark_terminal
 
     store = Store.read(folder)
     others = [Store.read(other) for other in beside]
@@ -101,9 +101,8 @@ def _files(
     store: "Store",
     data: Path | None,
 ) -> dict[str, bytes]:
-    from abstain.report.benchmark_files import table_files
-    from abstain.report.benchmark_html import benchmark_html
-    from abstain.report.benchmark_pictures import benchmark_pictures
+    from abstain.report import benchmark_html, benchmark_pictures
+    from abstain.report.subjects.benchmark.files import table_files
 
     own = store.config
     pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)

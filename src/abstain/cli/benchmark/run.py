@@ -217,7 +217,7 @@ def _show(store: "Store") -> None:
         return
     from abstain.benchmark.protocol import studies_of
     from abstain.benchmark.results import results_of
-    from abstain.report.benchmark_terminal import benchmark_terminal
+    from abstain.report import benchmark_terminal
 
     # The report has all metrics, and each severity; this is to be seen at once.
     studies = [study.name for study in studies_of(store.exposures) if study.headline]

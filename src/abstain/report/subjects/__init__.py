@@ -3,14 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from abstain.benchmark.results import BenchmarkResults
 from abstain.errors import InputError
 from abstain.evaluation.records import Evaluation
 from abstain.evaluation.rule_checks import RuleChecks
 from abstain.report.document import Document, Origin
+from abstain.report.subjects.benchmark.document import benchmark_document
 from abstain.report.subjects.evaluation.document import evaluation_document
 from abstain.report.subjects.rule.document import rule_document
 
 _BUILDERS: Mapping[type, Callable[[Any, Origin], Document]] = {
+    BenchmarkResults: benchmark_document,
     Evaluation: evaluation_document,
     RuleChecks: rule_document,
 }
@@ -28,7 +31,7 @@ def document_of(
 
     Parameters
     ----------
-    result : Evaluation, RuleChecks
+    result : BenchmarkResults, Evaluation or RuleChecks
         What was found.
     title : str, optional
         The heading; by default that of the subject.

@@ -2,15 +2,17 @@
 
 import base64
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.errors import AbstainError
-from abstain.report.benchmark_facts import folder_of, task_of
-from abstain.report.benchmark_grid import checked_results, headline, leaders, ranking_metrics
+from abstain.report.document import Block, Prose, Shot, Shots
+from abstain.report.subjects.benchmark.facts import folder_of, task_of
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard
 
 #: Pixels of the longer side of a picture, at most.
 _SIDE: Final = 96
@@ -20,6 +22,11 @@ _SHOWN: Final = 6
 
 #: Bytes of all pictures of a page, at most.
 _MOST: Final = 3_000_000
+
+_KINDS: Final = {
+    "overconfident": "most confident failures",
+    "underconfident": "least confident successes",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +42,7 @@ class Pictures:
 
     Examples
     --------
-    >>> from abstain.report.benchmark_pictures import Pictures
+    >>> from abstain.report import Pictures
     >>> Pictures(reason="torch is not installed").sources
     {}
     """
@@ -76,19 +83,18 @@ def benchmark_pictures(
 
     Examples
     --------
-    >>> from abstain.report.benchmark_pictures import benchmark_pictures
+    >>> from abstain.report import benchmark_pictures
     >>> benchmark_pictures({}, "glyphs")
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    known = checked_results(results)
     wanted: dict[str, set[int]] = {}
-    for one in shown_extremes(known):
+    for one in shown_extremes(Leaderboard(results)):
         wanted.setdefault(one.exposure, set()).add(one.row)
     if not wanted:
         return Pictures()
     try:
-        return _made(wanted, task or task_of(known), str(folder or folder_of(known)))
+        return _made(wanted, task or task_of(results), str(folder or folder_of(results)))
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
         return Pictures(reason=f"{missing} is not installed (pip install 'abstain[benchmark]')")
@@ -99,17 +105,17 @@ def benchmark_pictures(
         return Pictures(reason=f"the data of the task cannot be read: {error}")
 
 
-def shown_extremes(results: BenchmarkResults) -> list[Extreme]:
+def shown_extremes(board: Leaderboard) -> list[Extreme]:
     """Return the extremes of a page: of each study those of its leader and of the baseline."""
-    metric = next(iter(ranking_metrics(results)), "")
-    shown: list[Extreme] = []
-    for study in headline(results):
-        own = [one for one in results.extremes if one.study == study.name]
-        known = {one.method for one in own}
-        order = [name for name in leaders(results, metric, study, most=1) if name in known]
-        names = order or [one.method for one in own[:1]]
-        shown += [one for name in names for one in own if one.method == name and one.rank <= _SHOWN]
-    return shown
+    return [one for study in board.results.headline for one in _of_study(board, study)]
+
+
+def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
+    own = [one for one in board.results.extremes if one.study == study.name]
+    known = {one.method for one in own}
+    order = [name for name in board.leaders(study, most=1) if name in known]
+    names = order or [one.method for one in own[:1]]
+    return [one for name in names for one in own if one.method == name and one.rank <= _SHOWN]
 
 
 def _made(wanted: Mapping[str, Iterable[int]], task: str, folder: str) -> Pictures:
@@ -149,3 +155,46 @@ def _address(levels: Any) -> str:
     file = io.BytesIO()
     picture.save(file, "PNG", optimize=True)
     return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def shots_of(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[Block]:
+    """Return the pictures that the leader of a study and the baseline are most wrong about."""
+    own = _of_study(board, study)
+    if not own:
+        return
+    made = pictures or Pictures(reason="they were not asked for")
+    about = (
+        "The share is of the samples of the study that the method is less sure of: high for a "
+        "failure and low for a success misleads."
+    )
+    if not any((one.exposure, one.row) in made.sources for one in own):
+        why = made.reason or "none could be made"
+        about += f" The pictures themselves are not shown: {why.rstrip('.')}."
+    yield Prose(about, "about")
+    for method in dict.fromkeys(one.method for one in own):
+        for kind, said in _KINDS.items():
+            found = [one for one in own if (one.method, one.kind) == (method, kind)]
+            if found:
+                title = f"“{method}”, seed {found[0].seed}: {said}"
+                yield Shots(title, tuple(_shot(board.results, one, made) for one in found))
+
+
+def _shot(results: BenchmarkResults, one: Extreme, made: Pictures) -> Shot:
+    names = results.facts.get("classes")
+    classes = [str(name) for name in names] if isinstance(names, list | tuple) else []
+    label, taken = _class(one.label, classes), _class(one.prediction, classes)
+    share = f"{100 * one.quantile:.1f} %"
+    said = f"taken for {taken}" if one.label != one.prediction else "recognized"
+    return Shot(
+        made.sources.get((one.exposure, one.row), ""),
+        f"A picture of {label}, {said}; the method is less sure of {share} of the samples",
+        label,
+        said,
+        f"{share} less sure; {one.exposure}, picture {one.row}",
+    )
+
+
+def _class(index: int, classes: Sequence[str]) -> str:
+    if index < 0:
+        return "a new class"
+    return f"“{classes[index]}”" if index < len(classes) else f"class {index}"

@@ -3,19 +3,14 @@
 import io
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain.benchmark.results import BenchmarkResults
-from abstain.report.benchmark_grid import checked_results
-from abstain.report.benchmark_latex import benchmark_latex
-from abstain.report.benchmark_markdown import benchmark_markdown
+from abstain.report.subjects.benchmark.formats import benchmark_latex, benchmark_markdown
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard
 from abstain.tables.results import result_files
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: The files, and the table of the results that each holds.
 _TABLES: Final = {
@@ -32,9 +27,6 @@ _TABLES: Final = {
     "left_out": "left_out",
     "findings": "findings",
 }
-
-#: Tables of points to draw, a hundred thousand of them: as text ten times as large.
-_BINARY: Final = frozenset({"curves"})
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")
 
@@ -64,7 +56,7 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
 
     Examples
     --------
-    >>> from abstain.report.benchmark_files import write_tables
+    >>> from abstain.report import write_tables
     >>> write_tables({}, "tables")
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
@@ -78,26 +70,19 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
 
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
     """Return the content of the files of `write_tables`, by their names."""
-    known = checked_results(results)
+    known = Leaderboard(results).results
     files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
         frame = known.frame(table)
-        # Tens of thousands of pairs: a frame is written in a second, rows one by one in a minute.
-        if frame.height and name in _BINARY:
-            files[f"{name}.parquet"] = _binary(frame)
+        if frame.height and name == "curves":
+            # Points to draw, a hundred thousand of them: as text ten times as large.
+            points = io.BytesIO()
+            frame.write_parquet(points)
+            files[f"{name}.parquet"] = points.getvalue()
         elif frame.height:
             files |= result_files(frame, name)
-    return files | dict(_main(known))
-
-
-def _binary(frame: "pl.DataFrame") -> bytes:
-    table = io.BytesIO()
-    frame.write_parquet(table)
-    return table.getvalue()
-
-
-def _main(results: BenchmarkResults) -> Iterator[tuple[str, bytes]]:
-    for metric in results.comparisons:
+    for metric in known.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
-        yield f"table-{name}.tex", benchmark_latex(results, metric).encode()
-        yield f"table-{name}.md", benchmark_markdown(results, metric).encode()
+        files[f"table-{name}.tex"] = benchmark_latex(known, metric).encode()
+        files[f"table-{name}.md"] = benchmark_markdown(known, metric).encode()
+    return files

@@ -1,0 +1,213 @@
+"""All that is said of a benchmark: one document, for a page and for a terminal."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.benchmark.results import BenchmarkResults
+from abstain.report.document import (
+    NAN,
+    Block,
+    Cell,
+    Choice,
+    Column,
+    Controls,
+    Document,
+    Entry,
+    Findings,
+    Glossary,
+    Jump,
+    Number,
+    Option,
+    Origin,
+    Prose,
+    Section,
+    Span,
+    Switch,
+    Table,
+    reproduce,
+    rows_of,
+)
+from abstain.report.subjects.benchmark.facts import facts_of, findings_of, task_of, words_of
+from abstain.report.subjects.benchmark.figures import (
+    CHANGE,
+    CHANGE_SAID,
+    change_of,
+    figure,
+    severities_of,
+    severities_said,
+)
+from abstain.report.subjects.benchmark.grids import (
+    TOP,
+    back,
+    head_of,
+    inlier_tables,
+    main_tables,
+    severity_tables,
+)
+from abstain.report.subjects.benchmark.leaderboard import Grid, Leaderboard
+from abstain.report.subjects.benchmark.methods import (
+    backbones_section,
+    calibration_section,
+    methods_section,
+)
+from abstain.report.subjects.benchmark.pictures import Pictures
+from abstain.report.subjects.benchmark.studies import over_seeds, studies_section
+from abstain.report.subjects.benchmark.verdict import verdict_of
+from abstain.report.words import percent, short_title
+
+#: Rows of the table of ranks on a terminal; the files have all of them.
+_MOST: Final = 8
+
+_LEAD: Final = (
+    (
+        "A method (a row) is a confidence score: it should be low where a network is wrong, so "
+        "that such answers are not accepted. A study (a column) is one source of failures. Methods "
+        "are grouped by how the networks they score were trained; of each the setting is shown "
+        "that was best on validation data by the metric of the table. The stronger the blue, the "
+        "better the rank in the column. The "
+    ),
+    Span("glossary", link="#glossary"),
+    " explains the words.",
+)
+
+
+def benchmark_document(
+    results: BenchmarkResults,
+    origin: Origin,
+    pictures: Pictures | None = None,
+    beside: Sequence[BenchmarkResults] = (),
+) -> Document:
+    """Return all that is said of a benchmark, and of others of the same task with other models."""
+    board, others = Leaderboard(results), [Leaderboard(other) for other in beside]
+    task = task_of(results)
+    first, *verdict = verdict_of(board)
+    return Document(
+        origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
+        "Benchmark of confidence scores",
+        lambda: (*_sections(board, pictures, others), reproduce(origin.command)),
+        lambda: _brief(board),
+        verdict=(Span(first, "strong"), *verdict),
+        facts=(*facts_of(results), *((("Source", origin.source),) if origin.source else ())),
+        findings=findings_of(results, origin.notes),
+    )
+
+
+def _sections(
+    board: Leaderboard, pictures: Pictures | None, beside: Sequence[Leaderboard]
+) -> Iterator[Block]:
+    results = board.results
+    yield _controls(board)
+    by_all = f"By the mean rank over all studies. {CHANGE_SAID}"
+    blocks = (*main_tables(board), *figure(change_of(board, None), "change", CHANGE, by_all))
+    yield Section("tables", "Who leads where", (Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    if any(study.severity for study in results.studies):
+        yield _severities(board)
+    inliers = tuple(inlier_tables(board))
+    if inliers:
+        title = "New classes: what counts as a failure"
+        yield Section("new-classes", title, (*inliers, back(TOP)), nav="New classes")
+    yield studies_section(board, pictures)
+    yield methods_section(board)
+    yield from calibration_section(board)
+    yield from backbones_section(board, beside)
+    if results.left_out:
+        entries = tuple(Entry(name, why) for name, why in results.left_out.items())
+        title = "Methods left out, and why"
+        yield Section("left-out", title, (Glossary(entries),), nav="Left out")
+    yield Section("glossary", "Glossary", (Glossary(tuple(words_of(results))),))
+
+
+def _controls(board: Leaderboard) -> Controls:
+    heads = (head_of(board.grid(metric)) for metric in board.results.comparisons)
+    studies = tuple((board.places[study.name], study.title) for study in board.results.headline)
+    methods = tuple((board.place(method), method.name) for method in board.results.methods)
+    return Controls(
+        (
+            Choice("metric", "Metric", tuple(Option(str(i), head) for i, head in enumerate(heads))),
+            Switch("with-intervals", "Intervals"),
+            Jump("a study or method", (("Studies", studies), ("Methods", methods))),
+        ),
+        "What the tables show, and where to go",
+        sticky=True,
+    )
+
+
+def _severities(board: Leaderboard) -> Section:
+    """Return what happens as corruptions grow."""
+    about = f"Risk and coverage are fractions{over_seeds(board.results.thresholds)}."
+    title = "A threshold under growing corruption"
+    figures = figure(severities_of(board), "severities", title, about)
+    tables = severity_tables(board)
+    lead = severities_said(board, drawn=bool(figures), tables=bool(tables))
+    blocks = (Prose(lead, "lead"), *figures, *tables, back(TOP))
+    return Section("severities", "Growing corruption", blocks)
+
+
+# -------------------------------------------------------------------------------------- terminal
+def _brief(board: Leaderboard) -> Iterator[Block]:
+    """Return the verdict, the leaders of each study, and the best methods over all studies."""
+    results = board.results
+    yield from map(Prose, verdict_of(board))
+    if board.metrics:
+        grid = board.grid(board.metrics[0])
+        yield from (Prose(""), _leaders(grid, board.baseline), Prose(""))
+        if board.means(grid.metric):
+            yield from (_overall(board, grid), Prose(""))
+        alpha = percent(round(1 - results.level, 10))
+        yield Prose(
+            f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
+            f"cannot be told from the best at {alpha}; the level holds for all pairs of a study "
+            "together.",
+            "notes",
+        )
+    if results.left_out:
+        yield Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
+    yield from (Prose(""), Findings(findings_of(results)))
+
+
+def _leaders(grid: Grid, base: str) -> Table:
+    """Return one row a study: its leader, who is not told from it, and the baseline."""
+    rows: list[tuple[Cell, ...]] = []
+    for study in grid.studies:
+        best, known = grid.standing(study), grid.column(study)
+        plain = {n: replace(entry.number, low=NAN, high=NAN) for n, entry in known.items()}
+        alike = Number(len(grid.standing(study, "not told apart")), form="count")
+        rows.append(
+            (
+                study.title,
+                Span(", ".join(best), "best") if best else None,
+                replace(plain[best[0]], stands="") if best else None,
+                alike if grid.is_tested(study) else None,
+                plain.get(base),
+            )
+        )
+    columns = (
+        Column("Study"),
+        Column("Best"),
+        *(Column(head, "number") for head in ("Value", "Alike", "Baseline")),
+    )
+    return Table(columns, rows_of(rows), title=head_of(grid))
+
+
+def _overall(board: Leaderboard, grid: Grid) -> Table:
+    """Return the methods with the best mean ranks, and in how many studies each is best."""
+    means = {metric: board.means(metric) for metric in board.metrics}
+    stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
+    rows = (
+        (
+            name,
+            *(Number(own.get(name, NAN), form="two") for own in means.values()),
+            Number(stands[name].count("best"), form="count"),
+            Number(stands[name].count("not told apart"), form="count"),
+        )
+        for name in means[grid.metric]
+    )
+    heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
+    return Table(
+        (Column("Method"), *(Column(head, "number") for head in heads)),
+        rows_of(rows),
+        title="The best mean ranks over all studies",
+        most=_MOST,
+        more="more methods in the report",
+    )

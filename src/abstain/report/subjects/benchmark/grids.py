@@ -1,0 +1,233 @@
+"""Methods x studies as tables: the main ones, severities, new classes judged in three ways."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.benchmark.protocol import Study
+from abstain.benchmark.results import MethodFacts
+from abstain.report.document import (
+    PAGE,
+    Block,
+    Box,
+    Cell,
+    Column,
+    Fold,
+    Label,
+    Number,
+    Prose,
+    Row,
+    Rows,
+    Section,
+    Span,
+    Table,
+    Text,
+    joined,
+    rows_of,
+)
+from abstain.report.glossary import metric_words
+from abstain.report.subjects.benchmark.leaderboard import (
+    NEW,
+    Entry,
+    Grid,
+    Leaderboard,
+    arm_title,
+    kind_title,
+)
+from abstain.report.words import percent
+
+_MIX: Final = (
+    "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "
+    "there are."
+)
+
+_INLIERS: Final = (
+    "The same pictures, judged in three ways. Removed: wrong answers about known classes are left "
+    "out, so that only accepting a new class is a failure. Kept: both are failures. By cost: both "
+    "are, and accepting a new class costs {cost}. A method that leads in one need not in the "
+    "others."
+)
+_JUDGED: Final = {"removed": "errors removed", "kept": "errors kept", "scod": "by cost"}
+
+#: Where a reader can go back to: an anchor, and its words.
+TOP: Final = ("verdict", "Back to the top")
+
+
+def back(*places: tuple[str, str]) -> Prose:
+    """Return links to what a part belongs to."""
+    links = [Span(words, link=f"#{place}") for place, words in places]
+    return Prose(tuple(part for link in links for part in (" · ", link))[1:], "back", only=PAGE)
+
+
+def wide_table(
+    title: str,
+    columns: Iterable[Column],
+    rows: Iterable[Sequence[Cell]],
+    caption: str = "",
+) -> Table:
+    """Return a table of one row of heads that can be sorted."""
+    about = (title, caption or title)
+    return Table(tuple(columns), rows_of(rows), *about, look="wide", sortable=True)
+
+
+def value_of(entry: Entry | None) -> Cell:
+    """Return the value of an entry as a cell."""
+    return entry.number if entry else None
+
+
+def rank_of(entry: Entry | None) -> Cell:
+    """Return the rank of an entry as a cell, in the color of its value."""
+    return Number(entry.rank, form="rank", shade=entry.number.shade) if entry else None
+
+
+def grid_table(
+    board: Leaderboard,
+    grid: Grid,
+    cell: Callable[[Entry | None], Cell] = value_of,
+    *,
+    means: Mapping[str, float] | None = None,
+    paper: bool = False,
+) -> Table:
+    """Lay a grid out; mean ranks stand in the last column where they are given.
+
+    In a paper the first head names the metric, and the notes stand below.
+    """
+    last = [Column("Mean rank", "number")] if means else []
+
+    def row(method: MethodFacts) -> Row:
+        name, rank = method_link(board, method), (means or {}).get(method.name)
+        added: Text = (name, " ", Span("added", "small")) if method.added and not paper else name
+        ranks = [None if rank is None else Number(rank, form="two") for _ in last]
+        return Row((added, *map(cell, grid.row(method)), *ranks))
+
+    notes = footnote(grid, board.results.level, intervals=False, ranked=bool(means))
+    first = Column(grid.label if paper else "Method", "name")
+    return Table(
+        (first, *columns_of(board, grid.studies), *last),
+        tuple(Rows(tuple(map(row, own)), arm_title(arm)) for arm, own in grid.groups.items()),
+        title=grid.label.text,
+        caption="" if paper else notes,
+        look="grid",
+        spans=spans_of(grid.studies),
+    )
+
+
+def columns_of(
+    board: Leaderboard, studies: Sequence[Study], heads: Sequence[str] = ()
+) -> list[Column]:
+    """Return the columns of studies, linked where a study has a part of its own."""
+    titles = heads or [study.title for study in studies]
+    places = [board.places.get(study.name, "") for study in studies]
+    return [
+        Column(Label(title, link=place and f"#{place}"), "number")
+        for title, place in zip(titles, places, strict=True)
+    ]
+
+
+def spans_of(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
+    """Return the kinds of studies over their columns."""
+    kinds = itertools.groupby(studies, lambda study: study.kind)
+    return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
+
+
+def method_link(board: Leaderboard, method: MethodFacts) -> Span:
+    """Return the name of a method, which leads to what is said of it."""
+    return Span(method.name, link=f"#{board.place(method)}", title=method.title)
+
+
+def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
+    """Return the sentences under a table."""
+    stands = {entry.stands for method in grid.methods for entry in grid.row(method) if entry}
+    said = ["The arrow points to where better is; bold marks the best value of a column."]
+    said.append("Values are times 1000." if grid.label.scale > 1 else "Values are fractions.")
+    if "not told apart" in stands:
+        alpha = percent(round(1 - level, 10))
+        said.append(
+            f"†: cannot be told from the best at {alpha}; the level holds for all pairs of a "
+            "column together."
+        )
+    if "untested" in stands:
+        rest = "Values without a mark" if "not told apart" in stands else "Differences"
+        said.append(f"{rest} were not tested.")
+    if ranked:
+        said.append("Mean rank: over the columns; 1 is best.")
+    if grid.metric == "accuracy" and any(study.kind in NEW for study in grid.studies):
+        said.append(_MIX)
+    if intervals:
+        said.append(f"In brackets: {percent(level)} intervals.")
+    return " ".join(said)
+
+
+def main_tables(board: Leaderboard) -> Iterator[Block]:
+    """Return for each metric its values and its ranks; a page shows those of one metric."""
+    for i, metric in enumerate(board.results.comparisons):
+        grid, means = board.grid(metric), board.means(metric)
+        reading = reading_of(metric, grid.label)
+        ranks = replace(
+            grid_table(board, grid, rank_of, means=means),
+            title=f"{grid.label.text}: ranks",
+            caption=f"Ranks by {grid.label.text}; 1 is best.",
+        )
+        shown = (
+            *([Prose(reading, "about")] if reading else []),
+            grid_table(board, grid, means=means),
+            Fold(f"Ranks by {grid.label.text}", (ranks,)),
+        )
+        part = Section(f"metric-{i}", head_of(grid), shown, level=3)
+        yield Box((part,), tags={"metric": str(i)})
+
+
+def head_of(grid: Grid) -> str:
+    """Return the metric with its unit and where better is, for a head that is no column's."""
+    unit = " × 1000" if grid.label.scale > 1 else ""
+    # A line break would part the arrow from what it is about.
+    return f"{grid.label.text}{unit}\u00a0{'↓' if grid.label.better == 'lower' else '↑'}"
+
+
+def reading_of(metric: str, label: Label) -> str:
+    """Say how a value of a metric is read; nothing for a metric of the caller."""
+    meaning = joined(metric_words([metric])[0].meaning).rstrip(".")
+    if not meaning:
+        return ""
+    unit = ", printed times 1000" if label.scale > 1 else ""
+    return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.better} is better."
+
+
+def severity_tables(board: Leaderboard) -> list[Block]:
+    """Return methods x severities by each metric, and all together; none of one severity alone."""
+    corrupted = [study for study in board.results.studies if study.kind == "corruption"]
+    studies = [study for study in corrupted if not study.headline]
+    if len(studies) < 2 and len(corrupted) > len(studies):
+        return []
+    grids = [board.whole(metric).only(studies) for metric in board.results.comparisons]
+    return [
+        Fold(f"{head_of(grid)} by severity, all methods", (grid_table(board, grid),))
+        for grid in grids
+        if grid.studies
+    ]
+
+
+def inlier_tables(board: Leaderboard) -> Iterator[Block]:
+    """Return the studies of new classes with errors removed, kept and by cost side by side."""
+    new = [study for study in board.results.studies if study.kind in NEW]
+    if len({study.errors for study in new}) < 2:
+        return
+    cost = board.results.facts.get("outlier_cost")
+    said = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
+    yield Prose(_INLIERS.format(cost=said), "lead")
+    # Each family of three stands together, under one head that is the title of the first.
+    families: dict[tuple[str, ...], list[Study]] = {}
+    for study in new:
+        families.setdefault(study.exposures, []).append(study)
+    for metric in board.metrics:
+        own = [(f[0].title, board.whole(metric).only(f).studies) for f in families.values()]
+        grid = board.whole(metric).only([study for _, studies in own for study in studies])
+        table = grid_table(board, grid)
+        heads = [_JUDGED.get(study.errors, study.errors) for study in grid.studies]
+        table = replace(
+            table,
+            columns=(table.columns[0], *columns_of(board, grid.studies, heads)),
+            spans=tuple((title, len(studies)) for title, studies in own if studies),
+        )
+        yield Fold(head_of(grid), (table,), open=metric == board.metrics[0])

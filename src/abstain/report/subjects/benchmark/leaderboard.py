@@ -1,0 +1,233 @@
+"""A benchmark as its report reads it: methods x studies by each metric, and who is best there."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from abstain.benchmark.data.exposures import KINDS
+from abstain.benchmark.protocol import Study
+from abstain.benchmark.results import BenchmarkResults, MethodFacts
+from abstain.errors import InputError, UnknownNameError, suggest
+from abstain.evaluation.comparison import AcrossData, Comparison, Estimate
+from abstain.plots import chosen
+from abstain.report.document import NAN, Label, Number
+from abstain.report.words import printed_x1000, short_title
+
+#: Sources of failures that no answer is right for.
+NEW: Final = frozenset({"new-class", "far-new-class"})
+
+#: The metrics by which methods are ranked first, where they were computed.
+_RANKING: Final = ("augrc", "aurc")
+
+#: Up to which share of the ranks of a column a cell has which color, the strongest first.
+_SHADES: Final = (0.07, 0.18, 0.32, 0.5, 0.7)
+
+#: The arms that have a name of their own.
+_ARMS: Final = {
+    "ensemble": "The networks of all seeds together",
+    "": "Trained elsewhere",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method in one study by one metric; it `stands` to the best there, and has a rank."""
+
+    number: Number
+    stands: chosen.Footing
+    rank: float = NAN
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Methods in several studies by one metric; `entries` by the names of both."""
+
+    metric: str
+    label: Label
+    studies: tuple[Study, ...]
+    methods: tuple[MethodFacts, ...]
+    entries: Mapping[tuple[str, str], Entry]
+
+    @property
+    def groups(self) -> dict[str, list[MethodFacts]]:
+        """The methods by what their networks were trained by."""
+        arms: dict[str, list[MethodFacts]] = {}
+        for method in self.methods:
+            arms.setdefault(method.arm, []).append(method)
+        return arms
+
+    def only(self, studies: Iterable[Study]) -> "Grid":
+        """Return the columns of some studies, in their order, and who has something there."""
+        kept = tuple(study for study in studies if study in self.studies)
+        grid = replace(self, studies=kept)
+        return replace(grid, methods=tuple(m for m in self.methods if any(grid.row(m))))
+
+    def row(self, method: MethodFacts) -> list[Entry | None]:
+        """Return what a method has in each study."""
+        return [self.entries.get((method.name, study.name)) for study in self.studies]
+
+    def column(self, study: Study) -> dict[str, Entry]:
+        """Return what each method has in one study; nothing where it is no column."""
+        if study not in self.studies:
+            return {}
+        found = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
+        return {name: entry for name, entry in found if entry}
+
+    def standing(self, study: Study, footing: chosen.Footing = "best") -> list[str]:
+        """Return the methods that stand so to the best of a study, the best first."""
+        found = {n: e.rank for n, e in self.column(study).items() if e.stands == footing}
+        return sorted(found, key=lambda name: found[name])
+
+    def is_tested(self, study: Study) -> bool:
+        """Tell whether the methods of a study were tested against its best."""
+        return bool(self.standing(study, "worse") or self.standing(study, "not told apart"))
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The results of a benchmark, with each metric laid out once."""
+
+    results: BenchmarkResults
+    _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse what is no result of a benchmark."""
+        given: object = self.results
+        if not isinstance(given, BenchmarkResults):
+            msg = f"`results` must be what `results_of` returned; got {type(given).__name__}"
+            raise InputError(msg)
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The metrics that rank, the first one deciding; by default the first of all."""
+        known = [metric for metric in _RANKING if metric in self.results.comparisons]
+        return known or list(self.results.comparisons)[:1]
+
+    @cached_property
+    def baseline(self) -> str:
+        """The maximum softmax response, or else the first method."""
+        names = [method.name for method in self.results.methods]
+        return "msr" if "msr" in names or not names else names[0]
+
+    @cached_property
+    def places(self) -> dict[str, str]:
+        """The anchors of studies by their names: positions, never names of the caller."""
+        return {study.name: f"study-{i}" for i, study in enumerate(self.results.headline, 1)}
+
+    def metric(self, name: str | None) -> str:
+        """Return a metric of the results, by default the one that ranks first."""
+        if name is None:
+            return self.metrics[0]
+        if name not in self.results.comparisons:
+            hint = suggest(str(name), self.results.comparisons)
+            msg = f"`metric`: the benchmark has no metric {name!r}.{hint}"
+            raise UnknownNameError(msg)
+        return name
+
+    def whole(self, metric: str) -> Grid:
+        """Return one metric in all studies, also those that no main table has."""
+        if metric not in self._grids:
+            self._grids[metric] = self._laid_out(metric)
+        return self._grids[metric]
+
+    def grid(self, metric: str) -> Grid:
+        """Return one metric in the studies of the main tables."""
+        return self.whole(metric).only(self.results.headline)
+
+    def _laid_out(self, metric: str) -> Grid:
+        comparison, results = self.results.comparisons[metric], self.results
+        studies = tuple(study for study in results.studies if at(study) in comparison.data)
+        entries = {
+            (name, study.name): entry
+            for study in studies
+            for name, entry in _entries(comparison, metric, study)
+        }
+        lower = next((e.lower_is_better for e in comparison.estimates if e.metric == metric), True)
+        label = Label(short_title(metric), "lower" if lower else "higher", _scale(metric))
+        # Those whose networks were trained alike stand together.
+        arms = list(dict.fromkeys(method.arm for method in results.methods))
+        methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
+        return Grid(metric, label, studies, tuple(methods), entries).only(studies)
+
+    def across(self, metric: str) -> AcrossData | None:
+        """Return the ranking over all that was compared by a metric."""
+        return chosen.across_in(self.results.comparisons[metric], metric)
+
+    def means(self, metric: str) -> dict[str, float]:
+        """Return the mean rank of each method over all that was compared by a metric."""
+        across = self.across(metric)
+        return dict(zip(across.methods, across.mean_ranks, strict=True)) if across else {}
+
+    def estimates(self, study: Study) -> list[Estimate]:
+        """Return the estimates of a study by the first metric."""
+        first = itertools.islice(self.results.comparisons.items(), 1)
+        return [e for metric, own in first for e in chosen.estimates_in(own, metric, at(study))]
+
+    def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
+        """Return the ranks in a study, or over all, the best first."""
+        data = None if study is None else at(study)
+        found = chosen.standings_in(self.results.comparisons[metric], metric, data)
+        return {standing.method: standing.rank for standing in found}
+
+    def order(self, study: Study) -> list[str]:
+        """Return the methods of a study that have a rank, the best first."""
+        ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
+        return [name for name, rank in ranks.items() if not math.isnan(rank)]
+
+    def leaders(self, study: Study, most: int = 4) -> list[str]:
+        """Return the best methods of a study and the baseline: what a figure has room for."""
+        names, base = self.order(study), self.baseline
+        return list(dict.fromkeys([*names[:most], *([base] if base in names else [])]))
+
+    def place(self, method: MethodFacts) -> str:
+        """Return the anchor of a method."""
+        return f"method-{self.results.methods.index(method) + 1}"
+
+
+def at(study: Study) -> tuple[tuple[str, str], ...]:
+    """Return a study as the comparisons name it."""
+    return (("study", study.name),)
+
+
+def _scale(metric: str) -> int:
+    return 1000 if printed_x1000(metric) else 1
+
+
+def _entries(comparison: Comparison, metric: str, study: Study) -> Iterator[tuple[str, Entry]]:
+    found = chosen.estimates_in(comparison, metric, at(study))
+    stands = chosen.footing(found, chosen.pairs_in(comparison, metric, at(study)))
+    standings = chosen.standings_in(comparison, metric, at(study))
+    ranks = {s.method: s.rank for s in standings if not math.isnan(s.rank)}
+    for one in found:
+        how, rank = stands[one.method], ranks.get(one.method, NAN)
+        number = Number(
+            one.value,
+            one.low,
+            one.high,
+            scale=_scale(metric),
+            stands="best" if how == "best" else "tie" if how == "not told apart" else "",
+            shade=_shade(rank, len(ranks)),
+            note=one.note,
+        )
+        yield one.method, Entry(number, how, rank)
+
+
+def _shade(rank: float, of: int) -> int | None:
+    """Return the color of a cell: the better the rank, the stronger."""
+    if math.isnan(rank) or of < 2:
+        return None
+    place = (rank - 1) / (of - 1)
+    return next((i for i, most in enumerate(_SHADES) if place <= most), None)
+
+
+def arm_title(arm: str) -> str:
+    """Say what the networks of a group were trained by."""
+    return _ARMS.get(arm) or f"Trained by {arm}"
+
+
+def kind_title(kind: str) -> str:
+    """Return the name of a source of failures that people read."""
+    return "No shift" if kind == "iid" else chosen.sentence(KINDS.get(kind, kind))

@@ -1,0 +1,208 @@
+"""One method of a benchmark in all studies, its settings, its calibration, and other networks."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.benchmark.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
+from abstain.benchmark.results.records import MEAN
+from abstain.plots import chosen
+from abstain.plots.backbones import BackboneDisplay
+from abstain.report.document import (
+    NAN,
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Links,
+    Number,
+    Prose,
+    Section,
+    Span,
+    Table,
+    Text,
+    rows_of,
+)
+from abstain.report.subjects.benchmark.figures import backbones_of, figure
+from abstain.report.subjects.benchmark.grids import (
+    TOP,
+    back,
+    columns_of,
+    method_link,
+    spans_of,
+    wide_table,
+)
+from abstain.report.subjects.benchmark.leaderboard import Entry, Leaderboard, arm_title
+from abstain.report.words import linked, number, short_title, spelled
+
+_CALIBRATION: Final = (
+    "The expected calibration error (ECE) says how far confidences are from the share of right "
+    "answers: 0 is best. Before the arrow it is that of the confidences as they are, behind it "
+    "after Platt scaling on validation data; confidences that are no probabilities have the second "
+    "only. What was calibrated without a shift need not be under it. Fractions{means}."
+)
+
+_BACKBONES: Final = (
+    "Filled marks are the baseline “{base}”, hollow ones the best method of each model by that "
+    "metric. Compare accuracy first: a network that errs less leaves less to a confidence score. "
+    "Accuracy is shown where all classes are known."
+)
+_BACKBONES_ABOUT: Final = "Values are fractions; the arrow points to where better is."
+_APART: Final = "These benchmarks have no study and metric in common that could be compared."
+
+
+def methods_section(board: Leaderboard) -> Section:
+    """Return every method, one after another, folded."""
+    methods = board.results.methods
+    lead = (
+        "What each confidence is, the setting that validation data chose for each metric, and its "
+        f"values in all studies with its rank among {len(methods)}."
+    )
+    places = tuple((board.place(method), method.name) for method in methods)
+    parts = (
+        Fold(_summary(board, one), tuple(_about(board, one)), anchor=board.place(one), look="part")
+        for one in methods
+    )
+    return Section(
+        "methods",
+        "Method by method",
+        (Prose(lead, "lead"), Links(places), *parts, back(TOP)),
+        nav="Methods",
+    )
+
+
+def _summary(board: Leaderboard, method: MethodFacts) -> Text:
+    ranks = [
+        f"{short_title(metric)} {spelled(means[method.name], 'two')}"
+        for metric in board.metrics
+        if method.name in (means := board.means(metric))
+    ]
+    said = (" ", Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
+    return (Span(method.name, "strong"), " ", Span(method.title, "muted"), *said)
+
+
+def _about(board: Leaderboard, method: MethodFacts) -> Iterator[Block]:
+    meaning = chosen.sentence(method.meaning.rstrip("."))
+    added = "Added to these runs from a file; higher means more trusted"
+    yield Prose(f"{meaning or (added if method.added else 'No description was given')}.")
+    trained = f"{arm_title(method.arm)}."
+    source = (f"{trained} Source: ", *linked(method.source)) if method.source else trained
+    yield Prose(source, "source")
+    yield from _across(board, method)
+    yield from _chosen(board.results, method.name)
+    yield back(("methods", "All methods"), ("tables", "Main tables"))
+
+
+def _across(board: Leaderboard, method: MethodFacts) -> Iterator[Table]:
+    """Return the values and ranks of a method in all studies that some metric has."""
+    grids = [board.grid(metric) for metric in board.results.comparisons]
+    studies = max((grid.studies for grid in grids), key=len, default=())
+    rows = [
+        (grid.label, *map(_with_rank, replace(grid, studies=studies).row(method)))
+        for grid in grids
+        if method in grid.methods
+    ]
+    if studies:
+        yield Table(
+            (Column("Metric", "name"), *columns_of(board, studies)),
+            rows_of(rows),
+            title=f"{method.name} in all studies",
+            caption=f"“{method.name}” in all studies: value and rank",
+            look="grid",
+            spans=spans_of(studies),
+        )
+
+
+def _with_rank(entry: Entry | None) -> Cell:
+    if entry is None:
+        return None
+    rank = "–" if math.isnan(entry.rank) else spelled(entry.rank, "rank")
+    return replace(entry.number, low=NAN, high=NAN, note="", beside=f"rank {rank}")
+
+
+def _chosen(results: BenchmarkResults, name: str) -> Iterator[Table]:
+    """Return the setting of each metric, with the values of those that were tried."""
+    own = [one for one in results.chosen if one.method == name]
+    if not own:
+        return
+    title = f"Settings of “{name}” chosen on validation data"
+    several = any(one.seeds > 1 for one in own)
+    over = "means over the seeds, as fractions" if several else "fractions"
+    notes = dict.fromkeys(one.note for one in own if one.note)
+    value = Column("On validation data", "number")
+    columns = (Column("Metric"), Column("Chosen"), value, Column("Tried"))
+    rows = (
+        (
+            short_title(one.metric),
+            f"{one.arm}, {one.setting}" if one.setting else one.arm,
+            Number(one.value),
+            _tried(one),
+        )
+        for one in own
+    )
+    yield wide_table(title, columns, rows, " ".join([f"{title}: {over}.", *notes]))
+
+
+def _tried(one: Chosen) -> str:
+    if len(one.tried) < 2:
+        return "nothing else"
+    return "; ".join(
+        f"{label or 'the only one'}: {'–' if math.isnan(value) else number(value)}"
+        for label, value in one.tried.items()
+    )
+
+
+def calibration_section(board: Leaderboard) -> Iterator[Section]:
+    """Return ECE before and after calibration, methods x studies."""
+    results = board.results
+    # The mean over the seeds, or where a method has one seed, that.
+    rows = sorted(results.calibration, key=lambda row: row.run == MEAN)
+    known = {(row.method, row.study): row for row in rows}
+    studies = [s for s in results.headline if any(row.study == s.name for row in rows)]
+    methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
+    if not studies or not methods:
+        return
+    columns = (Column("Method", "name"), *(Column(study.title, "number") for study in studies))
+    body = (
+        (method_link(board, m), *(_calibrated(known.get((m.name, s.name))) for s in studies))
+        for m in methods
+    )
+    table = wide_table("ECE as it is → after Platt scaling", columns, body)
+    lead = _CALIBRATION.format(means=", means over the seeds" if rows[-1].run == MEAN else "")
+    yield Section("calibration", "Calibration", (Prose(lead, "lead"), table, back(TOP)))
+
+
+def _calibrated(row: CalibrationRow | None) -> Cell:
+    if row is None or math.isnan(row.platt):
+        return None
+    if row.raw is None or math.isnan(row.raw):
+        return Number(row.platt, said=f"{row.platt:.3f}")
+    return Number(row.platt, said=f"{row.raw:.3f} → {row.platt:.3f}")
+
+
+def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iterator[Section]:
+    """Return the same task with several networks, where there are several."""
+    if not beside:
+        return
+    display = backbones_of(board, beside)
+    blocks: list[Block] = [
+        Prose(_BACKBONES.format(base=board.baseline) if display else _APART, "lead")
+    ]
+    if display:
+        blocks += figure(display, "backbones", "Models side by side", _BACKBONES_ABOUT)
+        blocks.append(_backbone_table(display))
+    yield Section("backbones", "Backbones", (*blocks, back(TOP)))
+
+
+def _backbone_table(display: BackboneDisplay) -> Table:
+    columns = (
+        *(Column(head) for head in ("Metric", "Study", "Model")),
+        *(Column(head, "number") for head in ("Baseline", "Best")),
+        Column("Best method"),
+    )
+    rows = (
+        (v.metric, v.data, v.model, Number(v.plain), Number(v.best), v.best_method)
+        for v in display.values
+    )
+    return wide_table("Baseline and best method of each model, fractions", columns, rows)

@@ -1,0 +1,226 @@
+"""One study of a benchmark: its values, which differ by more than chance, thresholds, pictures."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from abstain.benchmark.protocol import ERRORS, Study
+from abstain.benchmark.results import MethodFacts, ThresholdRow
+from abstain.benchmark.results.records import MEAN
+from abstain.plots import SignificanceMapDisplay, chosen
+from abstain.report.document import (
+    PAGE,
+    Block,
+    Box,
+    Cell,
+    Column,
+    Fold,
+    Label,
+    Links,
+    Number,
+    Prose,
+    Section,
+    Span,
+    Table,
+    rows_of,
+)
+from abstain.report.subjects.benchmark.figures import (
+    CHANGE,
+    CHANGE_SAID,
+    change_of,
+    curves_of,
+    figure,
+    mean_rows,
+)
+from abstain.report.subjects.benchmark.grids import TOP, back, method_link, wide_table
+from abstain.report.subjects.benchmark.leaderboard import NEW, Leaderboard, at, kind_title
+from abstain.report.subjects.benchmark.pictures import Pictures, shots_of
+from abstain.report.subjects.rule.words import verdict_said
+from abstain.report.words import count, percent, short_title
+
+_CURVES: Final = (
+    "The share of failures among the accepted, as more and more is accepted; lower is better. The "
+    "best four methods and the baseline"
+)
+
+
+def _said(board: Leaderboard, study: Study) -> str:
+    """Say what counts in a study, and how many samples it has."""
+    counted = "" if study.kind not in NEW else ERRORS[study.errors]
+    missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
+    reasons = [f"{short_title(metric)} is undefined here: {why}" for (metric, _), why in missing]
+    # Both numbers differ with what a method leaves out.
+    found = board.estimates(study)
+    samples, failures = _between([e.n for e in found]), _between([e.failures for e in found])
+    sizes = f"{samples} samples, of which {failures} are failures of a network" if found else ""
+    parts = [sizes, chosen.sentence(counted), *reasons]
+    return ". ".join(part.rstrip(".") for part in parts if part) + "."
+
+
+def _between(values: Sequence[int]) -> str:
+    low, high = min(values, default=0), max(values, default=0)
+    return count(low) if low == high else f"{count(low)} to {count(high)}"
+
+
+def study_table(board: Leaderboard, study: Study) -> Table:
+    """Return every method of a study by every metric, with intervals and ranks."""
+    grids = [board.grid(metric).only([study]) for metric in board.results.comparisons]
+    known = [(grid, grid.column(study)) for grid in grids if grid.methods]
+    columns = [Column("Method", "name")]
+    for grid, _ in known:
+        columns += [Column(grid.label, "number"), Column("Rank", "number")]
+
+    def cells(method: MethodFacts) -> Iterator[Cell]:
+        yield method_link(board, method)
+        for _, own in known:
+            entry = own.get(method.name)
+            yield from (entry.number, Number(entry.rank, form="rank")) if entry else (None, None)
+
+    methods = dict.fromkeys(method for grid, _ in known for method in grid.methods)
+    title = f"Values and ranks, {study.title}"
+    caption = (
+        f"{title}; below each value its {percent(board.results.level)} interval. Arrows point to "
+        "where better is; what is not times 1000 is a fraction. †: cannot be told from the best."
+    )
+    return wide_table(title, columns, (tuple(cells(method)) for method in methods), caption)
+
+
+def _maps(board: Leaderboard, study: Study) -> Iterator[Block]:
+    """Return which method is found better than which, for each metric that ranks."""
+    for metric in board.metrics:
+        comparison = board.results.comparisons[metric]
+        square = SignificanceMapDisplay.from_comparison(comparison, metric, data=at(study))
+        if square.pairs:
+            about = (
+                "Blue: the method of the row is found better than that of the column at "
+                f"{percent(round(1 - square.level, 10))} ({chosen.judged_by(square.pairs[0])}). "
+                "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
+                "of the columns are those of the rows, in the order of the ranks."
+            )
+            title = f"Which differences by {short_title(metric)} are more than chance"
+            table = replace(map_of(square), title=title, caption=f"Pairs by {short_title(metric)}")
+            yield Fold(
+                title, (Prose(about, "about"), table), open=metric == board.metrics[0], only=PAGE
+            )
+
+
+def map_of(square: SignificanceMapDisplay) -> Table:
+    """Return the pairs of a significance map as a table of colored cells.
+
+    A drawing of 31 x 31 cells for each study makes a page too heavy to open.
+    """
+    better = {(p.better, p.second if p.better == p.first else p.first) for p in square.pairs}
+    tested = {frozenset((p.first, p.second)) for p in square.pairs}
+
+    def cell(row: str, column: str) -> Cell:
+        if (row, column) in better:
+            return Span("+", "better")
+        alike = frozenset((row, column)) in tested and (column, row) not in better
+        return Span("=", "alike") if alike else ""
+
+    numbered = list(enumerate(square.methods, 1))
+    heads = (Column(Label(str(i), title=name), sort=False) for i, name in numbered)
+    rows = (
+        ((Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in square.methods))
+        for i, row in numbered
+    )
+    return Table((Column("Better than", "name"), *heads), rows_of(rows), look="map")
+
+
+def threshold_table(board: Leaderboard, study: Study) -> Table | None:
+    """Return what the thresholds set on validation data achieve in a study."""
+    rows = [row for row in mean_rows(board.results.thresholds) if row.study == study.name]
+    if not rows:
+        return None
+    risk, delta = percent(rows[0].risk), percent(rows[0].delta)
+    asked = f"asked for: at most {risk} failures among the accepted, but for a chance of {delta}"
+    if study.errors == "removed":
+        asked += "; a threshold meets all pictures, so here wrong answers about known classes count"
+    title = f"What a threshold set on validation data achieves, {study.title}"
+    caption = f"{title}; {asked}. Fractions{over_seeds(rows)}."
+    if any(row.verdict == "unattainable" for row in rows):
+        caption += " “No threshold”: none could promise that on validation data."
+    columns = (
+        Column("Method", "name"),
+        *(
+            Column(head, "number")
+            for head in ("Failures among the accepted", "Above the target", "Coverage")
+        ),
+        Column("Verdict"),
+    )
+    links = {method.name: method_link(board, method) for method in board.results.methods}
+    body = (
+        (
+            links[row.method],
+            _known(Number(row.selective_risk, row.selective_risk_low, row.selective_risk_high)),
+            _known(Number(row.excess, form="signed")),
+            _known(Number(row.coverage)),
+            _verdict(row),
+        )
+        for row in rows
+        if row.method in links
+    )
+    return wide_table(title, columns, body, caption)
+
+
+def _known(number: Number) -> Number | None:
+    """Leave a cell empty where nothing was accepted."""
+    return None if math.isnan(number.value) else number
+
+
+def over_seeds(rows: Sequence[ThresholdRow]) -> str:
+    """Say that values are means, where they are."""
+    return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
+
+
+def _verdict(row: ThresholdRow) -> str:
+    if row.verdict != "differs":
+        return verdict_said(row.verdict)
+    rest = "" if row.holds + row.broken == row.runs else "; the others cannot tell"
+    return f"of {row.runs} seeds, holds with {row.holds}, is broken with {row.broken}{rest}"
+
+
+def studies_section(board: Leaderboard, pictures: Pictures | None) -> Section:
+    """Return every study of the main tables, one after another."""
+    lead = (
+        f"Values with {percent(board.results.level)} intervals and ranks, curves of the leaders "
+        "and the baseline, which differences are more than chance, what a threshold chosen on "
+        "validation data achieves, and the pictures that mislead most."
+    )
+    studies = board.results.headline
+    places = tuple((board.places[study.name], study.title) for study in studies)
+    parts = (
+        Section(
+            board.places[study.name],
+            study.title,
+            tuple(_about(board, study, pictures)),
+            level=3,
+            small=kind_title(study.kind),
+            look="part",
+        )
+        for study in studies
+    )
+    return Section(
+        "studies", "Study by study", (Prose(lead, "lead"), Links(places), *parts), nav="Studies"
+    )
+
+
+def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[Block]:
+    place = board.places[study.name]
+    yield Prose(_said(board, study), "about")
+    lines = f"{_CURVES} “{board.baseline}”, of the first seed."
+    figures = (
+        *figure(curves_of(board, study), f"{place}-curves", "Risk and coverage", lines),
+        *figure(change_of(board, study), f"{place}-change", CHANGE, CHANGE_SAID),
+    )
+    yield Box(figures, "pair") if len(figures) > 1 else Box(figures)
+    yield study_table(board, study)
+    yield from _maps(board, study)
+    thresholds = threshold_table(board, study)
+    if thresholds:
+        yield Fold(thresholds.title, (thresholds,))
+    shots = tuple(shots_of(board, study, pictures))
+    if shots:
+        yield Section(f"{place}-shots", "Pictures that mislead most", shots, level=4, only=PAGE)
+    yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)
