@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from abstain.plots.visible import visible
 from abstain.report.document import (
@@ -45,6 +45,9 @@ _NAME_WIDTH, _NUMBER_WIDTH = 13, 8
 
 #: A width at which a table is measured as it wants to be.
 _ANY: Final = 1000
+
+#: How numbers and their heads stand: in one line, heads in several, or all in several.
+_Look = Literal["wide", "tight", "folded"]
 
 _NOTHING, _UNDEFINED = "–", "undef."
 _ARROWS: Final = {"": "", "lower": " \u2193", "higher": " \u2191"}
@@ -193,8 +196,9 @@ def _titled(table: Table) -> Iterator[Any]:
 class _Fitted:
     """A table that fits: no number is ever cut, and no name emptied.
 
-    Intervals stand behind the numbers where there is room and else below them; then columns that
-    may be left out go from the right, and are named; and at last something else is shown instead.
+    Intervals stand behind the numbers and heads in one line where there is room, and else below
+    them and in as many lines as they need; then columns that may be left out go from the right,
+    and are named, or something else is shown instead; at last numbers go on in the next line.
     """
 
     def __init__(self, table: Table) -> None:
@@ -212,21 +216,24 @@ class _Fitted:
         # Beside long words, what stands behind a number leaves them too little room.
         long = any(self._table.columns[i].kind == "words" for i in columns)
         made = _drawn(self._table, columns, gap="\n" if long else " ")
-        if not fits(made):
-            made = _drawn(self._table, columns, gap="\n")
+        for gap in ("\n",) if long else (" ", "\n"):
+            if not fits(made):
+                made = _drawn(self._table, columns, gap=gap, look="tight")
         if not fits(made) and self._table.instead:
             yield from _blocks(self._table.instead)
             return
         while not fits(made) and self._table.columns[columns[-1]].drop and len(columns) > 2:
             dropped = self._table.columns[columns.pop()].label
             left.insert(0, dropped if isinstance(dropped, str) else dropped.text)
-            made = _drawn(self._table, columns, gap="\n")
-        yield made
+            made = _drawn(self._table, columns, gap="\n", look="tight")
+        yield made if fits(made) else _drawn(self._table, columns, gap="\n", look="folded")
         if left:
             yield inline(f"Too narrow to show: {', '.join(left)}.", "dim")
 
 
-def _drawn(table: Table, columns: Sequence[int], *, gap: str) -> "rich_table.Table":
+def _drawn(
+    table: Table, columns: Sequence[int], *, gap: str, look: _Look = "wide"
+) -> "rich_table.Table":
     from rich import box
     from rich.table import Table as RichTable
 
@@ -239,7 +246,10 @@ def _drawn(table: Table, columns: Sequence[int], *, gap: str) -> "rich_table.Tab
         show_edge=False,
     )
     for i in columns:
-        _add_column(made, table, i, parts)
+        if table.columns[i].kind == "number":
+            _add_numbers(made, table, i, gap, look)
+        else:
+            _add_words(made, table, i, parts)
     rows = table.rows[: table.most or None]
     starts = {id(group.rows[0]): group.title for group in table.groups[1:] if group.rows}
     last: Row | None = None
@@ -251,16 +261,30 @@ def _drawn(table: Table, columns: Sequence[int], *, gap: str) -> "rich_table.Tab
     return made
 
 
-def _add_column(made: "rich_table.Table", table: Table, i: int, parts: int) -> None:
+def _add_numbers(made: "rich_table.Table", table: Table, i: int, gap: str, look: _Look) -> None:
     column = table.columns[i]
     head = inline(label(column.label, short=True))
-    if column.kind == "number":
-        # What may be left out is as wide as a number, its head in as many lines as it needs.
-        width = _NUMBER_WIDTH if column.drop else None
-        # An interval may be broken between its ends, a number never.
-        spans = any(isinstance(row.cells[i], Interval) for row in table.rows)
-        made.add_column(head, justify="right", width=width, no_wrap=not (column.drop or spans))
-        return
+    # What may be left out is as wide as a number, its head in as many lines as it needs.
+    width = _NUMBER_WIDTH if column.drop else _needed(table, i, head.plain, gap, look)
+    made.add_column(head, justify="right", width=width, overflow="fold")
+
+
+def _needed(table: Table, i: int, head: str, gap: str, look: _Look) -> int | None:
+    """Return how wide a column of numbers must be that none is cut."""
+    if look == "folded":
+        return None
+    parts = [head] if look == "wide" else head.split()
+    for row in table.rows[: table.most or None]:
+        said = _cell(table, i, row, None, gap).plain
+        # An interval may go on in the next line, a number may not.
+        ends = isinstance(row.cells[i], Interval) and gap == "\n"
+        parts += said.split() if ends else said.split("\n")
+    return max(map(len, parts), default=1)
+
+
+def _add_words(made: "rich_table.Table", table: Table, i: int, parts: int) -> None:
+    column = table.columns[i]
+    head = inline(label(column.label, short=True))
     style = "dim" if column.kind == "words" else ""
     least = None
     if column.kind == "name":
