@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.runs import VALIDATION, Run, RunScores
-from abstain.benchmark.score_files import packed
+from abstain.benchmark.runs import VALIDATION, Run, RunScores, packed
 from abstain.benchmark.selection import choose, validated
 from abstain.benchmark.store import JOBS, ExposureFacts, Kept, Store, write_manifest
 

@@ -4,8 +4,7 @@ import numpy as np
 
 from abstain.benchmark.methods import METHODS, Known, fit_all
 from abstain.benchmark.outputs import Outputs
-from abstain.benchmark.runs import Run, RunScores
-from abstain.benchmark.score_files import packed
+from abstain.benchmark.runs import Run, RunScores, packed
 from abstain.benchmark.selection import validated
 from abstain.benchmark.store import JOBS, ExposureFacts, Kept, Store, write_manifest
 

@@ -10,7 +10,7 @@ from tests.benchmark.stored_runs import KEYS, METRICS, make_runs
 
 from abstain.benchmark.added import Additions
 from abstain.benchmark.others import add_scores, export, remove_scores
-from abstain.benchmark.score_files import packed
+from abstain.benchmark.runs import packed
 from abstain.benchmark.selection import choose
 from abstain.benchmark.store import Store, write_manifest
 from abstain.errors import DomainError, FileFormatError, InputError, UnknownNameError

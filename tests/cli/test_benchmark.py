@@ -3,6 +3,7 @@
 import re
 import shutil
 import tomllib
+from importlib import import_module
 
 import polars as pl
 import pytest
@@ -17,9 +18,12 @@ from abstain.benchmark.jobs import Job, Outcome
 from abstain.benchmark.reading import default_config, read_config, tables_of
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import JOBS, MANIFEST, Store
-from abstain.cli.benchmark.changes import changes_in
+from abstain.cli.benchmark.run import changes_in
 from abstain.cli.main import run
 from abstain.errors import InputError
+
+#: Its package has a function of the same name.
+COMMAND = import_module("abstain.cli.benchmark.run")
 
 #: Before a test puts another in its place.
 runner_itself = runner.run_benchmark
@@ -95,7 +99,7 @@ def test_a_summary_that_cannot_be_made_hides_no_run(folder, faked, capsys, monke
         raise InputError(msg)
 
     faked()
-    monkeypatch.setattr("abstain.cli.benchmark.run._show", stale)
+    monkeypatch.setattr(COMMAND, "_show", stale)
     assert run(["benchmark", "run", "glyphs"]) == 0
     printed = capsys.readouterr()
     assert "There is no summary: the run 'x' has changed" in printed.err
@@ -197,7 +201,7 @@ def test_what_cannot_be_run(folder, faked, capsys, asked, said):
 
 
 def test_without_torch(folder, monkeypatch, capsys):
-    monkeypatch.setattr("abstain.cli.benchmark.run.has", lambda name: name != "torch")
+    monkeypatch.setattr(COMMAND, "has", lambda name: name != "torch")
     assert run(["benchmark", "run", "glyphs"]) == 2
     assert "pip install 'abstain[benchmark]'" in capsys.readouterr().err
 

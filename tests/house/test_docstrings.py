@@ -21,7 +21,6 @@ MODULES = (
     "abstain.benchmark.protocol",
     "abstain.benchmark.results",
     "abstain.benchmark.runs",
-    "abstain.benchmark.score_files",
     "abstain.benchmark.selection",
     "abstain.benchmark.store",
     "abstain.benchmark.tasks",

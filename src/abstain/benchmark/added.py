@@ -11,8 +11,7 @@ import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import HEADER, fields
-from abstain.benchmark.runs import Run, RunScores
-from abstain.benchmark.score_files import ScoreFile
+from abstain.benchmark.runs import Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
 
@@ -85,23 +84,7 @@ class Additions:
 
     @classmethod
     def read(cls, folder: Path) -> "Additions":
-        """Read the receipts; a folder to which nothing was added has none.
-
-        Parameters
-        ----------
-        folder : Path
-            Of the runs.
-
-        Returns
-        -------
-        Additions
-            Confidences are read when they are asked for.
-
-        Raises
-        ------
-        FileFormatError
-            The receipts are damaged or of a later version.
-        """
+        """Read the receipts; a folder to which nothing was added has none."""
         path = folder / ADDED / _RECEIPTS
         if not path.is_file():
             return cls(folder)
@@ -117,13 +100,7 @@ class Additions:
             raise FileFormatError(msg) from None
 
     def write(self, facts: Iterable[AddedFacts]) -> None:
-        """Replace the receipts, whole or not at all, and delete files that none names.
-
-        Parameters
-        ----------
-        facts : iterable of AddedFacts
-            All that are there from now on; their files have been written.
-        """
+        """Replace the receipts, whole or not at all, and delete files that none names."""
         facts = tuple(facts)
         content = {"kind": _KIND, "version": _VERSION, "methods": [asdict(one) for one in facts]}
         text = json.dumps(content, indent=1, allow_nan=False)
@@ -143,25 +120,7 @@ class Additions:
         }
 
     def confidence(self, run: str, said: RunScores) -> dict[str, FloatArray]:
-        """Return the confidences that were added for what a run says of one exposure.
-
-        Parameters
-        ----------
-        run : str
-            The name of the run.
-        said : RunScores
-            Of the run itself.
-
-        Returns
-        -------
-        dict
-            By the name of the method.
-
-        Raises
-        ------
-        FileFormatError
-            The run was trained anew since they were added, or their file is damaged.
-        """
+        """Return the confidences that were added for what a run says of one exposure."""
         out = {}
         for one in self.facts:
             if one.classifier or run not in one.runs or said.exposure not in one.exposures:
@@ -183,16 +142,7 @@ class Additions:
     def classifiers(self, runs: Sequence[Run]) -> list[tuple[Run, AddedFacts, str]]:
         """Return a run for each network that came with an added method, and its file.
 
-        Parameters
-        ----------
-        runs : sequence of Run
-            Those of the folder.
-
-        Returns
-        -------
-        list of (Run, AddedFacts, str)
-            The arm of the run is the name of the method; its seed is that of the run whose
-            pictures were scored.
+        Its arm is the name of the method, its seed that of the run whose pictures were scored.
         """
         by_name = {run.name: run for run in runs}
         out = []

@@ -118,20 +118,7 @@ def digest_of(parts: Iterable[Images]) -> str:
 
 @lru_cache(maxsize=1)
 def loaded(task: str, folder: str) -> LoadedTask:
-    """Load a task, once a process.
-
-    Parameters
-    ----------
-    task : str
-        In `TASKS`.
-    folder : str
-        Where its files are; empty where none are needed.
-
-    Returns
-    -------
-    LoadedTask
-        Pictures of exposures are made when they are asked for.
-    """
+    """Load a task, once a process."""
     known = TASKS[task]
     parts = known.load(Path(folder).expanduser() if folder else None)
     return LoadedTask(parts, Inputs.of(parts.train, variation_of(dict(known.variation))))

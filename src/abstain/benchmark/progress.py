@@ -46,17 +46,7 @@ class ArmProgress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A job that failed.
-
-    Attributes
-    ----------
-    name : str
-        Of the job.
-    log : Path
-        With the traceback.
-    error : str
-        The last line of the log.
-    """
+    """A job that failed."""
 
     name: str
     log: Path
@@ -160,23 +150,8 @@ def specification_of(
 ) -> Specification | None:
     """Return what the run of a folder had to do, to hold what is done against.
 
-    Parameters
-    ----------
-    store : Store
-        The folder.
-    receipts : mapping, optional
-        Of its jobs, where they are read already.
-
-    Returns
-    -------
-    Specification or None
-        Its jobs are those that the run itself makes on the same machine; None where nothing was
-        run, as everything was imported.
-
-    Raises
-    ------
-    FileFormatError
-        The configuration in the manifest was changed by hand.
+    Its jobs are those that the run itself makes on the same machine; None where nothing was run,
+    as everything was imported.
 
     Examples
     --------

@@ -4,7 +4,7 @@ import hashlib
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -215,14 +215,7 @@ class _Run:
 
 def facts_of(exposure: Exposure) -> ExposureFacts:
     """Return what is known of an exposure without its pictures."""
-    return ExposureFacts(
-        exposure.key,
-        exposure.name,
-        exposure.title,
-        exposure.kind,
-        exposure.corruption,
-        exposure.severity,
-    )
+    return ExposureFacts(*(getattr(exposure, each.name) for each in fields(ExposureFacts)))
 
 
 def _looked_at(config: Config) -> LoadedTask:

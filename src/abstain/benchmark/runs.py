@@ -1,15 +1,44 @@
-"""`Run` and `RunScores`: what is kept of one trained network, and what it says of one exposure."""
+"""`Run` and `RunScores`: one trained network, and what it says of one exposure.
 
-from collections.abc import Mapping
+`ScoreFile` reads what `packed` made of several: an archive of plain arrays, and never a pickle.
+"""
+
+import io
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
-from abstain.typing import FloatArray, IntArray
+import numpy as np
 
-__all__ = ["VALIDATION", "Run", "RunScores"]
+from abstain._foundation.archives import Archive
+from abstain._foundation.records import parsed
+from abstain.errors import AbstainError, FileFormatError, InputError
+from abstain.typing import Array, FloatArray, IntArray
+
+__all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "packed"]
 
 #: Stands for the validation pictures where an exposure is named.
 VALIDATION: Final = "validation"
+
+#: Arrays that may be absent.
+_OPTIONAL = ("averaged", "logits")
+_ALWAYS = ("labels", "places", "prediction", "methods", "confidence", "reasons")
+#: How many axes each array has, and the kinds of its entries.
+_FORMS = {
+    "labels": (1, "iu"),
+    "places": (1, "iu"),
+    "prediction": (1, "iu"),
+    "methods": (1, "U"),
+    "confidence": (2, "f"),
+    "reasons": (0, "U"),
+    "averaged": (1, "iuf"),
+    "logits": (2, "f"),
+}
+#: Those without a row for each sample.
+_BY_METHOD = ("methods", "reasons")
 
 
 @dataclass(frozen=True)
@@ -94,3 +123,140 @@ class RunScores:
     def predicted(self, averages: bool) -> IntArray:
         """Return the predictions that a method judges."""
         return self.averaged if averages and self.averaged is not None else self.prediction
+
+
+def packed(parts: Iterable[RunScores]) -> bytes:
+    """Return the content of a file that `ScoreFile` reads.
+
+    Parameters
+    ----------
+    parts : iterable of RunScores
+        One an exposure.
+
+    Returns
+    -------
+    bytes
+        Of an NPZ archive; the arrays of an exposure are under ``<exposure>/<name>``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.benchmark.runs import RunScores, packed
+    >>> codes = np.array([0, 1])
+    >>> part = RunScores("iid", codes, codes, codes, None, {"msr": np.array([2.0, 1.0])})
+    >>> packed([part])[:2]
+    b'PK'
+    """
+    arrays: dict[str, Array] = {}
+    for part in parts:
+        given: dict[str, Any] = {
+            "labels": part.labels,
+            "places": part.places,
+            "prediction": part.prediction,
+            "methods": np.array(list(part.confidence), dtype=np.str_),
+            # One row a method, so that one method is read without the others being gone through.
+            "confidence": np.array(list(part.confidence.values()), np.float64).reshape(-1, part.n),
+            "reasons": np.array(json.dumps(dict(part.reasons))),
+            "averaged": part.averaged,
+            "logits": part.logits,
+        }
+        for name, array in given.items():
+            if array is not None:
+                arrays[f"{part.exposure}/{name}"] = array
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+class ScoreFile:
+    """The exposures of one run, each read when it is asked for.
+
+    Parameters
+    ----------
+    path : Path
+        What `packed` made.
+
+    Raises
+    ------
+    FileFormatError
+        It is no such file, or a damaged one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @cached_property
+    def exposures(self) -> tuple[str, ...]:
+        """The keys of the exposures in it, in the order written."""
+        names = [name.rpartition("/")[0] for name in self._archive() if name.endswith("/labels")]
+        return tuple(names)
+
+    def read(self, exposure: str, *, logits: bool = True) -> RunScores:
+        """Return what it holds of one exposure.
+
+        Parameters
+        ----------
+        exposure : str
+            The key of the exposure.
+        logits : bool, default=True
+            Whether the class logits are wanted; they are the larger half of most files.
+
+        Returns
+        -------
+        RunScores
+            Its `logits` are None where they are not wanted.
+
+        Raises
+        ------
+        InputError
+            The file says nothing of this exposure.
+        FileFormatError
+            The file is damaged.
+        """
+        archive = self._archive()
+        if f"{exposure}/labels" not in archive:
+            msg = f"{self.path.name} says nothing of the exposure {exposure!r}"
+            raise InputError(msg)
+        there = [*_ALWAYS, *(name for name in _OPTIONAL if f"{exposure}/{name}" in archive)]
+        wanted = [f"{exposure}/{name}" for name in there if logits or name != "logits"]
+        try:
+            read = archive.read(wanted)
+            return _scores(exposure, {name.rpartition("/")[2]: x for name, x in read.items()})
+        except (KeyError, ValueError) as error:
+            raise _damaged(self.path) from error
+
+    def _archive(self) -> Archive:
+        try:
+            return Archive(self.path)
+        except AbstainError as error:
+            raise _damaged(self.path) from error
+
+
+def _scores(exposure: str, found: dict[str, Any]) -> RunScores:
+    """Return the scores of an exposure; a ValueError where the arrays do not go together."""
+    n = found["labels"].shape[:1]
+    for name, array in found.items():
+        axes, kinds = _FORMS[name]
+        rows = array.shape[1:] if name == "confidence" else array.shape[:1]
+        alike = name in _BY_METHOD or rows == n
+        if array.ndim != axes or array.dtype.kind not in kinds or not alike:
+            raise ValueError(name)
+    reasons = parsed(str(found.pop("reasons")))
+    names, table = found.pop("methods").tolist(), found.pop("confidence")
+    return RunScores(
+        exposure=exposure,
+        confidence=dict(zip(names, table, strict=True)),
+        reasons=reasons,
+        averaged=found.pop("averaged", None),
+        **found,
+    )
+
+
+def _damaged(path: Path) -> FileFormatError:
+    # Those of others are in folders of their own.
+    again = {"added": "add its scores again, with `replace`", "imported": "import it again"}
+    anew = "delete it, and `abstain benchmark run` makes it anew"
+    return FileFormatError(
+        f"{str(path)!r} is absent, damaged, or no file of scores; "
+        f"{again.get(path.parent.name, anew)}"
+    )

@@ -13,8 +13,7 @@ from typing import Any, Final
 from abstain._foundation.files import write_atomically
 from abstain._foundation.reading import HEADER, fields
 from abstain.benchmark.added import ADDED, AddedFacts, Additions
-from abstain.benchmark.runs import VALIDATION, Run, RunScores
-from abstain.benchmark.score_files import ScoreFile
+from abstain.benchmark.runs import VALIDATION, Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
 
 __all__ = [

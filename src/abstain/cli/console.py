@@ -17,12 +17,20 @@ def console() -> Console:
     return out if out.is_terminal else Console(width=100)
 
 
+def line(words: str) -> Text:
+    """Return words as they are: rich reads markup in a plain string."""
+    return Text(visible(words))
+
+
+def say(words: str) -> None:
+    """Print words on standard output, however long they are."""
+    console().print(line(words), soft_wrap=True)
+
+
 def leave_word(left: Sequence[Path]) -> None:
     """Say which files were left behind, if any."""
     if left:
-        # A Text, as rich reads markup in a plain string.
-        files = Text(visible("Left " + ", ".join(str(path) for path in left)))
-        console().print(files, soft_wrap=True)
+        say("Left " + ", ".join(str(path) for path in left))
 
 
 @contextmanager

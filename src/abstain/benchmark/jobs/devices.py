@@ -14,22 +14,6 @@ _number = 0
 def devices_of(text: str) -> tuple[str, ...]:
     """Read a list of devices.
 
-    Parameters
-    ----------
-    text : str
-        "cpu", "cuda", "cuda:0,cuda:1", as torch names them. Devices that are said one by one, of
-        one kind.
-
-    Returns
-    -------
-    tuple of str
-        Their names.
-
-    Raises
-    ------
-    InputError
-        A name that torch does not use, devices of several kinds, or one that is said twice.
-
     Examples
     --------
     >>> from abstain.benchmark.jobs.devices import devices_of
@@ -55,21 +39,6 @@ def devices_of(text: str) -> tuple[str, ...]:
 def kind_of(devices: Sequence[str]) -> str:
     """Return the kind of devices: results depend on it, and not on which of a kind it is.
 
-    Parameters
-    ----------
-    devices : sequence of str
-        Their names.
-
-    Returns
-    -------
-    str
-        Such as "cuda"; this belongs into what a job is asked for.
-
-    Raises
-    ------
-    InputError
-        They are of several kinds.
-
     Examples
     --------
     >>> from abstain.benchmark.jobs.devices import kind_of
@@ -85,16 +54,6 @@ def kind_of(devices: Sequence[str]) -> str:
 
 def refuse_absent(devices: Iterable[str]) -> None:
     """Refuse devices that cannot be used, before every job fails on them.
-
-    Parameters
-    ----------
-    devices : iterable of str
-        Their names.
-
-    Raises
-    ------
-    InputError
-        torch cannot compute on one of them; its own words say why.
 
     Examples
     --------
@@ -118,17 +77,8 @@ def refuse_absent(devices: Iterable[str]) -> None:
 def device_of_this_process(devices: Sequence[str]) -> str:
     """Return the device of the process that asks: they are dealt out in turn.
 
-    Parameters
-    ----------
-    devices : sequence of str
-        What all processes share.
-
-    Returns
-    -------
-    str
-        One of them. Four processes on two devices are two on each; a process that takes the place
-        of one that died takes its device too. Outside `run_jobs` and in its own process, the
-        first.
+    A process that takes the place of one that died takes its device too. Outside `run_jobs` it is
+    the first.
 
     Examples
     --------

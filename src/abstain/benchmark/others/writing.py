@@ -13,8 +13,7 @@ from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import digest
 from abstain.benchmark.added import ADDED, AddedFacts
 from abstain.benchmark.others.rows import Rows
-from abstain.benchmark.runs import VALIDATION, Run, RunScores
-from abstain.benchmark.score_files import packed
+from abstain.benchmark.runs import VALIDATION, Run, RunScores, packed
 from abstain.benchmark.selection import validated
 from abstain.benchmark.store import Store
 from abstain.errors import InputError

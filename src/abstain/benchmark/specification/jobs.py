@@ -118,17 +118,9 @@ class Specification:
         return list({job.stem: job for job in jobs}.values())
 
     def after_choice(self, chosen: Iterable[tuple[str, str]]) -> list[Job]:
-        """Return the jobs that test what was chosen.
+        """Return the jobs that test what some method chose, as (arm, setting), ensembles last.
 
-        Parameters
-        ----------
-        chosen : iterable of (arm, setting)
-            Those that some method chose for some metric; an ensemble needs its members tested.
-
-        Returns
-        -------
-        list of Job
-            In the order of the networks, ensembles last.
+        An ensemble needs its members tested.
         """
         wanted = set(chosen)
         together = [one for one in self.ensembles if (ENSEMBLE, one.run.setting) in wanted]
@@ -143,15 +135,7 @@ class Specification:
     def kept(self, ended: Callable[[Job], Outcome | None]) -> list[Kept]:
         """Return the networks that were validated, with the files that are there of each.
 
-        Parameters
-        ----------
-        ended : callable
-            How a job ended; None for one that is not done.
-
-        Returns
-        -------
-        list of Kept
-            What settings are chosen from, and what a manifest names.
+        `ended` says how a job ended; None for one that is not done.
         """
         found = []
         for one in (*self.networks, *self.ensembles):

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.text import Text
 
 from abstain._foundation.extras import has
-from abstain.cli.benchmark.changes import changes_in
 from abstain.cli.columns import in_a_row
-from abstain.cli.console import console, working
+from abstain.cli.console import console, say, working
 from abstain.cli.progress import Told, interruptible, progress
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.visible import visible
@@ -130,12 +128,12 @@ def run(
             on_outcome=Told(bar, found=numbers),
         )
     for note in store.facts.get("notes", ()):
-        _say(f"Note: {note}")
+        _note(f"Note: {note}")
     try:
         _show(store)
     except AbstainError as error:
         # What was run is there all the same: scores of others may be of networks that have changed.
-        _say(f"There is no summary: {error}")
+        _note(f"There is no summary: {error}")
     _end(outcomes, out)
 
 
@@ -188,7 +186,7 @@ def _say_changes(out: Path, config: "Config") -> None:
             "nothing that they depend on has changed:"
         )
         for line in [words, *(f"  {one}" for one in said)]:
-            _say(line)
+            _note(line)
 
 
 def numbers(outcome: "Outcome") -> str:
@@ -238,18 +236,59 @@ def _end(outcomes: Sequence["Outcome"], out: Path) -> None:
         words = f"{len(failed)} of {len(outcomes)} jobs failed or were left out. "
         words += f"Their logs: {', '.join(logs)}. " if logs else ""
         words += "The same command tries them again."
-        _say(words)
+        _note(words)
     said = f"Runs are in {out}; `abstain benchmark report {quote(str(out))}` writes the report."
-    console().print(Text(visible(said)), soft_wrap=True)
+    say(said)
     if failed:
         sys.stdout.flush()
         raise SystemExit(1)
 
 
-def _say(words: str) -> None:
+def _note(words: str) -> None:
     """Say something beside the results: on standard error, and with no markup read from it."""
     Console(stderr=True).print(visible(words), markup=False, highlight=False, soft_wrap=True)
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+#: Where the files are is no part of what a run depends on.
+_SAME = {"folder"}
+
+
+def changes_in(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return a line for each field that differs."""
+    old, new = dict(_fields(before, "")), dict(_fields(now, ""))
+    names = [name for name in {**old, **new} if name not in _SAME]
+    return [
+        f"{name}: {_difference(old.get(name), new.get(name))}"
+        for name in names
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _fields(found: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _fields(value, f"{above}{name}.")
+        else:
+            yield f"{above}{name}", value
+
+
+def _difference(old: Any, new: Any) -> str:
+    """Say what came and went of two lists, or both values."""
+    if isinstance(old, list) and isinstance(new, list):
+        came = [value for value in new if value not in old]
+        went = [value for value in old if value not in new]
+        said = [
+            f"{word} {_said(some)}" for word, some in (("with", came), ("without", went)) if some
+        ]
+        return ", ".join(said) or "in another order"
+    return f"{_said(old)} -> {_said(new)}"
+
+
+def _said(value: Any) -> str:
+    if value is None:
+        return "not there"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

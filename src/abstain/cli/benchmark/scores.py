@@ -6,11 +6,9 @@ from shlex import quote
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.text import Text
 
 from abstain.cli.columns import in_a_row, several
-from abstain.cli.console import console, leave_word, working
-from abstain.plots.visible import visible
+from abstain.cli.console import leave_word, say, working
 
 _EXPOSURES = (
     "what each data set of the folder is, in its order: validation, iid, corruption, "
@@ -55,9 +53,9 @@ def add_scores(
             replace=replace,
         )
     for note in found.notes:
-        _say(f"Note: {note}")
+        say(f"Note: {note}")
     names = ", ".join(method.name for method in found.methods)
-    _say(f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest.")
+    say(f"Added {names}; `abstain benchmark report {quote(str(folder))}` ranks it with the rest.")
 
 
 def remove_scores(
@@ -69,7 +67,7 @@ def remove_scores(
     from abstain.benchmark.others import remove_scores as remove
 
     found = remove(folder, name)
-    _say(f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out.")
+    say(f"Removed {found.name}; `abstain benchmark report {quote(str(folder))}` leaves it out.")
 
 
 def export(
@@ -85,7 +83,7 @@ def export(
 
     with working("Writing"):
         found = write(Store.read(folder), run, file)
-    _say(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
+    say(f"{found.rows:,} rows of {len(found.runs)} runs, {found.classes} logits each")
     leave_word([found.path])
 
 
@@ -135,15 +133,10 @@ def import_runs(
             results, folder, arm=arm, seed=seed, exposures=named, replaces=replace, **asdict(whose)
         )
     for note in found.notes:
-        _say(f"Note: {note}")
+        say(f"Note: {note}")
     for method, reason in found.reasons.items():
-        _say(f"Note: {method}: {reason}")
-    _say(
+        say(f"Note: {method}: {reason}")
+    say(
         f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
         f"exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."
     )
-
-
-def _say(words: str) -> None:
-    # A Text, as rich reads markup in a plain string.
-    console().print(Text(visible(words)), soft_wrap=True)

@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
-from rich.text import Text
 
-from abstain.cli.console import console
+from abstain.cli.console import console, line
 from abstain.errors import UnknownNameError, suggest
-from abstain.plots.visible import visible
 
 if TYPE_CHECKING:
     from abstain.benchmark.progress import Progress
@@ -33,11 +31,11 @@ def status(
         msg = f"no setting was chosen by {metric!r}.{suggest(metric, metrics)} There are "
         raise UnknownNameError(msg + ", ".join(metrics))
     out = console()
-    out.print(_line(f"{_what(found)}; {_size(found)} in {folder}"))
+    out.print(line(f"{_what(found)}; {_size(found)} in {folder}"))
     if found.arms:
         out.print(_arms(found))
     for arm, count in found.imported.items():
-        out.print(_line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
+        out.print(line(f"Imported: {count} run{'s' * (count > 1)} of {arm}"))
     shown = metric or (metrics[0] if metrics else "")
     chosen = [one for one in found.chosen if one.metric == shown]
     if chosen:
@@ -57,16 +55,16 @@ def _what(found: "Progress") -> str:
 def _print_rest(found: "Progress") -> None:
     out = console()
     if found.begun:
-        out.print(_line(f"Begun, and kept in part: {', '.join(found.begun)}"))
+        out.print(line(f"Begun, and kept in part: {', '.join(found.begun)}"))
     for failure in found.failed:
-        out.print(_line(f"Failed: {failure.name}: {failure.error}. Its log: {failure.log}"))
+        out.print(line(f"Failed: {failure.name}: {failure.error}. Its log: {failure.log}"))
     if found.over:
         words = "All is done"
     elif found.failed:
         words = "Not all is done. The command that began this goes on, and tries again what failed"
     else:
         words = "Not all is done. Unless a run is going on, the command that began it goes on"
-    out.print(_line(f"{words}; the jobs so far took {_time(found.seconds)}."))
+    out.print(line(f"{words}; the jobs so far took {_time(found.seconds)}."))
 
 
 def _arms(found: "Progress") -> Table:
@@ -78,7 +76,7 @@ def _arms(found: "Progress") -> Table:
         # What is tested is known once all are validated.
         to_test = str(arm.to_test) if found.validated else "?"
         numbers = (arm.networks, arm.trained, arm.validated)
-        table.add_row(_line(arm.arm), *map(str, numbers), to_test, str(arm.tested))
+        table.add_row(line(arm.arm), *map(str, numbers), to_test, str(arm.tested))
     return table
 
 
@@ -92,14 +90,9 @@ def _choices(chosen: "list[Chosen]", *, final: bool) -> Table:
     table.add_column("mean", justify="right")
     table.add_column("of settings", justify="right")
     for one in chosen:
-        names = (_line(name) for name in (one.method, one.arm, one.setting))
+        names = (line(name) for name in (one.method, one.arm, one.setting))
         table.add_row(*names, f"{one.value:.4g}", str(len(one.tried)))
     return table
-
-
-def _line(words: str) -> Text:
-    # A Text, as rich reads markup in a plain string.
-    return Text(visible(words))
 
 
 def _size(found: "Progress") -> str:

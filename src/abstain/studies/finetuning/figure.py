@@ -68,22 +68,7 @@ class DifferencesDisplay(Drawable):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.errorbar``.
-
-        Returns
-        -------
-        DifferencesDisplay
-            With `ax_` and `figure_` set.
-        """
+        """Draw the rows."""
         axes = self._open(ax)
         rows = self._rows()
         for y, a in enumerate(rows):

@@ -101,13 +101,7 @@ class Specification:
         return [*self.starts.values(), *self.tunings.values()]
 
     def after_choice(self, chosen: Mapping[str, int]) -> dict[tuple[str, int], Job]:
-        """Return the jobs that keep test logits, by objective and seed.
-
-        Parameters
-        ----------
-        chosen : mapping from str to int
-            The number of the setting of each objective.
-        """
+        """Return the jobs that keep test logits, by objective and seed."""
         seeds = self.experiment.seeds
         jobs = {
             (BEFORE, seed): Job(f"before-seed{seed}", {"seed": seed}, (self.starts[seed],))
