@@ -22,7 +22,7 @@ class AbsentError(Exception):
 
 def abstain(case: Case) -> list[Call]:
     """AURC and AUGRC together, validation included."""
-    from abstain.metrics.areas import risk_coverage_areas
+    from abstain.metrics.areas.pair import risk_coverage_areas
 
     confidence = _brain_tensor(case) if case.format == "bfloat16" else case.confidence
     return [lambda: risk_coverage_areas(confidence, case.loss).augrc]

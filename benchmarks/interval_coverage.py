@@ -18,8 +18,7 @@ from abstain import simulate
 from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored
 from abstain.inference.intervals import Difference, difference_from
-from abstain.metrics._entry import METRICS
-from abstain.metrics._influence_registry import is_heavy
+from abstain.metrics.entry import METRICS
 from abstain.metrics.intervals import influences, interval_of
 
 SIZES = (100, 300, 1000, 3000, 9000)
@@ -77,7 +76,7 @@ def difference(name: str, first: Scored, second: Scored) -> Difference:
         influences(metric, (first, second)),
         lower_is_better=metric.lower_is_better,
         failures=min(first.failures, second.failures),
-        heavy=is_heavy(metric),
+        heavy=metric.heavy,
     )
 
 

@@ -32,8 +32,6 @@ from abstain.inference.paired import bootstrap_difference
 from abstain.inference.permutation import swap_test
 from abstain.inference.rank_tests import friedman, wilcoxon
 from abstain.metrics import METRICS, Metric
-from abstain.metrics._influence_registry import expected_variance, influence_function, is_heavy
-from abstain.metrics._resampled import replicates
 from abstain.metrics.intervals import (
     difference_of,
     fewest_failures,
@@ -41,6 +39,8 @@ from abstain.metrics.intervals import (
     interval_of,
     range_of,
 )
+from abstain.metrics.replicates import replicates
+from abstain.metrics.small_samples import expected_variance
 
 PAGE = Path(__file__).parents[1] / "docs" / "statistics.md"
 START, END = "<!-- reliability -->", "<!-- /reliability -->"
@@ -142,7 +142,7 @@ def rejected(p: float) -> float:
 
 
 def analytic() -> list[Metric]:
-    return [metric for metric in METRICS.values() if influence_function(metric) is not None]
+    return [metric for metric in METRICS.values() if metric.influence is not None]
 
 
 def by_influence(design: Design, draws: int, seed: int) -> Found:
@@ -166,7 +166,7 @@ def by_influence(design: Design, draws: int, seed: int) -> Found:
 def by_resampling(design: Design, draws: int, seed: int) -> Found:
     """Intervals and differences by the bootstrap, of the metrics that have nothing else."""
     rng, true = np.random.default_rng(seed), truths(design.rate, design.kind)
-    only = [metric for metric in METRICS.values() if influence_function(metric) is None]
+    only = [metric for metric in METRICS.values() if metric.influence is None]
     metrics = [*only, *(METRICS[name] for name in TESTED)]
     found: Found = {}
     for _ in range(draws):
@@ -222,7 +222,7 @@ def at_margin(design: Design, draws: int, seed: int) -> Found:
                 margin=abs(worst[name] - best[name]),
                 lower_is_better=metric.lower_is_better,
                 failures=fewest_failures(metric, pair),
-                heavy=is_heavy(metric),
+                heavy=metric.heavy,
                 expected=(models[0], models[1]),
                 bounds=range_of(metric, pair),
             ).non_inferior
@@ -307,7 +307,7 @@ def table(title: str, rows: dict[str, str], found: dict, columns: tuple) -> Iter
 
 
 def form(metric: Metric) -> str:
-    return f"`{metric.name}`" + ("" if influence_function(metric) else " (bootstrap)")
+    return f"`{metric.name}`" + ("" if metric.influence else " (bootstrap)")
 
 
 def report(found: dict, draws: int) -> Iterator[str]:

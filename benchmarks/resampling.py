@@ -91,7 +91,7 @@ def ours(*, threads: int, compiled: bool) -> Callable[[list, int], np.ndarray]:
     from abstain._foundation.scored import Scored
     from abstain.inference.draws import Draws
     from abstain.metrics import METRICS as CATALOGUE
-    from abstain.metrics._resampled import replicates
+    from abstain.metrics.replicates import replicates
 
     def bootstrap(sets: list, resamples: int) -> np.ndarray:
         os.environ["ABSTAIN_NO_NUMBA"] = "0" if compiled else "1"

@@ -18,6 +18,7 @@ import abstain as ab
 from abstain.benchmark.data import glyph_families
 from abstain.confidence import SCORES
 from abstain.metrics import METRICS
+from abstain.metrics.catalogue import FAMILIES
 from abstain.predictions import LOSSES
 
 DOCS = Path(__file__).resolve().parent
@@ -40,7 +41,7 @@ def metrics_table() -> str:
     rows = [
         (
             f"[`{m.name}`](#{anchor(m.name, headings)})",
-            f"`{FUNCTIONS['metrics'][m.name]}`",
+            f"`{m.function}`",
             f"{_bound(m.low)} to {_bound(m.high)}",
             "lower" if m.lower_is_better else "higher",
             _needs(m.needs),
@@ -50,6 +51,12 @@ def metrics_table() -> str:
     ]
     head = ("metric", "function", "range", "better", "needs", "source")
     return _table(head, rows)
+
+
+def numbers_table() -> str:
+    """One row for each family of metrics that takes numbers."""
+    rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.named(f.shown))]
+    return _table(("for example", "is the"), rows)
 
 
 def scores_table() -> str:
@@ -155,6 +162,7 @@ def _help(app: object, tokens: list[str]) -> str:
 #: Page, name of the block, what goes into it.
 BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("metrics.md", "metrics", metrics_table),
+    ("metrics.md", "numbers", numbers_table),
     ("scores.md", "scores", scores_table),
     ("conventions.md", "losses", losses_table),
     ("conventions.md", "conversions", conversions_table),

@@ -17,9 +17,8 @@ from abstain.inference._run_shares import improvements
 from abstain.inference.aggregates import probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
-from abstain.metrics._influence_registry import influence_function
-from abstain.metrics._resampled import replicates
-from abstain.metrics._resampled_bins import ece_replicates
+from abstain.metrics.bins import ece_replicates
+from abstain.metrics.replicates import replicates
 
 METRICS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
 
@@ -73,7 +72,7 @@ def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     s = units_of({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
                  Roles(methods="method"))[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
-    out[part.weight > 0] = influence_function(metric_named(metric))(s) / s.n
+    out[part.weight > 0] = metric_named(metric).influence(s) / s.n
     return out
 
 

@@ -10,7 +10,7 @@ from abstain._foundation import arrays, device, foreign
 from abstain._foundation.device import areas_on_device, validated
 from abstain._foundation.ranks import group_ties
 from abstain.errors import InputError
-from abstain.metrics.areas import risk_coverage_areas
+from abstain.metrics.areas.pair import risk_coverage_areas
 
 DTYPES = ["float32", "float64", "int64"]
 

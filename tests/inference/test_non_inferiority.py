@@ -9,8 +9,8 @@ from abstain._foundation.scored import Scored
 from abstain.inference._joint_ellipse import JointEllipse
 from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
 from abstain.metrics import METRICS
-from abstain.metrics._influence_registry import expected_variance, is_heavy
 from abstain.metrics.intervals import fewest_failures, influences, range_of
+from abstain.metrics.small_samples import expected_variance
 
 
 def truth(name: str, rate: float, apart: float) -> float:
@@ -40,7 +40,7 @@ def share_passed(name: str, n: int, rate: float, aparts, *, alike=0.6, margin=No
             margin=within,
             lower_is_better=metric.lower_is_better,
             failures=fewest_failures(metric, pair),
-            heavy=is_heavy(metric),
+            heavy=metric.heavy,
             expected=tuple(
                 expected_variance(metric, s, v) for s, v in zip(pair, values, strict=True)
             ),

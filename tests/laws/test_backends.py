@@ -22,7 +22,7 @@ from abstain import curves, metrics
 from abstain._foundation.foreign import carries_gradient
 from abstain._foundation.scored import scored
 from abstain.metrics import METRICS
-from abstain.metrics._on_host import ON_HOST
+from abstain.metrics.on_host import ON_HOST
 
 PUBLIC = {
     name: getattr(package, name)

@@ -25,7 +25,7 @@ from abstain._foundation.scored import Scored
 from abstain.calibration import Platt, fit_binning, fit_isotonic, fit_platt, fit_temperature
 from abstain.confidence import score
 from abstain.metrics import METRICS, Metric
-from abstain.metrics._tie_bounds import bounds_of, has_bounds
+from abstain.metrics.ties import bounds_of, has_bounds
 
 FEW = settings(max_examples=40)
 RANKS = [m for m in METRICS.values() if m.rank_based]

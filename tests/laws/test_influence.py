@@ -8,7 +8,7 @@ from tests.laws.cases import make, rows
 
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, Metric, metric_named
-from abstain.metrics._influence_registry import influence_of, why_not
+from abstain.metrics.intervals import influence_of
 
 _MADE_BY_NAME = (
     "selective_risk@85cov",
@@ -19,7 +19,7 @@ _MADE_BY_NAME = (
     "partial_augrc@50.3-80.7cov",
 )
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
-WITH = [m for m in ALL if not why_not(m)]
+WITH = [m for m in ALL if not m.why_no_influence]
 
 # Their number changes with the scale of the weights, which are counts to them: the influence is
 # that of one more sample, and the derivative agrees with it to the order 1/n.
@@ -128,7 +128,7 @@ def test_a_metric_has_an_influence_or_a_reason(metric: Metric) -> None:
     s = case(17, ties=False, weights=False)
     if metric.compute(s).reason:
         pytest.skip("undefined here")
-    assert (influence_of(metric, s) is None) == bool(why_not(metric))
+    assert (influence_of(metric, s) is None) == bool(metric.why_no_influence)
 
 
 def test_finite_sample_formulas_of_augrc_and_the_plugin_aurc() -> None:

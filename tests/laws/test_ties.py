@@ -12,7 +12,7 @@ from tests.laws.cases import scored_cases
 import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS
-from abstain.metrics._tie_bounds import bounds_of, has_bounds
+from abstain.metrics.ties import bounds_of, has_bounds
 
 ORDERED = [m for m in METRICS.values() if has_bounds(m)]
 #: Metrics whose value with ties is the mean over all tie orders.

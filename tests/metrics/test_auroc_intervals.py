@@ -8,9 +8,9 @@ import abstain as ab
 from abstain import simulate
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, metric_interval
-from abstain.metrics._influence_registry import expected_variance
-from abstain.metrics._roc import hanley_mcneil
 from abstain.metrics.intervals import interval_of
+from abstain.metrics.roc import hanley_mcneil
+from abstain.metrics.small_samples import expected_variance
 
 
 def ends(draws: int, n: int, rate: float, apart: float, name: str = "failure_auroc") -> np.ndarray:

@@ -6,8 +6,13 @@ import pytest
 
 from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.metrics._cwsa_at import ENTRIES, cwsa, cwsa_entry, cwsa_named, cwsa_plus
-from abstain.metrics._cwsa_sweep import cwsa_area, cwsa_plus_area, cwsa_sweep
+from abstain.metrics import METRICS, metric_named
+from abstain.metrics.catalogue import FAMILIES
+from abstain.metrics.confidence_weighted.sweep import cwsa_area, cwsa_plus_area, cwsa_sweep
+from abstain.metrics.confidence_weighted.threshold import cwsa, cwsa_entry, cwsa_plus
+
+#: As the catalogue holds them.
+ENTRIES = tuple(metric for metric in METRICS.values() if metric.family == "cwsa")
 
 COLUMNS = {
     "threshold": "Threshold",
@@ -213,9 +218,9 @@ def test_entries_read_the_probability_not_the_confidence():
 
 def test_entries_by_name():
     for name in ("cwsa@0.8", "cwsa_plus@0.65", "cwsa@0"):
-        assert cwsa_named(name).name == name
+        assert metric_named(name).name == name
     for name in ("cwsa", "cwsa@1", "cwsa@1.5", "cwsa@.5", "cwsa_plus", "augrc", "cwsa@0.5x"):
-        assert cwsa_named(name) is None
+        assert not any(family.named(name) for family in FAMILIES)
     with pytest.raises(DomainError, match=r"`threshold` must lie in \[0, 1\); got 1.0"):
         cwsa_entry(1.0)
 

@@ -10,7 +10,7 @@ from scipy.special import polygamma
 import abstain as ab
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.metrics import monte_carlo_aurc, population_aurc, population_weight, rank_weights
-from abstain.metrics.monte_carlo_aurc import monte_carlo_weights
+from abstain.metrics.estimator_weights import monte_carlo_weights
 
 EXACT = {
     "plugin": lambda r, n: sum(Fraction(1, k) for k in range(n - r + 1, n + 1)),

@@ -10,9 +10,9 @@ from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
 from abstain.inference.proportions import clopper_pearson, wilson
 from abstain.metrics import METRICS, metric_named
-from abstain.metrics._influence_registry import influence_of, why_not
 from abstain.metrics.intervals import (
     difference_of,
+    influence_of,
     influences,
     interval_of,
     metric_difference,
@@ -245,7 +245,7 @@ def test_where_all_samples_fail_alike_no_score_of_ranks_is_better(metric, consta
         if metric.missing(pair[0]) or not metric.rank_based:
             return
         # What these count is another number with ties.
-        if why_not(metric) or metric.name in {"f1_auc", "aurc_log"}:
+        if metric.why_no_influence or metric.name in {"f1_auc", "aurc_log"}:
             return
         if np.isnan([metric.compute(s).value for s in pair]).any():
             return

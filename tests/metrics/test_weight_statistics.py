@@ -18,8 +18,7 @@ from abstain.metrics import (
     weight_mse,
     weight_variance,
 )
-from abstain.metrics._rank_distribution import Trials, _windows
-from abstain.metrics._weight_moments import _curved, _plugin_error, log_series_tail
+from abstain.metrics.weight_moments import Trials, _curved, _plugin_error, _windows, log_series_tail
 
 ESTIMATORS = ("plugin", "log", "sele", "2sele", "augrc")
 #: Dyadic ranks, which floats hold exactly.

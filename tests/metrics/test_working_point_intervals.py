@@ -13,9 +13,9 @@ import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.evaluation.uncertainty import of_replicates
 from abstain.inference.reach import OPEN, STRETCH
-from abstain.metrics import _points, metric_named
-from abstain.metrics._open_thresholds import open_thresholds
+from abstain.metrics import metric_named
 from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
+from abstain.metrics.working_points.points import quantities, vertices
 
 RISK = metric_named("selective_risk@80cov")
 
@@ -171,8 +171,8 @@ def test_many_coverages_at_once() -> None:
         c = rng.integers(0, rng.integers(1, 30), n).astype(float)
         groups = Scored(c, (rng.random(n) < 0.3).astype(float)).groups
         asked = np.concatenate((rng.random(5), [0, 0.5, 1], groups.through / groups.total))
-        one_by_one = [_points.at_coverage(groups, float(share)) for share in asked]
-        assert _points.at_coverages(groups, asked).tolist() == one_by_one
+        one_by_one = [vertices.at_coverage(groups, float(share)) for share in asked]
+        assert vertices.at_coverages(groups, asked).tolist() == one_by_one
 
 
 def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> None:
@@ -190,7 +190,7 @@ def test_where_a_group_ends_at_the_coverage_the_interval_holds_both_sides() -> N
     far = interval_of(metric_named("selective_risk@70cov"), s)
     assert far.note == ""
     assert far.high < sides[1]
-    assert open_thresholds(metric_named("selective_risk@70cov"), s) is None
+    assert metric_named("selective_risk@70cov").open_thresholds(s, None) is None
 
 
 def test_continuous_scores_leave_nothing_open() -> None:
@@ -199,7 +199,7 @@ def test_continuous_scores_leave_nothing_open() -> None:
         loss = (rng.random(n) < 0.2).astype(float)
         s = Scored(rng.normal(size=n) - loss, loss)
         for name in ("selective_risk@80cov", "generalized_risk@50cov", "coverage@10risk"):
-            assert open_thresholds(metric_named(name), s) is None
+            assert metric_named(name).open_thresholds(s, None) is None
 
 
 @pytest.mark.parametrize(
@@ -277,14 +277,13 @@ def test_means_over_runs_know_it_too() -> None:
 
 
 # -------------------------------------------------------------------------------------- qualities
-@pytest.mark.parametrize("kind", ["classification_quality", "rejection_quality"])
+@pytest.mark.parametrize("kind", [quantities.CLASSIFICATION, quantities.REJECTION])
 def test_all_vertices_at_once_are_those_one_by_one(kind):
     rng = np.random.default_rng(5)
     for weight in (None, rng.random(60)):
         s = Scored(rng.integers(20, size=60) / 20, (rng.random(60) < 0.3).astype(float), weight)
-        one = getattr(_points, f"{kind}_at")
-        values = _points.BY_REJECTED[kind](s.groups)
-        alone = [one(s.groups, i).value for i in range(values.size)]
+        values = kind.everywhere(s.groups)
+        alone = [kind.at(s.groups, i).value for i in range(values.size)]
         assert np.allclose(values, alone, rtol=1e-12, equal_nan=True)
 
 
@@ -292,7 +291,7 @@ def test_a_flat_risk_leaves_every_threshold_above_the_coverage_open():
     # One failure among the 95 % most confident: the best threshold may be any from 80 to 95 %.
     confidence = np.arange(1000.0)
     s = Scored(confidence, ((confidence < 50) | (confidence == 999)).astype(float))
-    left = open_thresholds(metric_named("classification_quality@80cov"), s)
+    left = metric_named("classification_quality@80cov").open_thresholds(s, None)
     assert s.groups.through[left.vertex] == 950
     free = left.others[left.away < 0.5]
     assert s.groups.through[free].min() <= 800

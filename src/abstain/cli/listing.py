@@ -12,6 +12,7 @@ from rich.text import Text
 from abstain._foundation.extras import has
 from abstain.cli.console import console
 from abstain.errors import MissingInputError
+from abstain.metrics.catalogue import with_numbers
 
 What = Literal[
     "metrics",
@@ -153,9 +154,7 @@ CHAPTERS: dict[What, tuple[Chapter, ...]] = {
     "metrics": (
         Chapter(
             "Metrics of a confidence score",
-            "Also with numbers of your own: selective_risk@85cov, generalized_risk@85cov, "
-            "coverage@2risk, partial_aurc@50-80cov, partial_augrc@50-80cov, cwsa@0.8, "
-            "cwsa_plus@0.8",
+            f"Also with numbers of your own: {with_numbers()}",
             "metrics:METRICS",
             _metric,
         ),

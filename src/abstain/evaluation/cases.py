@@ -12,7 +12,7 @@ from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of
 from abstain.evaluation.records import Case, Part, Sample
 from abstain.evaluation.uncertainty import Uncertainty, clusters_of
-from abstain.metrics._cwsa_sweep import sweep_of
+from abstain.metrics.confidence_weighted.sweep import sweep_of
 from abstain.metrics.contributions import contributions_by
 from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray, Split

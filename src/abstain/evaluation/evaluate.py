@@ -11,7 +11,7 @@ from abstain.evaluation.inputs import join, metrics_of, scores_of, splits_of
 from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
 from abstain.evaluation.uncertainty import uncertainty, with_intervals
 from abstain.metrics import METRICS, Metric
-from abstain.metrics._tie_bounds import bounds_of, has_bounds
+from abstain.metrics.ties import bounds_of, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
 

@@ -18,11 +18,10 @@ from abstain.inference.intervals import Interval, no_interval
 from abstain.inference.proportions import level_of
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric, metric_named
-from abstain.metrics._influence_extremes import extreme_interval
-from abstain.metrics._influence_registry import influence_of, risk_asked
-from abstain.metrics._resampled import replicates as replicates_of
-from abstain.metrics.intervals import bounds_of, interval_of
+from abstain.metrics.intervals import bounds_of, influence_of, interval_of
+from abstain.metrics.replicates import replicates as replicates_of
 from abstain.metrics.resampling import central
+from abstain.metrics.small_samples import extreme_interval
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray, IntArray, Rng
 
@@ -144,7 +143,7 @@ def of_replicates(
     value = float(measured.value)
     if not vary(replicates, value):
         # The exact forms, where there is one; of a coverage at a risk all are.
-        if risk_asked(metric.name) is not None:
+        if metric.interval is not None:
             return interval_of(metric, s, level=level, cluster=cluster)
         known = extreme_interval(metric, s, measured, level=level, cluster=cluster)
         return known or no_interval(level, NO_SPREAD)

@@ -1,58 +1,58 @@
 """One number from (confidence, loss): the functions, and the catalogue `METRICS` of them all."""
 
-from abstain.metrics._augrc import augrc as augrc
-from abstain.metrics._augrc import augrc_terms as augrc_terms
-from abstain.metrics._augrc import excess_augrc as excess_augrc
-from abstain.metrics._augrc import prediction_rejection_ratio as prediction_rejection_ratio
-from abstain.metrics._aurc import achievable_aurc as achievable_aurc
-from abstain.metrics._aurc import area_under_accuracy_rejection as area_under_accuracy_rejection
-from abstain.metrics._aurc import aurc as aurc
-from abstain.metrics._cwsa_at import cwsa as cwsa
-from abstain.metrics._cwsa_at import cwsa_plus as cwsa_plus
-from abstain.metrics._cwsa_sweep import CwsaSweep as CwsaSweep
-from abstain.metrics._cwsa_sweep import cwsa_area as cwsa_area
-from abstain.metrics._cwsa_sweep import cwsa_plus_area as cwsa_plus_area
-from abstain.metrics._cwsa_sweep import cwsa_sweep as cwsa_sweep
-from abstain.metrics._entry import METRICS as METRICS
-from abstain.metrics._entry import Metric as Metric
-from abstain.metrics._entry import Need as Need
-from abstain.metrics._registry import metric_named as metric_named
-from abstain.metrics._tie_bounds import TieBounds as TieBounds
-from abstain.metrics._tie_bounds import tie_bounds as tie_bounds
-from abstain.metrics._working_point import WorkingPoint as WorkingPoint
-from abstain.metrics._working_point import working_point as working_point
-from abstain.metrics.areas import RiskCoverageAreas as RiskCoverageAreas
-from abstain.metrics.areas import risk_coverage_areas as risk_coverage_areas
-from abstain.metrics.balanced import balanced_augrc as balanced_augrc
-from abstain.metrics.balanced import balanced_aurc as balanced_aurc
+from abstain.metrics.areas.achievable import achievable_aurc as achievable_aurc
+from abstain.metrics.areas.balanced import balanced_augrc as balanced_augrc
+from abstain.metrics.areas.balanced import balanced_aurc as balanced_aurc
+from abstain.metrics.areas.excess import e_aurc as e_aurc
+from abstain.metrics.areas.excess import normalized_aurc as normalized_aurc
+from abstain.metrics.areas.generalized import augrc as augrc
+from abstain.metrics.areas.generalized import augrc_terms as augrc_terms
+from abstain.metrics.areas.generalized import excess_augrc as excess_augrc
+from abstain.metrics.areas.generalized import (
+    prediction_rejection_ratio as prediction_rejection_ratio,
+)
+from abstain.metrics.areas.pair import RiskCoverageAreas as RiskCoverageAreas
+from abstain.metrics.areas.pair import risk_coverage_areas as risk_coverage_areas
+from abstain.metrics.areas.partial import partial_augrc as partial_augrc
+from abstain.metrics.areas.partial import partial_aurc as partial_aurc
+from abstain.metrics.areas.published import published_achievable_aurc as published_achievable_aurc
+from abstain.metrics.areas.published import published_augrc as published_augrc
+from abstain.metrics.areas.published import published_aurc as published_aurc
+from abstain.metrics.areas.published import published_e_aurc as published_e_aurc
+from abstain.metrics.areas.selective import (
+    area_under_accuracy_rejection as area_under_accuracy_rejection,
+)
+from abstain.metrics.areas.selective import aurc as aurc
 from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece
 from abstain.metrics.calibration import mce as mce
+from abstain.metrics.catalogue import metric_named as metric_named
 from abstain.metrics.classifier import accuracy as accuracy
 from abstain.metrics.classifier import balanced_accuracy as balanced_accuracy
 from abstain.metrics.classifier import brier as brier
 from abstain.metrics.classifier import nll as nll
+from abstain.metrics.confidence_weighted.sweep import CwsaSweep as CwsaSweep
+from abstain.metrics.confidence_weighted.sweep import cwsa_area as cwsa_area
+from abstain.metrics.confidence_weighted.sweep import cwsa_plus_area as cwsa_plus_area
+from abstain.metrics.confidence_weighted.sweep import cwsa_sweep as cwsa_sweep
+from abstain.metrics.confidence_weighted.threshold import cwsa as cwsa
+from abstain.metrics.confidence_weighted.threshold import cwsa_plus as cwsa_plus
 from abstain.metrics.contributions import GroupContributions as GroupContributions
 from abstain.metrics.contributions import group_contributions as group_contributions
 from abstain.metrics.contributions import sample_contributions as sample_contributions
-from abstain.metrics.conventions import published_achievable_aurc as published_achievable_aurc
-from abstain.metrics.conventions import published_augrc as published_augrc
-from abstain.metrics.conventions import published_aurc as published_aurc
-from abstain.metrics.conventions import published_e_aurc as published_e_aurc
+from abstain.metrics.entry import METRICS as METRICS
+from abstain.metrics.entry import Metric as Metric
+from abstain.metrics.entry import Need as Need
+from abstain.metrics.estimator_weights import monte_carlo_aurc as monte_carlo_aurc
 from abstain.metrics.estimator_weights import population_aurc as population_aurc
 from abstain.metrics.estimator_weights import population_weight as population_weight
 from abstain.metrics.estimator_weights import rank_weights as rank_weights
-from abstain.metrics.excess_aurc import e_aurc as e_aurc
-from abstain.metrics.excess_aurc import normalized_aurc as normalized_aurc
 from abstain.metrics.failure_ranking import failure_ap_error as failure_ap_error
 from abstain.metrics.failure_ranking import failure_ap_success as failure_ap_success
 from abstain.metrics.failure_ranking import failure_auroc as failure_auroc
 from abstain.metrics.failure_ranking import fpr_at_tpr as fpr_at_tpr
 from abstain.metrics.intervals import metric_difference as metric_difference
 from abstain.metrics.intervals import metric_interval as metric_interval
-from abstain.metrics.monte_carlo_aurc import monte_carlo_aurc as monte_carlo_aurc
-from abstain.metrics.partial import partial_augrc as partial_augrc
-from abstain.metrics.partial import partial_aurc as partial_aurc
 from abstain.metrics.resampling import BootstrapResult as BootstrapResult
 from abstain.metrics.resampling import metric_bootstrap as metric_bootstrap
 from abstain.metrics.retention import f1_auc as f1_auc
@@ -63,13 +63,17 @@ from abstain.metrics.selective_confusion import SelectiveConfusion as SelectiveC
 from abstain.metrics.selective_confusion import (
     selective_confusion_matrix as selective_confusion_matrix,
 )
+from abstain.metrics.ties import TieBounds as TieBounds
+from abstain.metrics.ties import tie_bounds as tie_bounds
 from abstain.metrics.weight_statistics import weight_bias as weight_bias
 from abstain.metrics.weight_statistics import weight_error_scale as weight_error_scale
 from abstain.metrics.weight_statistics import weight_mse as weight_mse
 from abstain.metrics.weight_statistics import weight_variance as weight_variance
-from abstain.metrics.working_points import coverage_at_risk as coverage_at_risk
-from abstain.metrics.working_points import generalized_risk as generalized_risk
-from abstain.metrics.working_points import selective_risk as selective_risk
+from abstain.metrics.working_points.points import WorkingPoint as WorkingPoint
+from abstain.metrics.working_points.points import coverage_at_risk as coverage_at_risk
+from abstain.metrics.working_points.points import generalized_risk as generalized_risk
+from abstain.metrics.working_points.points import selective_risk as selective_risk
+from abstain.metrics.working_points.points import working_point as working_point
 
 __all__ = [
     "METRICS",

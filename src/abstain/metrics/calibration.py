@@ -1,15 +1,17 @@
 """Calibration error: how far the confidence is from the frequency of being right."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Literal
 
 from abstain._foundation import checks
 from abstain._foundation.device import weights_beside
-from abstain._foundation.scored import Scored, scored
+from abstain._foundation.scored import Measured, Scored, scored
 from abstain.curves.reliability import BINNINGS, CONFIDENCE_HINT, LOSS_HINT, Binning
 from abstain.errors import InputError
-from abstain.metrics._calibration import classwise_ece_of, ece_of, ece_right_open_of, mce_of
-from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._views import of_probabilities
+from abstain.metrics.bins import classwise_ece_of, ece_of, ece_replicates, ece_right_open_of, mce_of
+from abstain.metrics.class_views import of_probabilities
+from abstain.metrics.entry import Metric, Need, value_of
 from abstain.typing import AnyArray
 
 Convention = Literal["right_closed", "right_open"]
@@ -216,74 +218,79 @@ def classwise_ece(
     return value_of(classwise_ece_of(s, bins, binning), "classwise_ece")
 
 
-_NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
+_BINNED = "bins make it a sum of absolute values, which has no derivative where a bin is right"
+
+
+def _entry(
+    name: str, title: str, compute: Callable[[Scored], Measured], *, meaning: str, source: str
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        family="calibration",
+        compute=compute,
+        lower_is_better=True,
+        meaning=meaning,
+        source=source,
+        needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
+        convention="15 bins of equal width, (a, b]",
+        function=f"{name}(confidence, loss)",
+        rank_based=False,
+        ordered=False,
+        gradients=frozenset({"loss", "confidence"}),
+        no_influence=_BINNED,
+    )
+
+
 _GUO = "Guo et al. (2017), https://arxiv.org/abs/1706.04599"
 
-ENTRIES: tuple[Metric, ...] = (
-    Metric(
-        name="ece",
-        title="ECE",
-        family="calibration",
-        compute=ece_of,
-        lower_is_better=True,
-        low=0.0,
-        high=1.0,
-        meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
-        source=_GUO,
-        needs=_NEEDS,
-        convention="15 bins of equal width, (a, b]",
+ENTRIES = (
+    replace(
+        _entry(
+            "ece",
+            "ECE",
+            ece_of,
+            meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
+            source=_GUO,
+        ),
         headline=8,
-        rank_based=False,
-        ordered=False,
-        gradients=frozenset({"loss", "confidence"}),
+        replicates=ece_replicates,
     ),
-    Metric(
-        name="ece_equal_mass",
-        title="ECE, equal-mass bins",
-        family="calibration",
-        compute=lambda s: ece_of(s, binning="equal_mass"),
-        lower_is_better=True,
-        low=0.0,
-        high=1.0,
-        meaning="The confidence is {value} away from the accuracy, on average over 15 equal bins.",
-        source="Nguyen and O'Connor (2015), https://arxiv.org/abs/1508.05154",
-        needs=_NEEDS,
+    replace(
+        _entry(
+            "ece_equal_mass",
+            "ECE, equal-mass bins",
+            lambda s: ece_of(s, binning="equal_mass"),
+            meaning="The confidence is {value} away from the accuracy, on average over 15 equal "
+            "bins.",
+            source="Nguyen and O'Connor (2015), https://arxiv.org/abs/1508.05154",
+        ),
         convention="15 bins of equal weight, ties kept together",
-        rank_based=False,
-        ordered=False,
-        gradients=frozenset({"loss", "confidence"}),
+        function="ece(confidence, loss, binning='equal_mass')",
     ),
-    Metric(
-        name="mce",
-        title="MCE",
-        family="calibration",
-        compute=mce_of,
-        lower_is_better=True,
-        low=0.0,
-        high=1.0,
-        meaning="In the worst of 15 bins the confidence is {value} away from the accuracy.",
-        source=_GUO,
-        needs=_NEEDS,
-        convention="15 bins of equal width, (a, b]",
-        rank_based=False,
-        ordered=False,
-        gradients=frozenset({"loss", "confidence"}),
+    replace(
+        _entry(
+            "mce",
+            "MCE",
+            mce_of,
+            meaning="In the worst of 15 bins the confidence is {value} away from the accuracy.",
+            source=_GUO,
+        ),
+        no_influence="the largest of several gaps has no derivative where two are equal",
     ),
-    Metric(
-        name="classwise_ece",
-        title="class-wise ECE",
-        family="calibration",
-        compute=classwise_ece_of,
-        lower_is_better=True,
-        low=0.0,
-        high=1.0,
-        meaning="A class probability is {value} away from the frequency of its class, on average.",
-        source="Kull et al. (2019), https://arxiv.org/abs/1910.12656",
+    replace(
+        _entry(
+            "classwise_ece",
+            "class-wise ECE",
+            classwise_ece_of,
+            meaning="A class probability is {value} away from the frequency of its class, on "
+            "average.",
+            source="Kull et al. (2019), https://arxiv.org/abs/1910.12656",
+        ),
         needs=frozenset({Need.PROBABILITIES}),
-        convention="15 bins of equal width, (a, b]",
+        function="classwise_ece(probabilities, labels)",
         # It reads the class probabilities and never the confidence.
         rank_based=True,
-        ordered=False,
         gradients=frozenset({"probabilities"}),
     ),
 )

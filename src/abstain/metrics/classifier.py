@@ -1,10 +1,25 @@
 """The classifier by itself, with no rejection: accuracy, balanced accuracy, NLL and Brier score."""
 
+import numpy as np
+
+from abstain._foundation.arrays import namespace
 from abstain._foundation.device import weights_beside
-from abstain.metrics._classifier import accuracy_of, balanced_accuracy_of, brier_of, nll_of
-from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._views import of_predictions, of_probabilities, view_of
-from abstain.typing import AnyArray
+from abstain._foundation.foreign import double
+from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain._foundation.segments import sums_by
+from abstain.metrics.class_views import (
+    is_class,
+    log_likelihood,
+    of_predictions,
+    of_probabilities,
+    probabilities_of,
+    rows_of,
+    view_of,
+    weighted_mean,
+)
+from abstain.metrics.entry import Metric, Need, Resampled, value_of
+from abstain.metrics.influences import of_mean, weights_of
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 
 def accuracy(prediction: AnyArray, labels: AnyArray, *, weight: AnyArray | None = None) -> float:
@@ -189,23 +204,123 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     return value_of(brier_of(view, weights_beside(weight, view.labels)), "brier")
 
 
-_PROBABILITIES = frozenset({Need.PROBABILITIES})
+def accuracy_of(view: ClassView, weight: FloatArray | None) -> Measured:
+    """Share of right predictions."""
+    right = (view.prediction == view.labels) & (view.labels >= 0)
+    return Measured(weighted_mean(double(right), weight))
 
-ENTRIES: tuple[Metric, ...] = (
+
+def balanced_accuracy_of(view: ClassView, weight: FloatArray | None) -> Measured:
+    """Mean over the classes that occur of the share of each that is right."""
+    known = view.labels >= 0
+    truth = view.labels[known]
+    right = double(view.prediction[known] == truth)
+    w = namespace(right).ones_like(right) if weight is None else weight[known]
+    if not float(namespace(w).sum(w)) > 0:
+        return undefined("no sample has a known class")
+    classes = int(namespace(truth).max(truth)) + 1
+    total = sums_by(truth, w, classes)
+    there = total > 0
+    recall = sums_by(truth, w * right, classes)[there] / total[there]
+    return Measured(float(namespace(recall).mean(recall)))
+
+
+def nll_of(view: ClassView, weight: FloatArray | None) -> Measured:
+    """Mean negative log-probability of the true classes."""
+    view, weight = _with_weight(view, weight)
+    if unknown := _unknown(view.labels):
+        return undefined(unknown)
+    log_p = log_likelihood(view)
+    impossible = int(namespace(log_p).count_nonzero(log_p == -float("inf")))
+    if impossible:
+        return undefined(f"it is infinite: {impossible} true classes have probability 0")
+    return Measured(weighted_mean(-log_p, weight))
+
+
+def _with_weight(view: ClassView, weight: FloatArray | None) -> tuple[ClassView, FloatArray | None]:
+    """Return the samples that have weight, with it."""
+    if weight is None or bool(namespace(weight).all(weight > 0)):
+        return view, weight
+    return rows_of(view, weight > 0), weight[weight > 0]
+
+
+def _unknown(labels: IntArray) -> str:
+    count = int(namespace(labels).count_nonzero(labels < 0))
+    return f"{count} samples have no known class" if count else ""
+
+
+def brier_of(view: ClassView, weight: FloatArray | None) -> Measured:
+    """Mean squared distance of the class probabilities from the true class."""
+    view, weight = _with_weight(view, weight)
+    if unknown := _unknown(view.labels):
+        return undefined(unknown)
+    p = double(probabilities_of(view))
+    # The one of the true class is subtracted before anything is squared: small scores stay exact.
+    distance = p - double(is_class(view.labels, p))
+    return Measured(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
+
+
+def _accuracy_influence(s: Scored) -> FloatArray:
+    return of_mean(s, _right(view_of(s)))
+
+
+def _right(view: ClassView) -> FloatArray:
+    right = (view.prediction == view.labels) & (view.labels >= 0)
+    return np.asarray(right, dtype=np.float64)
+
+
+def _balanced_influence(s: Scored) -> FloatArray:
+    view, w = view_of(s), weights_of(s)
+    known = (view.labels >= 0) & (w > 0)
+    truth, right, w = view.labels[known], _right(view)[known], w[known]
+    total = np.bincount(truth, weights=w)
+    recall = np.bincount(truth, weights=w * right) / np.where(total > 0, total, 1.0)
+    out = np.zeros(s.n)
+    out[known] = (right - recall[truth]) * (s.total / np.count_nonzero(total)) / total[truth]
+    return out
+
+
+def _nll_influence(s: Scored) -> FloatArray:
+    view, kept = view_of(s), weights_of(s) > 0
+    each = np.zeros(s.n)
+    each[kept] = -log_likelihood(rows_of(view, kept))
+    return of_mean(s, each)
+
+
+def _brier_influence(s: Scored) -> FloatArray:
+    view = view_of(s)
+    truth = view.labels[:, None] == np.arange(probabilities_of(view).shape[1])
+    return of_mean(s, np.square(probabilities_of(view) - truth).sum(axis=1))
+
+
+def _errors(s: Scored) -> bool:
+    """Tell whether the loss is 1 exactly where the prediction is wrong."""
+    view = s.view
+    return view is not None and np.array_equal(s.loss != 0, view.prediction != view.labels)
+
+
+def _exact(risk: float) -> float:
+    return 1 - risk
+
+
+ENTRIES = (
     Metric(
         name="accuracy",
         title="accuracy",
         family="classifier",
         compute=lambda s: accuracy_of(view_of(s), s.weight),
         lower_is_better=False,
-        low=0.0,
-        high=1.0,
         meaning="Answering everything, {value} of the predictions are right.",
         source="share of right predictions",
+        needs=frozenset({Need.CLASSES}),
+        function="accuracy(prediction, labels)",
         narrow="Acc.",
         headline=1,
-        needs=frozenset({Need.CLASSES}),
         gradients=frozenset(),
+        influence=_accuracy_influence,
+        proportion=True,
+        extremes=(_exact, _exact),
+        resampled=Resampled(frozenset(), lambda a: 1.0 - a.risk, lambda s: s.binary and _errors(s)),
     ),
     Metric(
         name="balanced_accuracy",
@@ -213,12 +328,12 @@ ENTRIES: tuple[Metric, ...] = (
         family="classifier",
         compute=lambda s: balanced_accuracy_of(view_of(s), s.weight),
         lower_is_better=False,
-        low=0.0,
-        high=1.0,
         meaning="Averaged over the classes, {value} of the samples of a class are right.",
         source="Brodersen et al. (2010), https://doi.org/10.1109/ICPR.2010.764",
         needs=frozenset({Need.CLASSES}),
+        function="balanced_accuracy(prediction, labels)",
         gradients=frozenset(),
+        influence=_balanced_influence,
     ),
     Metric(
         name="nll",
@@ -226,12 +341,14 @@ ENTRIES: tuple[Metric, ...] = (
         family="classifier",
         compute=lambda s: nll_of(view_of(s), s.weight),
         lower_is_better=True,
-        low=0.0,
-        high=float("inf"),
         meaning="The truth surprises the class probabilities by {value} nats on average.",
         source="Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x",
-        needs=_PROBABILITIES,
+        high=float("inf"),
+        needs=frozenset({Need.PROBABILITIES}),
+        function="nll(probabilities, labels)",
         gradients=frozenset({"probabilities"}),
+        influence=_nll_influence,
+        rests_on_failures=False,
     ),
     Metric(
         name="brier",
@@ -239,12 +356,14 @@ ENTRIES: tuple[Metric, ...] = (
         family="classifier",
         compute=lambda s: brier_of(view_of(s), s.weight),
         lower_is_better=True,
-        low=0.0,
-        high=2.0,
         meaning="The class probabilities are a squared distance of {value} from the truth.",
         source="Brier (1950), eq. 2",
-        needs=_PROBABILITIES,
+        high=2.0,
+        needs=frozenset({Need.PROBABILITIES}),
         convention="summed over the classes",
+        function="brier(probabilities, labels)",
         gradients=frozenset({"probabilities"}),
+        influence=_brier_influence,
+        rests_on_failures=False,
     ),
 )

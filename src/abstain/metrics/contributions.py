@@ -11,22 +11,12 @@ from abstain._foundation.names import coded
 from abstain._foundation.ranks import group_index
 from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
-from abstain.metrics._aurc import ESTIMATORS
-from abstain.metrics.rank_weights import RankWeight, augrc_weight
+from abstain.metrics.entry import METRICS
+from abstain.metrics.rank_weights import RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl
-
-#: The metrics that are a mean of rank-weighted losses, by their names in the catalogue.
-_DECOMPOSABLE: dict[str, RankWeight] = {
-    "augrc": augrc_weight,
-    "aurc": ESTIMATORS["trapezoid"],
-    "aurc_plugin": ESTIMATORS["plugin"],
-    "aurc_log": ESTIMATORS["log"],
-    "sele": ESTIMATORS["sele"],
-    "two_sele": ESTIMATORS["2sele"],
-}
 
 
 def sample_contributions(
@@ -81,7 +71,8 @@ def sample_contributions(
 
 def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
     """Return phi(rank) x loss x weight / W of each sample."""
-    phi = _DECOMPOSABLE[checks.one_of(metric, "metric", tuple(_DECOMPOSABLE))]
+    weights = {m.name: m.rank_weight for m in METRICS.values() if m.rank_weight is not None}
+    phi = weights[checks.one_of(metric, "metric", tuple(weights))]
     if s.xp is not np:
         return _of_every_sample(s, phi)
     # Only failures contribute, and they are few.

@@ -1,13 +1,27 @@
 """How well the confidence ranks successes above failures: AUROC, average precision, FPR at TPR."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
 from abstain._foundation import checks
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero
-from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._roc import area_under_roc, average_precision, missing_kind, successes_failures
-from abstain.typing import AnyArray
+from abstain.inference.influence import (
+    Gradient,
+    tail_sums,
+)
+from abstain.metrics.areas.generalized import FROM_AUGRC, auroc_of, is_binary
+from abstain.metrics.blocks import sorted_within
+from abstain.metrics.entry import Metric, Need, Resampled, value_of
+from abstain.metrics.influences import of_gradient
+from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
+from abstain.typing import AnyArray, FloatArray
 
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
+_HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
 
 # Rates of weights that are not integers may miss the rate that was asked for by their rounding.
 _ROUNDING = 1e-12
@@ -238,64 +252,112 @@ def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
     return Measured(float(silent[first] / silent[-1]), int(xp.sum(s.groups.count[:first])))
 
 
-_NEEDS = frozenset({Need.BINARY_LOSS})
+def _roc_gradient(groups: TieGroups) -> Gradient:
+    """AUROC of failures: DeLong's placements. A sample of loss l is l failure, 1 - l success."""
+    failures = groups.loss
+    successes = np.maximum(groups.weight - failures, 0.0)
+    beaten = tail_sums(failures) - failures / 2
+    ahead = np.cumsum(successes) - successes / 2
+    pairs = successes.sum() * failures.sum()
+    auroc = float(failures @ ahead) / pairs
+    on_success = beaten / pairs - auroc / successes.sum()
+    on_failure = ahead / pairs - auroc / failures.sum()
+    return Gradient(on_success, on_failure - on_success)
 
-ENTRIES: tuple[Metric, ...] = (
-    Metric(
-        name="failure_auroc",
-        title="failure AUROC",
+
+def _precision_gradient(found: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Average precision: derivatives with respect to both weights at each rank, first to last."""
+    hits, taken = np.cumsum(found), np.cumsum(found + other)
+    total = hits[-1]
+    precision = hits / taken
+    on_taken = -tail_sums(found * precision / taken) / total
+    average = float(found @ precision) / total
+    on_found = (precision + tail_sums(found / taken)) / total + on_taken - average / total
+    return on_found, on_taken
+
+
+def _ap_success_gradient(groups: TieGroups) -> Gradient:
+    """Average precision of the successes."""
+    failures = groups.loss
+    successes = np.maximum(groups.weight - failures, 0.0)
+    success, failure = _precision_gradient(successes, failures)
+    return Gradient(success, failure - success)
+
+
+def _ap_error_gradient(groups: TieGroups) -> Gradient:
+    """Average precision of the failures, least confident first."""
+    failures = groups.loss[::-1]
+    successes = np.maximum(groups.weight[::-1] - failures, 0.0)
+    failure, success = (x[::-1] for x in _precision_gradient(failures, successes))
+    return Gradient(success, failure - success)
+
+
+def _ranking(
+    name: str, title: str, compute: Callable[[Scored], Measured], *, meaning: str, source: str
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
         family="ranking",
-        compute=_failure_auroc,
+        compute=compute,
         lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning="A success is more confident than a failure with probability {value}.",
-        averages_ties=True,
-        headline=5,
-        source=_JAEGER.format("eq. 23"),
-        needs=_NEEDS,
+        meaning=meaning,
+        source=source,
+        needs=frozenset({Need.BINARY_LOSS}),
+        function=f"{name}(confidence, loss)",
         gradients=frozenset(),
-    ),
-    Metric(
-        name="failure_ap_success",
-        title="average precision of successes",
-        family="ranking",
-        compute=_failure_ap_success,
-        lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning=(
-            "Accepting down to each success in turn, {value} of the accepted are right on average."
+    )
+
+
+ENTRIES = (
+    replace(
+        _ranking(
+            "failure_auroc",
+            "failure AUROC",
+            _failure_auroc,
+            meaning="A success is more confident than a failure with probability {value}.",
+            source=_JAEGER.format("eq. 23"),
         ),
-        source="Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136",
-        needs=_NEEDS,
-        gradients=frozenset(),
+        headline=5,
+        averages_ties=True,
+        influence=of_gradient(_roc_gradient),
+        between_kinds=True,
+        of_auroc=lambda auroc, _: auroc,
+        resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
+        binned=sorted_within(_failure_auroc),
     ),
-    Metric(
-        name="failure_ap_error",
-        title="average precision of failures",
-        family="ranking",
-        compute=_failure_ap_error,
-        lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
-        source="Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136",
-        needs=_NEEDS,
-        gradients=frozenset(),
+    replace(
+        _ranking(
+            "failure_ap_success",
+            "average precision of successes",
+            _failure_ap_success,
+            meaning="Accepting down to each success in turn, {value} of the accepted are right on "
+            "average.",
+            source=_HENDRYCKS,
+        ),
+        influence=of_gradient(_ap_success_gradient),
     ),
-    Metric(
-        name="fpr_at_95tpr",
-        title="FPR at 95 % TPR",
-        family="ranking",
-        compute=_fpr_at_tpr,
+    replace(
+        _ranking(
+            "failure_ap_error",
+            "average precision of failures",
+            _failure_ap_error,
+            meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
+            source=_HENDRYCKS,
+        ),
+        influence=of_gradient(_ap_error_gradient),
+    ),
+    replace(
+        _ranking(
+            "fpr_at_95tpr",
+            "FPR at 95 % TPR",
+            _fpr_at_tpr,
+            meaning="Keeping 95 % of the successes lets {value} of the failures through.",
+            source=_JAEGER.format("eq. 20-21"),
+        ),
         lower_is_better=True,
-        low=0.0,
-        high=1.0,
-        meaning="Keeping 95 % of the successes lets {value} of the failures through.",
-        source=_JAEGER.format("eq. 20-21"),
-        needs=_NEEDS,
         convention="first vertex with a true positive rate of at least 0.95",
-        gradients=frozenset(),
+        function="fpr_at_tpr(confidence, loss, tpr=0.95)",
+        no_influence="it depends on how densely failures lie at one threshold",
     ),
 )

@@ -6,9 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.names import codes_of
-from abstain._foundation.scored import Measured, Scored, scored_on_host
+from abstain._foundation.scored import (
+    Measured,
+    Scored,
+    scored_on_host,
+)
 from abstain.errors import InputError, ShapeError
-from abstain.inference.influence import standard_error
 from abstain.inference.intervals import (
     Difference,
     Interval,
@@ -19,22 +22,15 @@ from abstain.inference.intervals import (
 from abstain.inference.proportions import level_of, wilson
 from abstain.inference.reach import STEPS
 from abstain.inference.small_samples import Failures, few_clusters
-from abstain.metrics._entry import Metric
-from abstain.metrics._influence_extremes import extreme_interval, independent
-from abstain.metrics._influence_registry import (
-    caution,
+from abstain.metrics.catalogue import metric_named
+from abstain.metrics.entry import Metric, OpenThresholds
+from abstain.metrics.small_samples import (
     expected_variance,
-    failures_among,
-    failures_behind,
-    influence_of,
-    is_heavy,
+    extreme_interval,
+    independent,
     most_degrees,
-    risk_asked,
-    why_not,
 )
-from abstain.metrics._open_thresholds import open_thresholds, over_thresholds
-from abstain.metrics._registry import metric_named
-from abstain.metrics._risk_inversion import coverage_ends
+from abstain.metrics.working_points.open_thresholds import over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 
@@ -169,7 +165,7 @@ def metric_difference(
     (-0.0315, True)
     """
     chosen = metric_named(metric)
-    if reason := why_not(chosen):
+    if reason := chosen.why_no_influence:
         msg = f"`metric`: {reason}."
         raise InputError(msg)
     pair = (
@@ -206,10 +202,9 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
-    risk = risk_asked(metric.name)
-    if risk is not None:
-        return inverted_interval(metric, s, risk, level=level, cluster=cluster)
-    left_open = open_thresholds(metric, s, cluster)
+    if metric.interval is not None:
+        return metric.interval(s, level, cluster)
+    left_open = _left_open(metric, s, cluster)
     found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
     if found is None:
         held = None if left_open is None else left_open.influence(left_open.vertex)
@@ -219,30 +214,16 @@ def interval_of(
     return over_thresholds(found, left_open, s, bounds=bounds_of(metric, s), cluster=cluster)
 
 
-def inverted_interval(
-    metric: Metric, s: Scored, risk: float, *, level: float, cluster: IntArray | None
-) -> Interval:
-    """Return the interval of the coverage at a risk: see `_risk_inversion`."""
-    units = None if cluster is None else np.unique(cluster).size
-    if units == 1:
-        return no_interval(level, "one independent cluster shows no spread")
-    low, high = coverage_ends(s, risk, cluster, level)
-    influence = influence_of(metric, s)
-    error = 0.0
-    if influence is not None:
-        error = standard_error(influence, weight=s.weight, cluster=cluster)
-    note = few_clusters(units)
-    if low == high:
-        what = "every sample may be kept" if high == 1 else "nothing can be kept"
-        note = "; ".join(filter(None, (note, f"{what}, beyond doubt at this level")))
-    return Interval(
-        float(low),
-        float(high),
-        level,
-        "test of the risk at each coverage, inverted",
-        error if error > 0 else float("nan"),
-        note,
-    )
+def _left_open(metric: Metric, s: Scored, cluster: IntArray | None) -> OpenThresholds | None:
+    return None if metric.open_thresholds is None else metric.open_thresholds(s, cluster)
+
+
+def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
+    """Return the influence of each sample on a metric that is defined here, shape (n,).
+
+    None for a metric that has no influence function.
+    """
+    return None if metric.influence is None else metric.influence(s)
 
 
 def _of_influence(
@@ -256,8 +237,8 @@ def _of_influence(
 ) -> Interval:
     influence = influence_of(metric, s) if held is None else held
     if influence is None:
-        return no_interval(level, why_not(metric))
-    if metric.name == "accuracy" and 0 < measured.value < 1:
+        return no_interval(level, metric.why_no_influence)
+    if metric.proportion and 0 < measured.value < 1:
         return _share(measured.value, s, level, cluster)
     found = interval_from(
         measured.value,
@@ -265,13 +246,13 @@ def _of_influence(
         level=level,
         bounds=bounds_of(metric, s),
         failures=fewest_failures(metric, [s]),
-        heavy=is_heavy(metric),
+        heavy=metric.heavy,
         most_degrees=most_degrees(metric, s),
         expected=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
     )
-    return found if np.isnan(found.low) else _cautioned(found, caution(metric))
+    return found if np.isnan(found.low) else _cautioned(found, metric.caution)
 
 
 def _cautioned(found: Interval, about: str) -> Interval:
@@ -287,8 +268,8 @@ def _share(value: float, s: Scored, level: float, cluster: IntArray | None) -> I
 
 def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
     """Return the fewest failures that the metric of one of these rests on; None if on none."""
-    counts = [count for s in cases if (count := failures_behind(metric, s)) is not None]
-    return Failures(min(counts), failures_among(metric)) if counts else None
+    counts = [count for s in cases if (count := metric.failures(s)) is not None]
+    return Failures(min(counts), metric.among) if counts else None
 
 
 def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
@@ -323,7 +304,7 @@ def held_influences(
 
     The second has the shape (k, 2, steps). None where no threshold of any of the scores jumps.
     """
-    left_open = [open_thresholds(metric, s, cluster) for s in cases]
+    left_open = [_left_open(metric, s, cluster) for s in cases]
     if not any(left_open):
         return None
     columns = [
@@ -358,7 +339,7 @@ def difference_of(
         lower_is_better=metric.lower_is_better,
         level=level,
         failures=fewest_failures(metric, pair),
-        heavy=is_heavy(metric),
+        heavy=metric.heavy,
         bounds=range_of(metric, pair),
         weight=first.weight,
         cluster=cluster,

@@ -25,11 +25,10 @@ from abstain.inference.intervals import Interval
 from abstain.inference.proportions import level_of
 from abstain.inference.replicates import ordered
 from abstain.inference.small_samples import few_clusters
-from abstain.metrics._entry import Metric
-from abstain.metrics._influence_registry import influence_of, why_not
-from abstain.metrics._registry import metric_named
-from abstain.metrics._resampled import replicates, weighted
-from abstain.metrics.intervals import bounds_of
+from abstain.metrics.catalogue import metric_named
+from abstain.metrics.entry import Metric
+from abstain.metrics.intervals import bounds_of, influence_of
+from abstain.metrics.replicates import replicates, weighted
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
 Kind: TypeAlias = Literal["percentile", "bca", "studentized"]
@@ -165,17 +164,17 @@ def metric_bootstrap(
 
 def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) -> Interval:
     """Return the central range of the replicates, less its bias for a sum of absolute values."""
-    if metric.family == "calibration" and why_not(metric):
+    if metric.family == "calibration" and metric.why_no_influence:
         return told(debiased(drawn, value, level=level), bias_note(drawn, value))
     found = percentile(drawn, level=level)
-    return told(found, bias_note(drawn, value)) if why_not(metric) else found
+    return told(found, bias_note(drawn, value)) if metric.why_no_influence else found
 
 
 def _applies(metric: Metric, s: Scored, interval: str) -> None:
     if missing := metric.missing(s):
         msg = f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
         raise InputError(msg)
-    if interval != "percentile" and why_not(metric):
+    if interval != "percentile" and metric.why_no_influence:
         msg = (
             f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "
             "use 'percentile'"

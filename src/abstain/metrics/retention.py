@@ -5,8 +5,10 @@ from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero
 from abstain.curves.quadrature import trapezoid
-from abstain.metrics._entry import Metric, value_of
-from abstain.typing import AnyArray
+from abstain.inference.influence import Gradient, of_cumulated, trapezoid_steps
+from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.rank_weights import vertex_area_rising
+from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
 
@@ -84,22 +86,36 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     return Measured(float(area))
 
 
-ENTRIES: tuple[Metric, ...] = (
+def _influence(s: Scored) -> FloatArray:
+    """F1-AUC: F1 = 2 P_j / (x_j + P) at each vertex, P_j of all P acceptable ones retained."""
+    fine = s.loss <= 0.0
+    groups = group_ties(s.confidence, fine, s.weight)
+    divisor = groups.through + groups.loss_through[-1]
+    f1 = 2 * groups.loss_through / divisor
+    area = vertex_area_rising(groups)
+    shrink = area * f1 / divisor
+    through = trapezoid_steps(f1, flat=False) / groups.total - shrink
+    found = of_cumulated(through, 2 * area / divisor)
+    # One more acceptable sample makes them more everywhere, also where it is rejected.
+    gradient = Gradient(found.weight, found.loss - shrink.sum())
+    return gradient.influence(groups, s.home, fine)
+
+
+ENTRIES = (
     Metric(
         name="f1_auc",
         title="F1-AUC",
         family="area",
         compute=_f1_auc,
         lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning=(
-            "Averaged over the share retained, retaining the confident finds the right "
-            "predictions with an F1 score of {value}."
-        ),
+        meaning="Averaged over the share retained, retaining the confident finds the right "
+        "predictions with an F1 score of {value}.",
         source=_SOURCE,
+        function="f1_auc(confidence, loss)",
         # Without ties no order beats the oracle; a straight line across a large tie group can.
         ordered=False,
         gradients=frozenset(),
+        influence=_influence,
+        rests_on_failures=False,
     ),
 )

@@ -4,16 +4,133 @@ Two orders are at work: the confidence says who is reviewed, the positive score 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from abstain._foundation import checks
-from abstain._foundation.scored import Measured, Scored, undefined
-from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._review import ROUNDING, BinaryTask, binary_task, split_at, task_of
-from abstain.metrics._roc import area_under_roc, average_precision, some
-from abstain.typing import AnyArray, FloatArray
+from abstain._foundation.arrays import beside, is_on_device, namespace
+from abstain._foundation.device import floats, sound, weights_beside
+from abstain._foundation.foreign import double, without_gradient
+from abstain._foundation.ranks import group_ties
+from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain.metrics.class_views import probabilities_of, view_of
+from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.roc import (
+    area_under_roc,
+    average_precision,
+    no_less_than_zero,
+    some,
+)
+from abstain.typing import AnyArray, Array, FloatArray
 
 #: What the catalogue's entries use.
 REVIEW, COVERAGE = 0.1, 0.8
+
+
+# A share of the weight that misses a group's end by its own rounding is that end.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryTask:
+    """A binary task.
+
+    Attributes
+    ----------
+    scored : Scored
+        Holds the confidence and the weight.
+    positive : ndarray of shape (n,)
+        1 for the positive class, 0 for the other.
+    score : ndarray of shape (n,)
+        Higher means more likely positive.
+    """
+
+    scored: Scored
+    positive: Array
+    score: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Weights of both classes: kept at each positive score, highest first, and taken away."""
+
+    positive: FloatArray
+    negative: FloatArray
+    positive_away: float
+    negative_away: float
+
+
+def split_at(task: BinaryTask, coverage: float) -> Split:
+    """Keep the `coverage` most confident; of the tie group at the edge, the same share of each."""
+    xp, kept = task.scored.xp, _accepted_share(task.scored, coverage)
+    weight = xp.ones_like(kept) if task.scored.weight is None else task.scored.weight
+    positive = task.positive * weight
+    negative = weight - positive
+    away = float(xp.sum(positive * (1.0 - kept))), float(xp.sum(negative * (1.0 - kept)))
+    if not some(kept):
+        nothing = xp.zeros_like(kept[:1])
+        return Split(nothing, nothing, *away)
+    groups = group_ties(task.score, task.positive, weight * kept)
+    return Split(groups.loss, no_less_than_zero(groups.weight - groups.loss), *away)
+
+
+def _accepted_share(s: Scored, coverage: float) -> AnyArray:
+    """Share of each sample that is among the `coverage` most confident, shape (n,)."""
+    groups = s.groups
+    xp, share = s.xp, (coverage * groups.total - groups.above) / groups.weight
+    share = xp.where(share < _ROUNDING, xp.zeros_like(share), share)
+    share = xp.where(share > 1.0 - _ROUNDING, xp.ones_like(share), share)
+    held = xp.take(share, xp.clip(s.home, 0, None))
+    return xp.where(s.home >= 0, held, xp.zeros_like(held))
+
+
+def binary_task(
+    confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
+) -> BinaryTask:
+    """Validate at the public edge; on a device the arrays stay there."""
+    if is_on_device(confidence):
+        task = _where_it_lies(confidence, labels, positive_score, weight)
+        if task is not None:
+            return task
+    c = checks.confidence(confidence)
+    y = checks.finite(checks.vector(labels, "labels", length=c.size, like="confidence"), "labels")
+    checks.refuse("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
+    score = checks.vector(positive_score, "positive_score", length=c.size, like="confidence")
+    s = Scored(c, y, checks.weight(weight, length=c.size))
+    return BinaryTask(s, y, checks.finite(score, "positive_score"))
+
+
+def _where_it_lies(
+    confidence: AnyArray, labels: AnyArray, positive_score: AnyArray, weight: AnyArray | None
+) -> BinaryTask | None:
+    """Do the same on the device of the confidence; None if the host has something to say."""
+    y, score = (
+        beside(x if is_on_device(x) else checks.vector(x, name), name, confidence)
+        for x, name in ((labels, "labels"), (positive_score, "positive_score"))
+    )
+    xp = namespace(confidence)
+    if not (sound(xp, confidence, y) and sound(xp, score, y) and xp.all((y == 0) | (y == 1))):
+        return None
+    y = double(y)
+    s = Scored(floats(confidence), y, weights_beside(weight, y))
+    return BinaryTask(s, y, floats(score))
+
+
+def _task_of(s: Scored) -> BinaryTask | Measured:
+    view = view_of(s)
+    unknown = view.labels < 0
+    if s.weight is not None:
+        unknown = unknown & (s.weight > 0)
+    if s.xp.any(unknown):
+        return undefined(f"{int(s.xp.count_nonzero(unknown))} samples have no known class")
+    return BinaryTask(s, double(view.labels == 1), _log_odds(view))
+
+
+def _log_odds(view: ClassView) -> AnyArray:
+    """Rank by log-odds where they are known: probabilities near 0 and 1 tie by rounding."""
+    log_p = view.log_probabilities
+    if log_p is None:
+        return without_gradient(probabilities_of(view)[:, 1])
+    return without_gradient(log_p[:, 1] - log_p[:, 0])
 
 
 def oc_auc(
@@ -218,7 +335,7 @@ def _accepted_auroc(task: BinaryTask, coverage: float) -> Measured:
     split = split_at(task, coverage)
     if not some(split.positive) or not some(split.negative):
         return undefined("the accepted samples do not hold both classes")
-    reached = task.scored.groups.above < coverage * task.scored.groups.total * (1 - ROUNDING)
+    reached = task.scored.groups.above < coverage * task.scored.groups.total * (1 - _ROUNDING)
     count = int(task.scored.xp.sum(task.scored.groups.count[reached]))
     return Measured(area_under_roc(split.positive, split.negative), count)
 
@@ -227,68 +344,53 @@ def _of(
     kernel: Callable[[BinaryTask, float], Measured], share: float
 ) -> Callable[[Scored], Measured]:
     def compute(s: Scored) -> Measured:
-        task = task_of(s)
+        task = _task_of(s)
         return task if isinstance(task, Measured) else kernel(task, share)
 
     return compute
 
 
-_NEEDS = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES})
-_KIVLICHAN = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"
+def _entry(name: str, title: str, compute: Callable[[Scored], Measured], *, meaning: str) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        family="working point",
+        compute=compute,
+        lower_is_better=False,
+        meaning=meaning,
+        source="Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212",
+        needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
+        convention=f"review fraction {REVIEW}",
+        function=f"{name}(confidence, labels, probabilities[:, 1])",
+        ordered=False,
+        gradients=frozenset(),
+    )
 
-ENTRIES: tuple[Metric, ...] = (
-    Metric(
-        name="oc_auc",
-        title="OC-AUC",
-        family="working point",
-        compute=_of(_oc_auc, REVIEW),
-        lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning=(
-            "With the least confident 10 % answered by people, a positive ranks above a negative "
-            "with probability {value}."
-        ),
-        source=_KIVLICHAN,
-        needs=_NEEDS,
-        convention="review fraction 0.1",
-        ordered=False,
-        gradients=frozenset(),
+
+ENTRIES = (
+    _entry(
+        "oc_auc",
+        "OC-AUC",
+        _of(_oc_auc, REVIEW),
+        meaning="With the least confident 10 % answered by people, a positive ranks above a "
+        "negative with probability {value}.",
     ),
-    Metric(
-        name="oc_ap",
-        title="OC-AP",
-        family="working point",
-        compute=_of(_oc_ap, REVIEW),
-        lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning=(
-            "With the least confident 10 % answered by people, the average precision of the "
-            "positive class is {value}."
-        ),
-        source=_KIVLICHAN,
-        needs=_NEEDS,
-        convention="review fraction 0.1",
-        ordered=False,
-        gradients=frozenset(),
+    _entry(
+        "oc_ap",
+        "OC-AP",
+        _of(_oc_ap, REVIEW),
+        meaning="With the least confident 10 % answered by people, the average precision of the "
+        "positive class is {value}.",
     ),
-    Metric(
-        name="accepted_auroc",
-        title="AUROC of the accepted",
-        family="working point",
-        compute=_of(_accepted_auroc, COVERAGE),
-        lower_is_better=False,
-        low=0.0,
-        high=1.0,
-        meaning=(
-            "Among the 80 % most confident, a positive ranks above a negative with probability "
-            "{value}."
+    replace(
+        _entry(
+            "accepted_auroc",
+            "AUROC of the accepted",
+            _of(_accepted_auroc, COVERAGE),
+            meaning="Among the 80 % most confident, a positive ranks above a negative with "
+            "probability {value}.",
         ),
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
-        needs=_NEEDS,
-        convention="coverage 0.8",
-        ordered=False,
-        gradients=frozenset(),
+        convention=f"coverage {COVERAGE}",
     ),
 )

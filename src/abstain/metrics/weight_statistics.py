@@ -238,8 +238,7 @@ def _statistic(
     field: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
 ) -> AnyArray:
     # Imported where it is used, so that importing the package stays fast.
-    from abstain.metrics._rank_distribution import Trials
-    from abstain.metrics._weight_moments import moments_of
+    from abstain.metrics.weight_moments import Trials, moments_of
 
     checks.one_of(estimator, "estimator", get_args(Estimator))
     draws = checks.positive_int(draws, "draws")

@@ -1,33 +1,20 @@
 """Metrics of a state, with limits that hold wherever in their bins the samples lie."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.scored import Measured, Scored, undefined
+from abstain._foundation.scored import Measured, undefined
 from abstain.errors import DomainError, InputError
-from abstain.metrics._entry import Metric, Need, value_of
-from abstain.metrics._registry import metric_named
-from abstain.streaming import _limits
-from abstain.streaming._blocks import Blocks, blocks_of
-from abstain.streaming.histogram import Histogram
+from abstain.metrics import METRICS, Metric, Need, metric_named
+from abstain.metrics.blocks import Binned, Limits
+from abstain.metrics.catalogue import FAMILIES
+from abstain.metrics.entry import value_of
+from abstain.streaming.histogram import Histogram, blocks_of
 
 # Sums in another order differ by less than this share.
 _ROUNDING = 1e-12
-
-#: Means over ties whose extremes are the losses of each bin sorted.
-_AVERAGES = ("augrc", "aurc_plugin", "aurc_log", "sele", "two_sele", "failure_auroc")
-_AREAS = ("aurc", "auarc")
-_NAMED = re.compile(r"(selective_risk|coverage|cwsa|cwsa_plus)@([0-9.]+)(?:cov|risk)?")
-
-_OF_NUMBER: dict[str, Callable[[Blocks, float], _limits.Limits]] = {
-    "selective_risk": lambda blocks, percent: _limits.selective_risk_limits(blocks, percent / 100),
-    "coverage": lambda blocks, percent: _limits.coverage_limits(blocks, percent / 100),
-    "cwsa": _limits.cwsa_limits,
-    "cwsa_plus": _limits.cwsa_plus_limits,
-}
 
 _CHECKS: dict[Need, Callable[[Histogram], bool]] = {
     Need.BINARY_LOSS: lambda state: state.binary,
@@ -116,36 +103,34 @@ def compute(state: Histogram, metric: str = "augrc") -> Bounded:
     >>> streaming.compute(state, "augrc")
     Bounded(value=0.1875, low=0.1875, high=0.1875)
     """
-    entry = bounded_metric(metric)
-    measured, limits = _measured(state, entry, metric)
+    entry, binned = bounded_metric(metric)
+    measured, limits = _measured(state, entry, binned)
     value = value_of(measured, metric)
     if np.isnan(value) or limits is None:
         return Bounded(value, float("nan"), float("nan"))
     if state.exact:
         return Bounded(value, value, value)
-    if entry.family == "cwsa":
-        # Bins at their upper ends flatter successes; the middle is far closer.
+    if binned.central:
         value = (limits[0] + limits[1]) / 2
-    # 1 - AURC is rounded as a number near 1 is.
-    margin = _ROUNDING * max(1.0 if metric == "auarc" else 0.0, *map(abs, limits))
+    margin = _ROUNDING * max(binned.size, *map(abs, limits))
     return Bounded(value, min(limits[0] - margin, value), max(limits[1] + margin, value))
 
 
-def bounded_metric(name: str) -> Metric:
-    """Return the catalogue's entry of a metric that has limits here, or refuse it."""
+def bounded_metric(name: str) -> tuple[Metric, Binned]:
+    """Return the catalogue's entry of a metric that has limits here and these, or refuse it."""
     entry = metric_named(name)
-    if name in _AVERAGES + _AREAS or _NAMED.fullmatch(name):
-        return entry
-    known = ", ".join((*_AVERAGES, *_AREAS))
+    if entry.binned is not None:
+        return entry, entry.binned
+    numbered = [f.shown for f in FAMILIES if (made := f.named(f.shown)) and made.binned]
+    known = [m.name for m in METRICS.values() if m.binned and "@" not in m.name]
     msg = (
-        f"`metric` must be one whose error in bounded memory is known: {known}, "
-        "selective_risk@80cov, coverage@5risk, cwsa@0.5 or cwsa_plus@0.5 (any number); "
-        f"got {name!r}"
+        f"`metric` must be one whose error in bounded memory is known: {', '.join(known)}, "
+        f"{' or '.join((', '.join(numbered[:-1]), numbered[-1]))} (any number); got {name!r}"
     )
     raise InputError(msg)
 
 
-def _measured(state: Histogram, entry: Metric, name: str) -> tuple[Measured, _limits.Limits | None]:
+def _measured(state: Histogram, entry: Metric, binned: Binned) -> tuple[Measured, Limits | None]:
     if not state.n:
         return undefined("there are no samples"), None
     unmet = [need.value for need in Need if need in entry.needs and not _CHECKS[need](state)]
@@ -153,29 +138,7 @@ def _measured(state: Histogram, entry: Metric, name: str) -> tuple[Measured, _li
         msg = f"the metric {entry.name!r} {'; '.join(unmet)}"
         raise DomainError(msg)
     blocks = blocks_of(state)
-    measured = entry.compute(_tied(blocks))
+    measured = entry.compute(blocks.tied)
     if measured.reason or state.exact:
         return measured, (measured.value, measured.value)
-    return measured, _limits_of(blocks, entry, name)
-
-
-def _tied(blocks: Blocks) -> Scored:
-    groups = blocks.as_they_are()
-    return Scored(
-        groups.confidence, groups.loss, probability=groups.confidence, known_groups=groups
-    )
-
-
-def _limits_of(blocks: Blocks, entry: Metric, name: str) -> _limits.Limits:
-    if name in _AREAS:
-        low, high = _limits.trapezoid_limits(blocks)
-        return (low, high) if name == "aurc" else (1 - high, 1 - low)
-    named = _NAMED.fullmatch(name)
-    if named is not None:
-        return _OF_NUMBER[named[1]](blocks, float(named[2]))
-    best, worst = (blocks.packed(best=best) for best in (True, False))
-    values = [
-        entry.compute(Scored(groups.confidence, groups.loss, known_groups=groups)).value
-        for groups in (best, worst)
-    ]
-    return min(values), max(values)
+    return measured, binned.limits(blocks)

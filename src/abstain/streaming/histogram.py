@@ -7,6 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain.errors import InputError
+from abstain.metrics.blocks import Blocks
 from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, checked_bins, checked_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
@@ -265,4 +266,19 @@ def merge(a: Histogram, b: Histogram) -> Histogram:
         max(a.largest_loss, b.largest_loss),
         a.binary and b.binary,
         max(a.precision, b.precision),
+    )
+
+
+def blocks_of(state: Histogram) -> Blocks:
+    """Return the bins that hold samples, most confident first."""
+    held = np.flatnonzero(state.count)[::-1]
+    return Blocks(
+        state.least[held],
+        state.most[held],
+        state.weight[held],
+        state.loss[held],
+        state.count[held],
+        state.spread[held],
+        state.largest_loss,
+        state.precision,
     )

@@ -19,7 +19,6 @@ from abstain.evaluation.comparison.sampled import Rows, Sampled, measured, resam
 from abstain.evaluation.comparison.standings import agreements, stabilities, standings
 from abstain.evaluation.comparison.units import Unit
 from abstain.metrics import Metric
-from abstain.metrics._influence_registry import influence_function
 from abstain.typing import Split
 
 
@@ -43,7 +42,7 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
     """Compare the methods on the runs of one data set."""
     rows = Rows.of(units)
     sampled = [measured(metric, units, rows) for metric in metrics]
-    lacking = any(influence_function(metric) is None for metric in metrics)
+    lacking = any(metric.influence is None for metric in metrics)
     resamples = plan.resamples_of(len(units[0].scored), needed=lacking)
     if resamples:
         drawn = resampled(metrics, units, resamples, plan.seed)

@@ -17,15 +17,9 @@ from abstain.inference.multiplicity import adjust
 from abstain.inference.non_inferiority import NonInferiority as Found
 from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
 from abstain.inference.small_samples import Expected, few_clusters
-from abstain.metrics._influence_registry import (
-    expected_variance,
-    is_heavy,
-    most_degrees,
-    risk_asked,
-    why_not,
-)
 from abstain.metrics.intervals import bounds_of, interval_of
 from abstain.metrics.resampling import central
+from abstain.metrics.small_samples import expected_variance, most_degrees
 
 
 def estimates(sampled: Sampled, plan: Plan) -> Iterator[Estimate]:
@@ -47,7 +41,7 @@ def mean_estimate(sampled: Sampled, i: int, plan: Plan, run: str = MEAN) -> Esti
 
 def _none(sampled: Sampled, plan: Plan) -> Interval:
     """Return the interval that values alone have: none, and why."""
-    return no_interval(plan.level, "; ".join(sampled.reasons) or why_not(sampled.metric))
+    return no_interval(plan.level, "; ".join(sampled.reasons) or sampled.metric.why_no_influence)
 
 
 def _estimate(sampled: Sampled, i: int, interval: Interval, run: int | str) -> Estimate:
@@ -87,7 +81,7 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
     own = [unit.scored[sampled.methods[i]] for unit in sampled.units]
-    if risk_asked(sampled.metric.name) is not None:
+    if sampled.metric.interval is not None:
         return _mean_of(
             [
                 interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
@@ -103,7 +97,7 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
             level=level,
             bounds=bounds_of(sampled.metric, own[0]),
             failures=sampled.resting(i),
-            heavy=is_heavy(sampled.metric),
+            heavy=sampled.metric.heavy,
             most_degrees=min(most_degrees(sampled.metric, s) for s in own),
             expected=_expected(sampled, i, influences.shape[0]),
             cluster=sampled.codes(influences),
@@ -207,7 +201,7 @@ def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> Found:
             lower_is_better=lower,
             level=plan.level,
             failures=sampled.resting(i, j),
-            heavy=is_heavy(sampled.metric),
+            heavy=sampled.metric.heavy,
             expected=(_expected(sampled, i, rows), _expected(sampled, j, rows)),
             bounds=sampled.bounds,
             cluster=sampled.codes(influences),

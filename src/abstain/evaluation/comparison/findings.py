@@ -14,7 +14,6 @@ from abstain.evaluation.records import Finding, ordered
 from abstain.inference.paired import WARNING
 from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics import Metric
-from abstain.metrics._influence_registry import is_heavy, why_not
 from abstain.typing import IntArray
 
 
@@ -72,7 +71,7 @@ def _few_failures(parts: Sequence[DataPart]) -> Iterator[Finding]:
     for part in parts:
         for sampled in part.sampled:
             failures = sampled.failures()
-            needed = FEW_FAILURES_HEAVY if is_heavy(sampled.metric) else FEW_FAILURES
+            needed = FEW_FAILURES_HEAVY if sampled.metric.heavy else FEW_FAILURES
             if failures is not None and failures < needed:
                 counted = "1 failure" if failures == 1 else f"{failures:,} failures"
                 message = (
@@ -124,7 +123,7 @@ def _remedy(test: str, tests: int, plan: Plan) -> str:
 def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
     for sampled in parts[0].sampled:
         if sampled.deciding(plan.test) != plan.test:
-            message = f"{why_not(sampled.metric)}; so the paired bootstrap decides."
+            message = f"{sampled.metric.why_no_influence}; so the paired bootstrap decides."
             yield Finding.note("no_influence", message[:1].upper() + message[1:])
     if any(part.resamples for part in parts):
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"

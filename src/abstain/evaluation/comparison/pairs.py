@@ -23,7 +23,6 @@ from abstain.inference.paired import (
 from abstain.inference.permutation import swap_test, swap_test_by_ranks
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric
-from abstain.metrics._influence_registry import is_heavy
 from abstain.typing import Array, FloatArray
 
 _NAN = float("nan")
@@ -117,7 +116,7 @@ def difference(sampled: Sampled, i: int, j: int, level: float, *, ratio: bool = 
         lower_is_better=sampled.metric.lower_is_better,
         level=level,
         failures=sampled.resting(i, j),
-        heavy=is_heavy(sampled.metric),
+        heavy=sampled.metric.heavy,
         bounds=sampled.bounds,
         cluster=sampled.codes(influences),
         reaches=reaches,

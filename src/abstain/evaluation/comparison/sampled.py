@@ -15,10 +15,8 @@ from abstain.inference.influence import counted_units, covariance_of_shares, sha
 from abstain.inference.intervals import size_of
 from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
-from abstain.metrics._influence_registry import influence_function
-from abstain.metrics._resampled import replicates
-from abstain.metrics._resampled_bins import ece_replicates
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
+from abstain.metrics.replicates import replicates
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
@@ -259,7 +257,7 @@ def measured(metric: Metric, units: Sequence[Unit], rows: Rows) -> Sampled:
     values = np.array([[float(m.value) for m in row] for row in found])
     reasons = dict.fromkeys(m.reason for row in found for m in row if m.reason)
     sampled = Sampled(metric, tuple(units), values, rows, tuple(reasons))
-    function = influence_function(metric)
+    function = metric.influence
     if not sampled.defined:
         return sampled
     size = size_of(tuple(values.ravel()), sampled.bounds)
@@ -371,7 +369,6 @@ def resampled(
 
 def _replicates(sets: Sequence[Scored], metrics: Sequence[Metric], draws: Draws) -> FloatArray:
     """Resample scores of the same samples, shape (metrics, sets, resamples)."""
-    binned = [metric.name == "ece" for metric in metrics]
-    others = [metric for metric, is_binned in zip(metrics, binned, strict=True) if not is_binned]
+    others = [metric for metric in metrics if metric.replicates is None]
     rest = iter(replicates(sets, others, draws)) if others else iter(())
-    return np.stack([ece_replicates(sets, draws) if own else next(rest) for own in binned])
+    return np.stack([m.replicates(sets, draws) if m.replicates else next(rest) for m in metrics])

@@ -1,0 +1,1 @@
+"""Areas under risk-coverage curves, and what is made of them."""

@@ -1,0 +1,320 @@
+"""What is left of the AURC when the classifier's part is taken away: excess and normalized AURC."""
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.foreign import scalar, without_gradient
+from abstain._foundation.ranks import TieGroups, group_ties
+from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
+from abstain.inference.influence import (
+    Gradient,
+    tail_sums,
+    trapezoid_steps,
+)
+from abstain.metrics.areas.selective import (
+    ESTIMATORS,
+    best_aurc,
+    plugin_gradient,
+    trapezoid_influence,
+    worst_aurc,
+)
+from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.influences import kept, of_loss, on_groups, on_oracle
+from abstain.metrics.rank_weights import (
+    at_least_zero,
+    plugin_weight,
+    rank_weighted_risk,
+    trapezoid_weight,
+    vertex_area,
+)
+from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
+
+
+def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
+    """Return the least value of an estimator for these losses.
+
+    The best order of the losses, once over distinct scores and once over the score's own ties;
+    the smaller counts. Only the trapezoid can be smaller on ties: where failures are tied, its
+    straight line runs below the curve that untied failures have.
+    """
+    if estimator != "trapezoid":
+        return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
+    distinct = _untied_optimum(s)
+    best = _best_losses(s.groups, s.oracle)
+    tied = s.xp.sum(trapezoid_weight(s.groups) * best) / s.groups.total
+    return min(distinct, scalar(tied))
+
+
+def _untied_optimum(s: Scored) -> Scalar:
+    if s.weight is None or not s.xp.any(s.weight % 1 != 0):
+        # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
+        # since it needs no vertex for each sample, so that integer weights equal repetition.
+        least = s.oracle.loss[0] / s.oracle.weight[0]
+        boundary = (least - s.oracle.risk) / (2 * s.groups.total)
+        return rank_weighted_risk(s.oracle, plugin_weight) + scalar(boundary)
+    # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
+    order = ordered_by(without_gradient(s.loss), -s.weight)
+    order = order[s.weight[order] > 0]
+    loss, weight = s.loss[order], s.weight[order]
+    # A confidence for each place, so that no two are equal.
+    ranks = -s.xp.cumulative_sum(s.xp.ones_like(weight))
+    return rank_weighted_risk(group_ties(ranks, loss, weight), trapezoid_weight)
+
+
+def _best_losses(groups: TieGroups, oracle: TieGroups) -> AnyArray:
+    """Return the loss mass of each group when the losses are handed out in the best order."""
+    through, loss_through = from_zero(oracle.through), from_zero(oracle.loss_through)
+    return steps(interpolated(groups.through, through, loss_through))
+
+
+def e_aurc(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    estimator: AurcEstimator = "trapezoid",
+    optimum: str = "same",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the excess AURC: the AURC minus its optimum.
+
+    Answers: how much of the AURC is the ranking's fault, not the classifier's?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `aurc`.
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
+        As in `aurc`.
+    optimum : {"same", "analytic"}, default="same"
+        "same": the least value of the same estimator for these losses, over distinct scores or
+        over the score's own ties. "analytic": R + (1 - R) ln(1 - R), as FD-Shifts subtracts; it
+        belongs to another estimator, so the result can be negative.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1] for losses in [0, 1] with "same"; **lower is better**; 0, up
+        to rounding, for a perfect order.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `aurc`; "analytic" needs a 0/1 loss.
+
+    Notes
+    -----
+    Cost: one sort of the confidences, one of the losses.
+
+    References
+    ----------
+    .. [1] Geifman et al. (2019), https://arxiv.org/abs/1805.08206
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.125
+    >>> ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1])
+    0.0
+    """
+    phi = ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
+    s = scored(confidence, loss, weight)
+    if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
+        checks.binary_loss(s.loss, needed_by="the analytic optimum")
+        groups = s.plain.groups
+        return rank_weighted_risk(groups, phi) - best_aurc(groups.risk)
+    return excess_aurc(s, estimator).value
+
+
+def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
+    """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
+    value = rank_weighted_risk(s.groups, ESTIMATORS[estimator])
+    return Measured(at_least_zero(value - aurc_optimum(s, estimator)))
+
+
+def normalized_aurc(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    estimator: AurcEstimator = "trapezoid",
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the normalized AURC: the excess AURC over that of a random score.
+
+    Answers: on the way from a perfect score (0) to a random one (1), where does this score stand?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `aurc`.
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
+        As in `aurc`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        0 for a perfect order, 1 for a random one, above 1 for worse than random; **lower is
+        better**. NaN, with an `UndefinedMetricWarning`, when all losses are equal.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `aurc`.
+
+    Notes
+    -----
+    Comparable between classifiers of different accuracy. A score that is the same for all
+    samples gives 1. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] Cattelan and Silva (2024), How to fix a broken confidence estimator, eq. 5,
+       https://arxiv.org/abs/2305.15508
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> round(ab.normalized_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
+    0.428571
+    """
+    checks.one_of(estimator, "estimator", tuple(ESTIMATORS))
+    return value_of(normalized(scored(confidence, loss, weight), estimator), "normalized_aurc")
+
+
+def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
+    """Excess AURC over the excess of a random score, for the catalogue."""
+    if s.oracle.loss.shape[0] == 1:
+        return undefined("all losses are equal, so no order is better than another")
+    best = aurc_optimum(s, estimator)
+    random = s.groups.risk * _random_factor(s.groups.total, estimator)
+    return Measured(excess_aurc(s, estimator).value / (random - best))
+
+
+def _random_factor(total: float, estimator: str) -> float:
+    """Return what a random order expects per unit of risk: the mean of phi over the ranks."""
+    # One number decides it, so the host computes it.
+    everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]), np.ones(1, np.int64))
+    return rank_weighted_risk(everything, ESTIMATORS[estimator])
+
+
+def _excess_influence(s: Scored) -> FloatArray:
+    """AURC less its optimum."""
+    return trapezoid_influence(s) - _best_influence(s)
+
+
+def _normalized_influence(s: Scored) -> FloatArray:
+    """Excess AURC over that of a random order, by the rule for quotients."""
+    best = aurc_optimum(s)
+    room = s.groups.risk - best
+    value = max(0.0, rank_weighted_risk(s.groups, trapezoid_weight) - best) / room
+    lowest, random = _best_influence(s), on_groups(s, of_loss(s.groups))
+    return (trapezoid_influence(s) - lowest - value * (random - lowest)) / room
+
+
+@kept
+def _best_influence(s: Scored) -> FloatArray:
+    """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
+    best = on_oracle(s, plugin_gradient(s.oracle))
+    # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
+    untied = best - on_oracle(s, of_loss(s.oracle)) / (2 * s.total)
+    value, tied_value = aurc_optimum(s), _value_over_ties(s)
+    distinct = s.groups.tied == 0 or value < tied_value * (1 - 1e-9)
+    return untied if distinct else _best_over_ties(s)
+
+
+def _value_over_ties(s: Scored) -> float:
+    area = vertex_area(s.groups)
+    return float(area @ (_least_mass(s) / s.groups.through))
+
+
+def _least_mass(s: Scored) -> FloatArray:
+    """Return the loss mass that each vertex accepts when the least losses come first."""
+    ends = np.concatenate(([0.0], s.oracle.through))
+    masses = np.concatenate(([0.0], s.oracle.loss_through))
+    return np.interp(s.groups.through, ends, masses)
+
+
+def _best_over_ties(s: Scored) -> FloatArray:
+    """Influence when the losses, least first, are handed out over the tie groups.
+
+    Each vertex then accepts the loss mass O(x) of the x least losses. One more sample of loss l
+    below the loss q that is next in line there pushes some of q out: O changes by l - q. Where a
+    vertex stands between two losses, the mean of both directions counts.
+    """
+    groups, oracle = s.groups, s.oracle
+    each = oracle.loss / oracle.weight
+    sides = (groups.through * (1 - 1e-12), groups.through * (1 + 1e-12))
+    steps = [np.searchsorted(oracle.through, side).clip(max=each.size - 1) for side in sides]
+    return np.asarray(np.mean([_over_ties(s, each[step]) for step in steps], axis=0))
+
+
+def _over_ties(s: Scored, next_loss: FloatArray) -> FloatArray:
+    groups = s.groups
+    risk = _least_mass(s) / groups.through
+    area = vertex_area(groups)
+    on_mass = area / groups.through
+    moved = trapezoid_steps(risk, flat=True) / groups.total - on_mass * risk
+    place = Gradient(tail_sums(moved + on_mass * next_loss), np.zeros_like(area))
+    pushed = _pushed(s.loss.astype(np.float64), next_loss, on_mass)
+    pushed -= float(np.average(pushed, weights=s.weight))
+    if s.weight is not None:
+        pushed[s.weight == 0] = 0.0
+    out: FloatArray = place.influence(groups, s.home, np.zeros(s.n)) + groups.total * pushed
+    return out
+
+
+def _pushed(loss: FloatArray, next_loss: FloatArray, on_mass: FloatArray) -> FloatArray:
+    """Sum over the vertices of on_mass x min(loss - next_loss, 0); next_loss never falls."""
+    beyond = np.searchsorted(next_loss, loss, side="right")
+    weights = np.append(tail_sums(on_mass), 0.0)
+    weighted = np.append(tail_sums(on_mass * next_loss), 0.0)
+    out: FloatArray = loss * weights[beyond] - weighted[beyond]
+    return out
+
+
+def _entropy(r: float) -> float:
+    """Worst less best AURC; it grows up to 1/2."""
+    half = min(r, 0.5)
+    return worst_aurc(half) - best_aurc(half)
+
+
+ENTRIES = (
+    Metric(
+        name="e_aurc",
+        title="E-AURC",
+        family="area",
+        compute=excess_aurc,
+        lower_is_better=True,
+        meaning="A perfect score would lower the AURC of this classifier by {value}.",
+        source="Geifman et al. (2019), https://arxiv.org/abs/1805.08206",
+        convention="trapezoid, optimum of the same estimator",
+        function="e_aurc(confidence, loss)",
+        per_thousand=True,
+        headline=4,
+        duplication="limit",
+        influence=_excess_influence,
+        heavy=True,
+        extremes=(lambda _: 0.0, _entropy),
+    ),
+    Metric(
+        name="normalized_aurc",
+        title="normalized AURC",
+        family="area",
+        compute=normalized,
+        lower_is_better=True,
+        meaning="Between a perfect score (0) and a random one (1), this one stands at {value}.",
+        source="Cattelan and Silva (2024), https://arxiv.org/abs/2305.15508",
+        high=float("inf"),
+        convention="trapezoid",
+        function="normalized_aurc(confidence, loss)",
+        duplication="limit",
+        influence=_normalized_influence,
+        heavy=True,
+        between_kinds=True,
+    ),
+)

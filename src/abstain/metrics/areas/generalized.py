@@ -1,0 +1,371 @@
+"""AUGRC and what follows from it: its optimum, its two terms, the prediction rejection ratio."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain.inference.influence import Gradient, tail_sums
+from abstain.inference.replicates import Areas
+from abstain.metrics.blocks import sorted_within
+from abstain.metrics.entry import Extremes, Influence, Metric, Need, Resampled, value_of
+from abstain.metrics.influences import kept, of_loss, on_groups, on_oracle
+from abstain.metrics.rank_weights import RankWeight, at_least_zero, augrc_weight, rank_weighted_risk
+from abstain.typing import AnyArray, FloatArray, Scalar
+
+_TRAUB = "Traub et al. (2024), {}, https://arxiv.org/abs/2407.01032"
+
+
+def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    r"""Compute the area under the generalized risk-coverage curve (AUGRC).
+
+    Answers: averaged over all coverages, how likely is a sample to be accepted *and* wrong, a
+    silent failure?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 0.5] for losses in [0, 1]; **lower is better**; a fraction (the literature prints
+        it x1000). A random order gives R/2, the best order R^2/2 for 0/1 loss, R the error rate.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+
+    Notes
+    -----
+    A tie group is accepted in part along a straight line, which is the expectation over random
+    tie-breaking. For 0/1 loss ``AUGRC = (1 - AUROC_f) acc (1 - acc) + (1 - acc)**2 / 2``
+    exactly. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), Overcoming common flaws in the evaluation of selective
+       classification systems, eq. 6, https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.1875
+    """
+    return value_of(_augrc(scored(confidence, loss, weight)), "augrc")
+
+
+def _augrc(s: Scored) -> Measured:
+    return Measured(rank_weighted_risk(s.groups, augrc_weight))
+
+
+def augrc_gradient(groups: TieGroups) -> Gradient:
+    """AUGRC: a sample pushes those less confident down by one rank, half of its own group."""
+    pushed = tail_sums(groups.loss) - groups.loss / 2
+    return Gradient(-pushed / groups.total**2, augrc_weight(groups) / groups.total)
+
+
+@kept
+def _augrc_influence(s: Scored) -> FloatArray:
+    return on_groups(s, augrc_gradient(s.groups))
+
+
+def augrc_optimum(s: Scored) -> Scalar:
+    """Return the AUGRC of the best order of the same losses: R^2/2 for 0/1 loss."""
+    return rank_weighted_risk(s.oracle, augrc_weight)
+
+
+@kept
+def _best_influence(s: Scored) -> FloatArray:
+    """AUGRC of the best order."""
+    return on_oracle(s, augrc_gradient(s.oracle))
+
+
+def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the AUGRC minus that of the best order of the same losses.
+
+    Answers: how much of the AUGRC is the ranking's fault, not the classifier's?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `augrc`.
+
+    Returns
+    -------
+    float
+        In [0, 0.25] for losses in [0, 1]; **lower is better**; 0 when every failure is less
+        confident than every success.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+
+    Notes
+    -----
+    Never negative, ties included. Equal to the ranking term of `augrc_terms`. Two scores of the
+    same classifier differ in it exactly as they differ in AUGRC. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), eq. 7, https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.excess_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.0625
+    """
+    return value_of(_excess(scored(confidence, loss, weight)), "excess_augrc")
+
+
+def _excess(s: Scored) -> Measured:
+    # Rounding may leave the best order a hair below its own optimum.
+    return Measured(at_least_zero(_augrc(s).value - augrc_optimum(s)))
+
+
+def _excess_influence(s: Scored) -> FloatArray:
+    return _augrc_influence(s) - _best_influence(s)
+
+
+def augrc_terms(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> tuple[float, float]:
+    """Split the AUGRC into its ranking term and its classifier term.
+
+    Answers: would a better confidence score help, or only a better classifier?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `augrc`.
+
+    Returns
+    -------
+    ranking : float
+        ``(1 - AUROC_f) acc (1 - acc)`` for 0/1 loss: what a perfect score would remove.
+    classifier : float
+        ``(1 - acc)**2 / 2`` for 0/1 loss: what stays for these losses whatever the score. For
+        other losses, the AUGRC of the best order.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+
+    Notes
+    -----
+    The two add up to the AUGRC. Both in [0, 0.5]; lower is better. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Traub et al. (2024), eq. 7, https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.augrc_terms([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    (0.0625, 0.125)
+    """
+    s = scored(confidence, loss, weight)
+    return _excess(s).value, augrc_optimum(s)
+
+
+def prediction_rejection_ratio(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> float:
+    """Compute the prediction rejection ratio (PRR).
+
+    Answers: which share of the way from random rejection to perfect rejection does this score
+    go, when the rejected samples are answered by an oracle?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `augrc`.
+
+    Returns
+    -------
+    float
+        In [-1, 1]; **higher is better**; 0 for a random order, 1 for the best one. NaN, with an
+        `UndefinedMetricWarning`, when all losses are equal.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+
+    Notes
+    -----
+    The area under the error-retention curve is the AUGRC, so PRR = (R/2 - AUGRC) / (R/2 - best
+    AUGRC); for 0/1 loss that is 2 AUROC_f - 1. Ties count half. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Malinin et al. (2020), Uncertainty estimation in autoregressive structured prediction,
+       appendix B, https://arxiv.org/abs/2002.07650
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.prediction_rejection_ratio([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    0.5
+    """
+    return value_of(_prr(scored(confidence, loss, weight)), "prediction_rejection_ratio")
+
+
+def _prr(s: Scored) -> Measured:
+    random, best = s.groups.risk / 2, augrc_optimum(s)
+    if random - best <= np.finfo(np.float64).eps * random:
+        return undefined("all losses are equal, so no order is better than another")
+    return Measured((random - _augrc(s).value) / (random - best))
+
+
+def _prr_influence(s: Scored) -> FloatArray:
+    """(R/2 - AUGRC) / (R/2 - best AUGRC), by the rule for quotients."""
+    random = on_groups(s, of_loss(s.groups)) / 2
+    best = augrc_optimum(s)
+    gain = s.groups.risk / 2 - best
+    value = (s.groups.risk / 2 - rank_weighted_risk(s.groups, augrc_weight)) / gain
+    return (random - _augrc_influence(s) - value * (random - _best_influence(s))) / gain
+
+
+def divided(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Divide where the divisor is above zero; NaN elsewhere."""
+    return np.divide(a, b, out=np.full_like(a, np.nan), where=b > 0)
+
+
+def auroc_of(a: Areas) -> FloatArray:
+    """Return the failure AUROC of every resample of a 0/1 loss."""
+    return 1.0 - divided(a.of["augrc"] - a.risk**2 / 2, a.risk * (1.0 - a.risk))
+
+
+#: What is computed of every resample for the metrics that follow from the AUGRC.
+FROM_AUGRC = frozenset({"augrc"})
+
+#: The best and the worst AUGRC of an error rate.
+AUGRC_EXTREMES: Extremes = (lambda r: r * r / 2, lambda r: r - r * r / 2)
+
+
+def is_binary(s: Scored) -> bool:
+    """Tell whether the loss is 0/1."""
+    return s.binary
+
+
+def rank_weighted(
+    name: str, title: str, phi: RankWeight, influence: Influence, *, meaning: str, source: str
+) -> Metric:
+    """Return the entry of a mean of rank-weighted losses that averages over ties."""
+
+    def compute(s: Scored) -> Measured:
+        return Measured(rank_weighted_risk(s.groups, phi))
+
+    return Metric(
+        name=name,
+        title=title,
+        family="area",
+        compute=compute,
+        lower_is_better=True,
+        meaning=meaning,
+        source=source,
+        averages_ties=True,
+        rank_weight=phi,
+        influence=influence,
+        binned=sorted_within(compute),
+    )
+
+
+_AUGRC = replace(
+    rank_weighted(
+        "augrc",
+        "AUGRC",
+        augrc_weight,
+        _augrc_influence,
+        meaning="Averaged over all coverages, {value} of all samples are accepted and wrong "
+        "(silent failures).",
+        source=_TRAUB.format("eq. 6"),
+    ),
+    high=0.5,
+    function="augrc(confidence, loss)",
+    per_thousand=True,
+    headline=2,
+    extremes=AUGRC_EXTREMES,
+    resampled=Resampled(FROM_AUGRC, lambda a: a.of["augrc"]),
+)
+
+_EXCESS = Metric(
+    name="excess_augrc",
+    title="excess AUGRC",
+    family="area",
+    compute=_excess,
+    lower_is_better=True,
+    meaning="A perfect score would lower the AUGRC of this classifier by {value}.",
+    source=_TRAUB.format("eq. 7"),
+    high=0.25,
+    function="excess_augrc(confidence, loss)",
+    per_thousand=True,
+    averages_ties=True,
+    influence=_excess_influence,
+    of_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
+    extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
+    resampled=Resampled(
+        FROM_AUGRC, lambda a: np.maximum(0.0, a.of["augrc"] - a.risk**2 / 2), is_binary
+    ),
+)
+
+ENTRIES = (
+    _AUGRC,
+    _EXCESS,
+    replace(
+        _EXCESS,
+        name="augrc_ranking",
+        title="AUGRC, ranking term",
+        meaning="{value} of the AUGRC comes from failures ranked above successes.",
+        needs=frozenset({Need.BINARY_LOSS}),
+        function="augrc_terms(confidence, loss)[0]",
+    ),
+    Metric(
+        name="augrc_classifier",
+        title="AUGRC, classifier term",
+        family="area",
+        compute=lambda s: Measured(augrc_optimum(s)),
+        lower_is_better=True,
+        meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
+        source=_TRAUB.format("eq. 7"),
+        high=0.5,
+        needs=frozenset({Need.BINARY_LOSS}),
+        function="augrc_terms(confidence, loss)[1]",
+        per_thousand=True,
+        averages_ties=True,
+        influence=_best_influence,
+        extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
+        resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
+    ),
+    Metric(
+        name="prr",
+        title="prediction rejection ratio",
+        family="ranking",
+        compute=_prr,
+        lower_is_better=False,
+        meaning="The score goes {value} of the way from random rejection (0) to perfect (1).",
+        source="Malinin et al. (2020), https://arxiv.org/abs/2002.07650",
+        low=-1.0,
+        function="prediction_rejection_ratio(confidence, loss)",
+        averages_ties=True,
+        influence=_prr_influence,
+        between_kinds=True,
+        of_auroc=lambda auroc, _: 2 * auroc - 1,
+        resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),
+    ),
+)

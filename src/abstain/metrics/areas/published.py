@@ -1,0 +1,272 @@
+"""Exact conversions to the numbers that other programs and papers print.
+
+For comparing with published tables only. All but one of the programs leave tied samples in the
+order of the rows, so their numbers change when the rows are shuffled; ours never do.
+"""
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import namespace
+from abstain._foundation.foreign import double, scalar
+from abstain._foundation.scored import Scored, scored
+from abstain.errors import DomainError
+from abstain.metrics.areas.achievable import achievable
+from abstain.metrics.areas.selective import best_aurc
+from abstain.metrics.rank_weights import (
+    augrc_weight,
+    partial_hyperbolic,
+    rank_weight,
+    rank_weighted_risk,
+    trapezoid_weight,
+)
+from abstain.typing import AnyArray, FloatArray, Scalar
+
+#: What FD-Shifts multiplies its areas with before it prints them.
+FD_SHIFTS_SCALE = 1000.0
+
+_AURC = ("fd-shifts", "fd-shifts-legacy", "torch-uncertainty", "geifman", "plugin", "cwsa")
+_AUGRC = ("fd-shifts", "torch-uncertainty")
+
+
+def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
+    """Compute the AURC exactly as another program prints it.
+
+    Answers: which number would that program have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `aurc`, in the row order of the other program.
+    convention : str
+        "fd-shifts": `aurc` (trapezoid) x1000, the program since 2024. "fd-shifts-legacy": its
+        older code, Listing 1 of [1]_: without the area below coverage 1/n, and with a vertex after
+        the first sample of a tie group. "torch-uncertainty": trapezoid over coverages k/n from
+        k = 1, divided by 1 - 1/n. "geifman": the program of Geifman et al., copied by others;
+        below full coverage it divides the k accepted samples' losses by k + 1. "plugin": their
+        definition, the mean of the selective risk over k = 1...n. "cwsa": trapezoid over
+        coverages k/n from k = 1 (the CWSA reference code).
+
+    Returns
+    -------
+    float
+        On the scale of that program; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `aurc`; "torch-uncertainty" needs at least two samples.
+
+    Notes
+    -----
+    With ties, all but "fd-shifts" depend on the row order. Of samples of equal confidence the first
+    row is rejected first by "geifman" and "fd-shifts-legacy", which sort upwards, and accepted
+    first by the others; the programs' own sorts are not stable, so they may print another order.
+    Without ties "plugin" equals `aurc` with the plug-in estimator. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Jaeger et al. (2023), appendix F, https://arxiv.org/abs/2211.15259
+    .. [2] https://github.com/IML-DKFZ/fd-shifts,
+       https://github.com/ENSTA-U2IS-AI/torch-uncertainty,
+       https://github.com/geifmany/uncertainty_ICLR
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_aurc
+    >>> round(published_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="cwsa"), 6)
+    0.270833
+    >>> round(published_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="geifman"), 6)
+    0.270833
+    """
+    checks.one_of(convention, "convention", _AURC)
+    s = scored(confidence, loss)
+    if convention == "fd-shifts":
+        return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, trapezoid_weight)
+    if convention == "fd-shifts-legacy":
+        return FD_SHIFTS_SCALE * _legacy_trapezoid(s)
+    if convention == "geifman":
+        return _mean_of_shifted_risks(s)
+    losses = _in_row_order(s)
+    places = s.xp.cumulative_sum(s.xp.ones_like(losses))
+    risk = s.xp.cumulative_sum(losses) / places
+    if convention == "plugin":
+        return scalar(s.xp.mean(risk))
+    return _trapezoid_from_one(risk, scale=convention == "torch-uncertainty")
+
+
+def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> float:
+    """Compute the AUGRC exactly as another program prints it.
+
+    Answers: which number would that program have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `augrc`, in the row order of the other program.
+    convention : {"fd-shifts", "torch-uncertainty"}
+        "fd-shifts": `augrc` x1000. "torch-uncertainty": trapezoid over coverages k/n from k = 1,
+        divided by 1 - 1/n.
+
+    Returns
+    -------
+    float
+        On the scale of that program; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `published_aurc`.
+
+    Notes
+    -----
+    With ties, "torch-uncertainty" depends on the row order. Cost: one sort.
+
+    References
+    ----------
+    .. [1] As in `published_aurc`.
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_augrc
+    >>> published_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], convention="fd-shifts")
+    187.5
+    """
+    checks.one_of(convention, "convention", _AUGRC)
+    s = scored(confidence, loss)
+    if convention == "fd-shifts":
+        return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, augrc_weight)
+    return _trapezoid_from_one(s.xp.cumulative_sum(_in_row_order(s)) / s.n, scale=True)
+
+
+def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
+    """Compute the excess AURC exactly as FD-Shifts prints it, for 0/1 loss.
+
+    Answers: which number would FD-Shifts have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `e_aurc`; losses 0 or 1.
+
+    Returns
+    -------
+    float
+        x1000; **lower is better**; negative at times, since the optimum R + (1 - R) ln(1 - R)
+        belongs to another estimator than the trapezoid it is subtracted from.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `e_aurc`; also if a loss is not 0 or 1.
+
+    Notes
+    -----
+    FD-Shifts adds the machine epsilon inside the logarithm; so does this function. Cost: one
+    sort.
+
+    References
+    ----------
+    .. [1] https://github.com/IML-DKFZ/fd-shifts
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_e_aurc
+    >>> round(published_e_aurc([1.0, 1.0, 0.0, 0.0], [0, 0, 1, 1]), 6)
+    -28.42641
+    """
+    s = scored(confidence, loss).plain
+    checks.binary_loss(s.loss, needed_by="the analytic optimum")
+    risk = s.groups.risk
+    tiny = float(np.finfo(np.float64).eps)
+    optimum = best_aurc(risk) if risk < 1 else 1.0
+    optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
+    return FD_SHIFTS_SCALE * (rank_weighted_risk(s.groups, trapezoid_weight) - optimum)
+
+
+def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:
+    """Compute the achievable AURC exactly as FD-Shifts prints it.
+
+    Answers: which number would FD-Shifts have printed for these data?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `achievable_aurc`.
+
+    Returns
+    -------
+    float
+        x1000; **lower is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `achievable_aurc`.
+
+    Notes
+    -----
+    For 0/1 loss that is `achievable_aurc`. For other losses FD-Shifts keeps every vertex, so its
+    number is the exact (hyperbolic) area under the whole curve, not under the achievable one.
+    Cost: one sort.
+
+    References
+    ----------
+    .. [1] https://github.com/IML-DKFZ/fd-shifts
+
+    Examples
+    --------
+    >>> from abstain.metrics import published_achievable_aurc
+    >>> round(published_achievable_aurc([0.9, 0.8, 0.7, 0.6], [1, 0, 0, 1]), 3)
+    356.159
+    """
+    s = scored(confidence, loss)
+    if s.binary:
+        return FD_SHIFTS_SCALE * achievable(s).value
+    return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, rank_weight(partial_hyperbolic(0.0, 1.0)))
+
+
+def _in_row_order(s: Scored) -> AnyArray:
+    """Losses from the most to the least confident, tied samples first row first."""
+    return double(s.xp.take(s.loss, s.xp.argsort(-double(s.confidence), stable=True)))
+
+
+def _rejected_in_row_order(s: Scored) -> tuple[AnyArray, FloatArray]:
+    """Order of rejection, first of tied rows first, and the loss left after none, one, two..."""
+    order = s.xp.argsort(double(s.confidence), stable=True)
+    kept_last_first = s.xp.flip(double(s.xp.take(s.loss, order)))
+    return order, s.xp.flip(s.xp.cumulative_sum(kept_last_first))
+
+
+def _mean_of_shifted_risks(s: Scored) -> Scalar:
+    _, left = _rejected_in_row_order(s)
+    # The program counts the sample it has just rejected: k are left and it divides by k + 1.
+    divisor = s.xp.flip(s.xp.cumulative_sum(s.xp.ones_like(left))) + 1.0
+    return scalar(left[0] / s.n + s.xp.sum(left[1:] / divisor[1:])) / s.n
+
+
+def _legacy_trapezoid(s: Scored) -> Scalar:
+    """Area with vertices after the first sample of each tie group, down to coverage 1/n."""
+    if s.n == 1:
+        return 0.0
+    xp, (order, left) = s.xp, _rejected_in_row_order(s)
+    kept = xp.flip(xp.cumulative_sum(xp.ones_like(left)))
+    ascending = double(xp.take(s.confidence, order))
+    opens = xp.concat((ascending[:1] == ascending[:1], ascending[1:-1] != ascending[:-2]))
+    vertex = xp.nonzero(opens)[0] + 1
+    width = xp.concat((kept[:1], xp.take(kept, vertex), kept[-1:]))
+    risk = xp.concat((left[:1] / s.n, xp.take(left, vertex) / xp.take(kept, vertex)))
+    # The last stretch, to coverage 1/n, has the risk of the last vertex.
+    risk = xp.concat((risk, risk[-1:]))
+    return scalar(xp.sum((risk[:-1] + risk[1:]) * (width[:-1] - width[1:]))) / (2 * s.n)
+
+
+def _trapezoid_from_one(risk: FloatArray, *, scale: bool) -> Scalar:
+    n = risk.shape[0]
+    if n == 1:
+        if scale:
+            msg = "torch-uncertainty's areas need at least two samples; got 1"
+            raise DomainError(msg)
+        return 0.0
+    area: Scalar = scalar(namespace(risk).sum(risk[1:] + risk[:-1])) / (2 * n)
+    return area / (1 - 1 / n) if scale else area

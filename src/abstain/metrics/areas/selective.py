@@ -1,0 +1,387 @@
+"""AURC in its five named estimators, and the accuracy-rejection area."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import digamma
+
+from abstain._foundation import checks
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Measured, Scored, scored
+from abstain.errors import InputError
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.replicates import Areas
+from abstain.metrics.areas.generalized import (
+    AUGRC_EXTREMES,
+    FROM_AUGRC,
+    augrc_gradient,
+    divided,
+    rank_weighted,
+)
+from abstain.metrics.blocks import Binned, Blocks, Limits, risk_at
+from abstain.metrics.entry import Influence, Metric, Need, Resampled
+from abstain.metrics.influences import kept, of_gradient, on_groups
+from abstain.metrics.rank_weights import (
+    RankWeight,
+    log_weight,
+    plugin_weight,
+    rank_weighted_risk,
+    sele_weight,
+    trapezoid_weight,
+    two_sele_weight,
+    vertex_area,
+)
+from abstain.typing import AnyArray, AurcEstimator, FloatArray
+
+ESTIMATORS: dict[str, RankWeight] = {
+    "trapezoid": trapezoid_weight,
+    "plugin": plugin_weight,
+    "log": log_weight,
+    "sele": sele_weight,
+    "2sele": two_sele_weight,
+}
+
+
+def aurc(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    estimator: AurcEstimator = "trapezoid",
+    weight: AnyArray | None = None,
+) -> float:
+    r"""Compute the area under the selective risk-coverage curve (AURC).
+
+    Answers: averaged over all coverages, how wrong are the samples that are accepted?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    loss : array of shape (n,)
+        Finite and non-negative; 1 for an error under 0/1 loss.
+    estimator : {"trapezoid", "plugin", "log", "sele", "2sele"}, default="trapezoid"
+        With r the ascending rank of a sample (n for the most confident), the mean over samples
+        of loss times: ``H_n - H_{n-r}`` ("plugin", the mean selective risk over all n
+        coverages), ``-ln(1 - r/(n+1))`` ("log"), ``r/n`` ("sele", another population value:
+        AUGRC + R/(2n)), ``2r/n`` ("2sele"). "trapezoid" joins the vertices of the curve by
+        straight lines and extends it flat to coverage 0, as FD-Shifts does. Monte-Carlo weights
+        need draws: `monte_carlo_aurc`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1] for losses in [0, 1] (up to 1 + 1/n for "2sele"); **lower is better**; a
+        fraction (the literature prints it x1000). A random order gives about the error rate R
+        (half of it for "sele").
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, or a loss or weight is negative.
+    InputError
+        If `estimator` is not one of the five names.
+
+    Notes
+    -----
+    All but "trapezoid" average the weight over a tie group (the expectation over random
+    tie-breaking). "trapezoid" has a vertex only at distinct confidences. Without ties it is
+    plugin + (loss of the most confident - R)/(2n). Cost: one sort.
+
+    References
+    ----------
+    .. [1] Geifman et al. (2019), Bias-reduced uncertainty estimation for deep neural
+       classifiers, https://arxiv.org/abs/1805.08206
+    .. [2] Zhou et al. (2025), A novel characterization of the population area under the risk
+       coverage curve, eq. 12-13 and 18, https://arxiv.org/abs/2410.15361
+    .. [3] Franc et al. (2023), Optimal strategies for reject option classifiers (SELE),
+       https://jmlr.org/papers/v24/21-0048.html
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
+    0.270833
+    >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
+    0.333333
+    """
+    return rank_weighted_risk(scored(confidence, loss, weight).groups, _weight_of(estimator))
+
+
+def _weight_of(estimator: str) -> RankWeight:
+    if estimator == "monte-carlo":
+        msg = (
+            "`estimator` 'monte-carlo' draws at random, so it has a function of its own: "
+            "monte_carlo_aurc(confidence, loss, draws=1000, rng=0)"
+        )
+        raise InputError(msg)
+    return ESTIMATORS[checks.one_of(estimator, "estimator", tuple(ESTIMATORS))]
+
+
+def area_under_accuracy_rejection(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> float:
+    """Compute the area under the accuracy-rejection curve.
+
+    Answers: averaged over all rejection rates, how accurate are the samples that are accepted?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `aurc`; losses in [0, 1].
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**: 1 - AURC (trapezoid).
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `aurc`; also if a loss is above 1.
+
+    Notes
+    -----
+    Ties share a vertex. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Nadeem et al. (2009), Accuracy-rejection curves for comparing classification systems
+       with a reject option, https://proceedings.mlr.press/v8/nadeem10a.html
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> round(ab.area_under_accuracy_rejection([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
+    0.729167
+    """
+    s = scored(confidence, loss, weight)
+    checks.unit_interval(s.loss, "loss")
+    return 1.0 - rank_weighted_risk(s.groups, trapezoid_weight)
+
+
+def plugin_gradient(groups: TieGroups) -> Gradient:
+    """AURC, plug-in, as the finite difference that one more sample makes."""
+    at = digamma(groups.through + 1.0)
+    return _harmonic_gradient(groups, plugin_weight(groups), at, float(at[-1]))
+
+
+def _log_gradient(groups: TieGroups) -> Gradient:
+    """AURC, log estimator: its derivative is the plug-in's with another first term."""
+    at = digamma(groups.through + 1.0)
+    return _harmonic_gradient(groups, log_weight(groups), at, float(np.log(groups.total + 1.0)))
+
+
+def _harmonic_gradient(
+    groups: TieGroups, phi: FloatArray, at: FloatArray, whole: float
+) -> Gradient:
+    mean_loss = groups.loss / groups.weight
+    # H_b - H_a of each group: what its mean weight loses when one more is more confident.
+    steps = np.diff(at, prepend=digamma(1.0))
+    below = tail_sums(mean_loss * steps) - mean_loss * steps
+    own = mean_loss * (whole - at - phi)
+    return Gradient((own - below) / groups.total, phi / groups.total)
+
+
+def _sele_gradient(groups: TieGroups) -> Gradient:
+    """SELE: the same, with its own weights."""
+    return Gradient(augrc_gradient(groups).weight, sele_weight(groups) / groups.total)
+
+
+def _two_sele_gradient(groups: TieGroups) -> Gradient:
+    """2 x SELE: twice that."""
+    half = _sele_gradient(groups)
+    return Gradient(2.0 * half.weight, 2.0 * half.loss)
+
+
+def _trapezoid_gradient(groups: TieGroups) -> Gradient:
+    """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
+    risk = groups.loss_through / groups.through
+    area = vertex_area(groups)
+    moved = trapezoid_steps(risk, flat=True) / groups.total - area * risk / groups.through
+    return Gradient(tail_sums(moved), trapezoid_weight(groups) / groups.total)
+
+
+@kept
+def trapezoid_influence(s: Scored) -> FloatArray:
+    """AURC, trapezoid."""
+    return on_groups(s, _trapezoid_gradient(s.groups))
+
+
+def _trapezoid_limits(blocks: Blocks) -> Limits:
+    """Return limits of the trapezoid AURC.
+
+    Within a bin the risk lies between that of all loss last and that of all loss first. Lines
+    between vertices stay below the concave envelope of the one and above the convex envelope
+    of the other, whichever vertices there are.
+    """
+    a, b = blocks.above, blocks.through
+    risk_a = risk_at(blocks.loss_above, a, blocks.peak)
+    risk_b = blocks.loss_through / b
+    # The curve is flat from its first vertex to coverage 0.
+    start = np.where(a > 0, risk_a, risk_b)
+    exact = (start + risk_b) / 2 * blocks.weight
+    low = np.where(blocks.spread, _lowest_area(blocks, risk_b), exact)
+    high = np.where(blocks.spread, _highest_area(blocks, risk_b), exact)
+    return float(low.sum()) / blocks.total, float(high.sum()) / blocks.total
+
+
+def _highest_area(blocks: Blocks, risk_b: FloatArray) -> FloatArray:
+    """All loss first: L - K/x with K = L a - F_a, concave, to its end; then a line."""
+    a, wrong = blocks.above, blocks.wrong
+    end = a + wrong
+    spare = np.maximum(blocks.peak * a - blocks.loss_above, 0.0)
+    rising = blocks.peak * wrong - spare * _log_ratio(a, wrong)
+    peak = risk_at(blocks.loss_through, end, blocks.peak)
+    return np.maximum(rising, 0.0) + (peak + risk_b) / 2 * (blocks.weight - wrong)
+
+
+def _lowest_area(blocks: Blocks, risk_b: FloatArray) -> FloatArray:
+    """All loss last: F_a/x, convex, to where it begins; then a line."""
+    right = blocks.weight - blocks.wrong
+    turn = risk_at(blocks.loss_above, blocks.above + right, blocks.peak)
+    falling = blocks.loss_above * _log_ratio(blocks.above, right)
+    return falling + (turn + risk_b) / 2 * blocks.wrong
+
+
+def _accuracy_limits(blocks: Blocks) -> Limits:
+    low, high = _trapezoid_limits(blocks)
+    return 1 - high, 1 - low
+
+
+def _log_ratio(a: FloatArray, step: FloatArray) -> FloatArray:
+    """Log of (a + step)/a; 0 at a = 0, where what it multiplies is 0."""
+    return np.log1p(np.divide(step, a, out=np.zeros_like(a), where=a > 0))
+
+
+def _sele(a: Areas) -> FloatArray:
+    return a.of["augrc"] + divided(a.risk, 2.0 * a.total)
+
+
+def worst_aurc(r: float) -> float:
+    """Return the AURC of the worst order of an error rate."""
+    return float(r - r * np.log(r)) if r > 0 else 0.0
+
+
+def best_aurc(r: float) -> float:
+    """Return R + (1 - R) ln(1 - R): the population AURC of a perfect score for 0/1 loss."""
+    return r + float((1.0 - r) * np.log1p(-r)) if r < 1 else 1.0
+
+
+_ZHOU = "Zhou et al. (2025), {}, https://arxiv.org/abs/2410.15361"
+_FRANC = "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html"
+_MEANING = "Averaged over all coverages, {value} of the accepted samples are wrong."
+_FROM_AURC = frozenset({"aurc"})
+
+
+def _estimator(
+    estimator: str, name: str, title: str, influence: Influence, *, meaning: str, source: str
+) -> Metric:
+    base = rank_weighted(
+        name, title, ESTIMATORS[estimator], influence, meaning=meaning, source=source
+    )
+    return replace(
+        base,
+        convention=estimator,
+        function=f"aurc(confidence, loss, estimator={estimator!r})",
+        duplication="limit",
+    )
+
+
+ENTRIES = (
+    replace(
+        _estimator(
+            "trapezoid",
+            "aurc",
+            "AURC",
+            trapezoid_influence,
+            meaning=_MEANING,
+            source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
+            "https://arxiv.org/abs/2211.15259",
+        ),
+        function="aurc(confidence, loss)",
+        per_thousand=True,
+        headline=3,
+        averages_ties=False,
+        heavy=True,
+        extremes=(best_aurc, worst_aurc),
+        resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
+        binned=Binned(_trapezoid_limits),
+    ),
+    replace(
+        _estimator(
+            "plugin",
+            "aurc_plugin",
+            "AURC, plug-in",
+            of_gradient(plugin_gradient),
+            meaning=_MEANING,
+            source=_ZHOU.format("eq. 12-13"),
+        ),
+        per_thousand=True,
+        heavy=True,
+        extremes=(best_aurc, worst_aurc),
+        resampled=Resampled(
+            frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
+        ),
+    ),
+    replace(
+        _estimator(
+            "log",
+            "aurc_log",
+            "AURC, log estimator",
+            of_gradient(_log_gradient),
+            meaning=_MEANING,
+            source=_ZHOU.format("eq. 18"),
+        ),
+        per_thousand=True,
+        heavy=True,
+        extremes=(best_aurc, worst_aurc),
+    ),
+    replace(
+        _estimator(
+            "sele",
+            "sele",
+            "SELE",
+            of_gradient(_sele_gradient),
+            meaning="AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
+            source=_FRANC,
+        ),
+        extremes=AUGRC_EXTREMES,
+        resampled=Resampled(FROM_AUGRC, _sele),
+    ),
+    replace(
+        _estimator(
+            "2sele",
+            "two_sele",
+            "2 x SELE",
+            of_gradient(_two_sele_gradient),
+            meaning="Twice SELE, {value}: above the AURC unless the most confident samples fail.",
+            source=_FRANC,
+        ),
+        high=2.0,
+        extremes=(lambda r: r * r, lambda r: 2 * r - r * r),
+        resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * _sele(a)),
+    ),
+)
+
+ACCURACY = Metric(
+    name="auarc",
+    title="area under the accuracy-rejection curve",
+    family="area",
+    compute=lambda s: Measured(1.0 - rank_weighted_risk(s.groups, trapezoid_weight)),
+    lower_is_better=False,
+    meaning="Averaged over all rejection rates, {value} of the accepted samples are right.",
+    source="Nadeem et al. (2009), https://proceedings.mlr.press/v8/nadeem10a.html",
+    needs=frozenset({Need.UNIT_LOSS}),
+    convention="trapezoid",
+    function="area_under_accuracy_rejection(confidence, loss)",
+    duplication="limit",
+    influence=lambda s: -trapezoid_influence(s),
+    heavy=True,
+    extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
+    resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
+    binned=Binned(_accuracy_limits, size=1.0),
+)

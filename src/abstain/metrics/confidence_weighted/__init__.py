@@ -1,0 +1,1 @@
+"""CWSA and CWSA+: selective accuracy weighted by the confidence."""

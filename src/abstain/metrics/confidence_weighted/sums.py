@@ -1,0 +1,179 @@
+"""What is accepted at a threshold, weighted by confidence, of a `Scored` within [0, 1]."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import namespace, of_numpy
+from abstain._foundation.foreign import (
+    carries_gradient,
+    double,
+    numbers_beside,
+    scalar,
+    value_from,
+    without_gradient,
+)
+from abstain._foundation.ranks import reached
+from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain.errors import DomainError, InputError
+from abstain.metrics.entry import Need
+from abstain.metrics.roc import (
+    no_less_than_zero,
+)
+from abstain.typing import AnyArray, Array, FloatArray, Scalar
+
+Normalize = Literal["all", "accepted"]
+RampName = Literal["linear", "quadratic", "sqrt", "step"]
+Ramp: TypeAlias = Callable[[FloatArray], AnyArray]
+
+NORMALIZERS = ("all", "accepted")
+
+RAMPS: dict[str, Ramp] = {
+    "linear": lambda u: u,
+    "quadratic": lambda u: u * u,
+    "sqrt": lambda u: u**0.5,
+    "step": lambda u: namespace(u).ones_like(u),
+}
+
+
+_HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank metric."
+
+
+def checked(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
+    """Validate at the public edge: confidence and loss in [0, 1]."""
+    s = scored(confidence, loss, weight, by_value=True)
+    checks.unit_interval(s.confidence, "confidence", hint=_HINT)
+    checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
+    return s
+
+
+def threshold_of(x: float) -> float:
+    """Validate a threshold in [0, 1)."""
+    value = checks.number(x, "threshold")
+    if not 0.0 <= value < 1.0:
+        msg = f"`threshold` must lie in [0, 1); got {value!r}. At 1 the ramp has no width."
+        raise DomainError(msg)
+    return value
+
+
+def ramp_of(x: RampName | Ramp) -> Ramp:
+    """Return the ramp of that name, or the user's own."""
+    if callable(x):
+        return x
+    if x not in RAMPS:
+        msg = f"`ramp` must be one of {', '.join(map(repr, RAMPS))} or a callable; got {x!r}"
+        raise InputError(msg)
+    return RAMPS[x]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What is accepted at a threshold.
+
+    Attributes
+    ----------
+    signed : float
+        Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
+    correct : float
+        Sum of weight x ramp x (1 - loss).
+    right : float
+        Sum of weight x (1 - loss).
+    weight : float
+        Weight accepted.
+    total : float
+        Weight of all samples.
+    count : int
+        Number of samples accepted.
+    """
+
+    signed: Scalar
+    correct: Scalar
+    right: Scalar
+    weight: float
+    total: float
+    count: int
+
+    def cwsa(self, normalize: str) -> Measured:
+        """Return the CWSA."""
+        return self._over(self.signed, normalize)
+
+    def cwsa_plus(self, normalize: str) -> Measured:
+        """Return the CWSA+."""
+        return self._over(self.correct, normalize)
+
+    def _over(self, score: Scalar, normalize: str) -> Measured:
+        if normalize == "all":
+            return Measured(score / self.total, self.count)
+        if self.count == 0:
+            return undefined("no sample reaches the threshold")
+        return Measured(score / self.weight, self.count)
+
+
+def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
+    """Sum over the samples whose confidence reaches the threshold."""
+    if carries_gradient(s.probability):
+        return _sum(_accepted_samples(s, threshold), s.total, threshold, ramp)
+    groups = s.probability_groups
+    k = int(reached(groups, threshold))
+    count = int(groups.count_through[k - 1]) if k else 0
+    held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
+    return _sum(held, groups.total, threshold, ramp)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """What is accepted, by groups or by samples: probability, weight, loss mass, and how many."""
+
+    probability: Array
+    weight: FloatArray
+    loss: FloatArray
+    count: int
+
+
+def _accepted_samples(s: Scored, threshold: float) -> _Held:
+    """Return samples, not groups: each has its own gradient, tied or not."""
+    p: Any = s.probability
+    fixed = without_gradient(p)
+    taken = fixed >= s.xp.astype(numbers_beside(threshold, fixed), fixed.dtype)
+    weight = s.xp.ones_like(s.loss) if s.weight is None else s.weight
+    taken = taken & (weight > 0)
+    weight = weight[taken]
+    return _Held(p[taken], weight, weight * s.loss[taken], int(weight.shape[0]))
+
+
+def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
+    p, weight, loss = held.probability, held.weight, held.loss
+    above = double(p) - threshold
+    # A float32 0.9 reaches the threshold 0.9, from a hair below it.
+    above = value_from(above, no_less_than_zero(without_gradient(above)))
+    worth = ramped(ramp, above / (1.0 - threshold))
+    total = namespace(above).sum
+    return Sums(
+        signed=scalar(total(worth * (weight - 2.0 * loss))),
+        correct=scalar(total(worth * (weight - loss))),
+        right=scalar(total(weight - loss)),
+        weight=float(total(weight)),
+        total=everything,
+        count=held.count,
+    )
+
+
+def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:
+    """Apply a ramp to confidences rescaled to [0, 1], and check a user's own."""
+    if ramp in RAMPS.values():
+        return ramp(u)
+    out = np.asarray(ramp(u), dtype=np.float64) if of_numpy(u) else double(ramp(u))
+    if out.shape != u.shape:
+        msg = f"`ramp` must return one weight for each of the {u.shape[0]} values; got {out.shape}"
+        raise InputError(msg)
+    if u.shape[0]:
+        checks.finite(out, "ramp(u)")
+        checks.unit_interval(out, "ramp(u)")
+    return out
+
+
+NEEDS = frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS})
+SOURCE = "Shahnazari et al. (2025), section {}, https://arxiv.org/abs/2505.18622"

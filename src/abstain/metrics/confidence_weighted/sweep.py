@@ -1,0 +1,321 @@
+"""CWSA and CWSA+ over thresholds: the sweep of the published tables, and areas over coverage."""
+
+import warnings
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.foreign import double, joined, scalar
+from abstain._foundation.scored import Measured, Scored, kind_of
+from abstain.curves.quadrature import linear_weights
+from abstain.errors import UndefinedMetricWarning
+from abstain.inference.influence import (
+    Gradient,
+    tail_sums,
+    trapezoid_steps,
+)
+from abstain.metrics.confidence_weighted.sums import (
+    NEEDS,
+    RAMPS,
+    SOURCE,
+    Ramp,
+    RampName,
+    checked,
+    ramp_of,
+    sums_at,
+)
+from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
+from abstain.typing import (
+    AnyArray,
+    FloatArray,
+    IntArray,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class CwsaSweep:
+    """CWSA, CWSA+ and the selective accuracy at each threshold, in the order they were given.
+
+    Attributes
+    ----------
+    threshold : array of shape (t,)
+        Accept when confidence >= threshold.
+    coverage : array of shape (t,)
+        Weighted share accepted.
+    accepted : array of shape (t,)
+        Number of samples accepted.
+    selective_accuracy : array of shape (t,)
+        One minus the mean loss of the accepted; NaN where nothing is accepted.
+    cwsa : array of shape (t,)
+        CWSA, divided by the weight of all samples.
+    cwsa_plus : array of shape (t,)
+        CWSA+, divided by the weight accepted; NaN where nothing is accepted.
+    """
+
+    threshold: FloatArray
+    coverage: FloatArray
+    accepted: IntArray
+    selective_accuracy: FloatArray
+    cwsa: FloatArray
+    cwsa_plus: FloatArray
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the sweep as a polars table, one row a threshold; undefined values are null."""
+        import polars as pl
+
+        columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
+        return pl.DataFrame(columns, nan_to_null=True)
+
+    def __len__(self) -> int:
+        """Count the thresholds."""
+        return len(self.threshold)
+
+
+def cwsa_sweep(
+    confidence: AnyArray,
+    loss: AnyArray,
+    *,
+    thresholds: AnyArray | None = None,
+    ramp: RampName | Ramp = "linear",
+    weight: AnyArray | None = None,
+) -> CwsaSweep:
+    """Compute CWSA, CWSA+ and the selective accuracy at many thresholds.
+
+    Answers: which threshold makes the accepted predictions both right and confident?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `cwsa`.
+    thresholds : array of shape (t,), optional
+        Each in [0, 1). By default the 20 of the published tables, even from 0.5 to 0.99.
+    ramp : {"linear", "quadratic", "sqrt", "step"} or callable, default="linear"
+        As in `cwsa`.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    CwsaSweep
+        Arrays of the caller's kind, one entry for each threshold; for all of them **higher is
+        better**.
+
+    Raises
+    ------
+    ShapeError, DomainError, InputError
+        As in `cwsa`.
+
+    Notes
+    -----
+    Normalized as in the published tables; see `cwsa`. NaN, with one `UndefinedMetricWarning`,
+    where nothing is accepted. Ties do not matter. Cost: one sort and one pass for each threshold.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_sweep
+    >>> sweep = cwsa_sweep([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0], thresholds=[0.5, 0.85])
+    >>> sweep.coverage.tolist(), sweep.cwsa.round(3).tolist()
+    ([0.75, 0.5], [0.3, 0.333])
+    """
+    s = checked(confidence, loss, weight)
+    swept = np.linspace(0.5, 0.99, 20) if thresholds is None else _thresholds(thresholds)
+    sweep = sweep_of(s, swept, ramp_of(ramp))
+    if not sweep.accepted.all():
+        msg = "selective accuracy and CWSA+ are undefined where a threshold accepts no sample"
+        warnings.warn(msg, UndefinedMetricWarning, stacklevel=2)
+    reference = kind_of(s, confidence)
+    arrays = {f.name: like(getattr(sweep, f.name), reference) for f in fields(sweep)}
+    return CwsaSweep(**arrays)
+
+
+def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
+    """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
+    at = [sums_at(s, float(t), ramp) for t in swept]
+    weight = np.array([sums.weight for sums in at])
+    # A few numbers for each threshold, set side by side once they are known.
+    right = [sums.right / sums.weight if sums.weight > 0 else float("nan") for sums in at]
+    return CwsaSweep(
+        threshold=swept,
+        coverage=weight / s.total,
+        accepted=np.array([sums.count for sums in at], dtype=np.int64),
+        selective_accuracy=joined(right),
+        cwsa=joined([sums.cwsa("all").value for sums in at]),
+        cwsa_plus=joined([sums.cwsa_plus("accepted").value for sums in at]),
+    )
+
+
+def _thresholds(x: AnyArray) -> FloatArray:
+    given = checks.finite(checks.vector(x, "thresholds"), "thresholds")
+    checks.refuse("thresholds", "must lie in [0, 1)", given, (given < 0) | (given >= 1))
+    return given.astype(np.float64)
+
+
+def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the area under CWSA against coverage.
+
+    Answers: averaged over coverages, do confident successes outweigh confident failures?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [-0.5, 0.5]; **higher is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
+    the limit from below), joined by straight lines from the origin: no grid of thresholds to
+    choose. The paper's AUC-MCC takes the same trapezoids over the thresholds of its sweep, so it
+    ends at the coverage of the highest of them: ``s = cwsa_sweep(...)``, then
+    ``numpy.trapezoid(s.cwsa[::-1], s.coverage[::-1])``. Linear ramp, divided by the weight of all
+    samples. Ties share a vertex. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
+       https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_area
+    >>> round(cwsa_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
+    0.2545
+    """
+    return value_of(_area_of(checked(confidence, loss, weight), plus=False), "cwsa_area")
+
+
+def cwsa_plus_area(
+    confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
+) -> float:
+    """Compute the area under CWSA+ against coverage.
+
+    Answers: averaged over coverages, how right and how confident are the accepted at once?
+
+    Parameters
+    ----------
+    confidence, loss, weight : array of shape (n,)
+        As in `cwsa`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `cwsa`.
+
+    Notes
+    -----
+    As `cwsa_area`, but divided by the weight accepted, and flat from the first vertex to coverage
+    0. Ties share a vertex. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
+       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
+       https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> from abstain.metrics import cwsa_plus_area
+    >>> round(cwsa_plus_area([1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]), 4)
+    0.683
+    """
+    return value_of(_area_of(checked(confidence, loss, weight), plus=True), "cwsa_plus_area")
+
+
+def _area_of(s: Scored, *, plus: bool) -> Measured:
+    """Area over coverage, by the trapezoid rule between the distinct confidences."""
+    groups = s.probability_groups
+    xp, below_one = s.xp, 1.0 - double(groups.confidence)
+    score = groups.weight - (groups.loss if plus else 2.0 * groups.loss)
+    # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
+    # limit from below is 1, and only the first group can be there.
+    away = xp.cumulative_sum(score * below_one)
+    divisor = xp.where(below_one > 0, below_one, xp.ones_like(below_one))
+    shortfall = xp.where(below_one > 0, away / divisor, xp.zeros_like(away))
+    reached = xp.cumulative_sum(score) - shortfall
+    value = reached / (groups.through if plus else groups.total)
+    # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted, which has no such end.
+    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=plus)
+    return Measured(scalar(xp.sum(area * value)))
+
+
+def _influence(s: Scored, *, plus: bool) -> FloatArray:
+    """Areas under CWSA and CWSA+ against coverage."""
+    groups = s.probability_groups
+    below_one = 1.0 - groups.confidence.astype(np.float64)
+    factor = 1.0 if plus else 2.0
+    score = groups.weight - factor * groups.loss
+    inverse = np.divide(1.0, below_one, out=np.zeros_like(below_one), where=below_one > 0)
+    reached = np.cumsum(score) - np.cumsum(score * below_one) * inverse
+    by = groups.through if plus else np.full_like(score, groups.total)
+    value = reached / by
+    area = vertex_area(groups) if plus else vertex_area_rising(groups)
+    moved = trapezoid_steps(value, flat=plus) / groups.total
+    if plus:
+        moved = moved - area * value / by
+    on_score = tail_sums(area / by) - below_one * tail_sums(area / by * inverse)
+    gradient = Gradient(tail_sums(moved) + on_score, -factor * on_score)
+    return gradient.influence(groups, s.probability_home, s.loss)
+
+
+_AREA = Metric(
+    name="cwsa_area",
+    title="area under CWSA",
+    family="cwsa",
+    compute=partial(_area_of, plus=False),
+    lower_is_better=False,
+    meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
+    source=SOURCE.format("4.3, AUC-MCC"),
+    low=-0.5,
+    high=0.5,
+    needs=NEEDS,
+    convention="linear ramp, divided by the number of samples",
+    function="cwsa_area(confidence, loss)",
+    rank_based=False,
+    gradients=frozenset({"loss", "confidence"}),
+    influence=partial(_influence, plus=False),
+    rests_on_failures=False,
+)
+
+ENTRIES = (
+    _AREA,
+    replace(
+        _AREA,
+        name="cwsa_plus_area",
+        title="area under CWSA+",
+        compute=partial(_area_of, plus=True),
+        meaning="Averaged over coverages, the accepted are {value} right and confident at once.",
+        low=0.0,
+        high=1.0,
+        convention="linear ramp, divided by the number accepted",
+        function="cwsa_plus_area(confidence, loss)",
+        influence=partial(_influence, plus=True),
+    ),
+)

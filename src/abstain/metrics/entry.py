@@ -1,0 +1,306 @@
+"""What the catalogue knows of a metric, declared once and read by CLI, docs, laws and reports."""
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.foreign import scalar
+from abstain._foundation.scored import Measured, Scored
+from abstain.errors import UndefinedMetricWarning
+from abstain.inference.draws import Draws
+from abstain.inference.intervals import Interval
+from abstain.inference.reach import reach_of
+from abstain.inference.replicates import Areas
+from abstain.metrics.blocks import Binned
+from abstain.metrics.rank_weights import RankWeight
+from abstain.typing import FloatArray, IntArray, Scalar
+
+Influence: TypeAlias = Callable[[Scored], FloatArray]
+
+#: The best and the worst value over all orders, for a 0/1 loss of mean R, in large samples.
+Extremes: TypeAlias = tuple[Callable[[float], float], Callable[[float], float]]
+
+#: From cases and the codes of clusters, if there are any, to an interval of a level.
+OwnInterval: TypeAlias = Callable[[Scored, float, IntArray | None], Interval]
+
+
+class Need(StrEnum):
+    """What a metric needs beyond a confidence and a loss; the value is the reason shown."""
+
+    BINARY_LOSS = "needs a 0/1 loss"
+    UNIT_LOSS = "needs a loss in [0, 1]"
+    UNIT_CONFIDENCE = "needs a confidence in [0, 1]"
+    CLASSES = "needs labels and predictions"
+    PROBABILITIES = "needs class probabilities or logits"
+    TWO_CLASSES = "needs a task with two classes"
+
+
+@dataclass(frozen=True)
+class Resampled:
+    """How a metric of every resample follows from areas that are found for all scores at once.
+
+    Attributes
+    ----------
+    areas : frozenset of str
+        Which of those that `abstain.inference.replicates` computes.
+    value : callable
+        From these areas to the values, shape (sets, resamples).
+    holds : callable
+        Tells whether it does for these data.
+    """
+
+    areas: frozenset[str]
+    value: Callable[[Areas], FloatArray]
+    holds: Callable[[Scored], bool] = lambda _: True
+
+
+@dataclass(frozen=True, eq=False)
+class OpenThresholds:
+    """The thresholds that a working point may mean, where tie groups make it jump.
+
+    Attributes
+    ----------
+    vertex : int
+        The one that is found.
+    others : ndarray of shape (k,)
+        Vertices that may be meant; -1 accepts nothing.
+    away : ndarray of shape (k,)
+        How far from the data each is, in standard errors.
+    values : ndarray of shape (k,)
+        The number there.
+    value : float
+        The number at the one that is found.
+    influence : callable
+        From a vertex to the influences (n,) on the number at its threshold, held fixed.
+    """
+
+    vertex: int
+    others: IntArray
+    away: FloatArray
+    values: FloatArray
+    value: float
+    influence: Callable[[int], FloatArray]
+
+    @property
+    def reach(self) -> FloatArray:
+        """How far down and up the number may move, shape (2, steps)."""
+        return reach_of(self.values, self.away, self.value)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric: how it is computed, what its numbers mean, and how sure they are.
+
+    A metric made from another with `dataclasses.replace` is all that the other is.
+
+    Attributes
+    ----------
+    name : str
+        The name scripts use.
+    title : str
+        The name people read.
+    family : str
+        "area", "ranking", "working point", "calibration", "classifier" or "cwsa".
+    compute : callable
+        From a `Scored` that meets the needs to a `Measured`.
+    lower_is_better : bool
+        The direction.
+    meaning : str
+        One plain sentence, with ``{value}`` where the number goes.
+    source : str
+        Where it is defined, with the equation.
+    low, high : float
+        The declared range, for losses in [0, 1].
+    needs : frozenset of Need
+        What must be there besides confidence and loss.
+    convention : str
+        The named convention among several in use, or empty.
+    function : str
+        How to call the function of `abstain` that computes it; empty where there is none.
+    short : str
+        A name that fits a column head; empty where the title does.
+    narrow : str
+        What a terminal's column head says; empty where the short name fits there too.
+    per_thousand : bool
+        Whether the literature prints it times 1000. The value itself stays a fraction.
+    headline : int or None
+        Its place among the metrics a reader sees first; None for the rest.
+    rank_based : bool
+        Whether only the order of the confidences matters.
+    ordered : bool
+        Whether, without ties, moving a failure below a success never makes it worse. Then the
+        losses sorted are its extremes.
+    averages_ties : bool
+        Whether the value with ties is the mean over all orders of the tied samples.
+    duplication : str
+        "exact" when repeating all samples leaves the value, else "limit".
+    gradients : frozenset of str
+        Which inputs a gradient of the value flows to, where they are differentiated: "loss",
+        "confidence" (its values; the order has no gradient), "probabilities" (of the classes).
+        Empty for what counts, of which the value is always a plain number.
+    rank_weight : callable or None
+        From tie groups to the weights phi of their ranks, for a metric that is the mean of
+        phi x loss: what each sample adds to it follows.
+    influence : callable or None
+        From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
+        weighted mean 0, for analytic intervals.
+    no_influence : str
+        Why there is none.
+    interval : callable or None
+        The interval, for a metric that has a way of its own to find it.
+    open_thresholds : callable or None
+        From a `Scored` and the codes of clusters to the thresholds that the data leave open.
+    proportion : bool
+        Whether it is a share of the samples, of which score intervals are right.
+    heavy : bool
+        Whether its most confident failures weigh without bound, so that it takes more of them.
+    caution : str
+        What its interval leaves out, or empty.
+    rests_on_failures : bool
+        Whether few failures make it unsure. Not so for means over all samples or the successes.
+    accepted_failures : callable or None
+        From a `Scored` to the number of failures among the accepted, where only those count.
+    between_kinds : bool
+        Whether it compares failures with successes, so that either may be the smaller part.
+    of_auroc : callable or None
+        From a failure AUROC and an error rate to the value, for a line in the AUROC (0/1 loss).
+    extremes : tuple of callable, or None
+        From an error rate to the best and the worst value of any order, in large samples.
+    limit_of_zero : callable or None
+        From a number of independent samples and a level to how large the true value may be where
+        nothing that is accepted fails.
+    resampled : Resampled or None
+        How it follows from the areas of all resamples at once.
+    replicates : callable or None
+        From the scores of the same samples and the draws to the values of every resample, where
+        that is far faster than one resample at a time.
+    binned : Binned or None
+        Its limits where samples are known by bins only, as of a stream in bounded memory.
+    """
+
+    name: str
+    title: str
+    family: str
+    compute: Callable[[Scored], Measured]
+    lower_is_better: bool
+    meaning: str
+    source: str
+    low: float = 0.0
+    high: float = 1.0
+    needs: frozenset[Need] = frozenset()
+    convention: str = ""
+    function: str = ""
+    short: str = ""
+    narrow: str = ""
+    per_thousand: bool = False
+    headline: int | None = None
+    rank_based: bool = True
+    ordered: bool = True
+    averages_ties: bool = False
+    duplication: str = "exact"
+    gradients: frozenset[str] = frozenset({"loss"})
+    rank_weight: RankWeight | None = None
+    influence: Influence | None = None
+    no_influence: str = field(default="no influence function is known for it here", repr=False)
+    interval: OwnInterval | None = None
+    open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
+    proportion: bool = False
+    heavy: bool = False
+    caution: str = ""
+    rests_on_failures: bool = True
+    accepted_failures: Callable[[Scored], int] | None = None
+    between_kinds: bool = False
+    of_auroc: Callable[[float, float], float] | None = None
+    extremes: Extremes | None = None
+    limit_of_zero: Callable[[float, float], float] | None = None
+    resampled: Resampled | None = None
+    replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
+    binned: Binned | None = None
+
+    def missing(self, scored: Scored) -> str:
+        """Return why the metric does not apply to these data, or an empty string."""
+        unmet = [need.value for need in Need if need in self.needs and not _CHECKS[need](scored)]
+        return "; ".join(unmet)
+
+    @property
+    def why_no_influence(self) -> str:
+        """Why it has no influence function and what to do; empty where it has one."""
+        if self.influence is not None:
+            return ""
+        return f"{self.title} has no analytic interval ({self.no_influence}): use the bootstrap"
+
+    def failures(self, scored: Scored) -> int | None:
+        """Return the number of failures that it rests on; None where it does not rest on them."""
+        if not self.rests_on_failures:
+            return None
+        return (self.accepted_failures or counted_failures)(scored)
+
+    @property
+    def among(self) -> str:
+        """Among which samples `failures` counts, in words; empty for all of them."""
+        return " among the accepted" if self.accepted_failures else ""
+
+
+_CHECKS: dict[Need, Callable[[Scored], bool]] = {
+    Need.BINARY_LOSS: lambda s: s.binary,
+    Need.UNIT_LOSS: lambda s: s.bounded,
+    Need.UNIT_CONFIDENCE: lambda s: s.sure,
+    Need.CLASSES: lambda s: s.view is not None,
+    Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
+    Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
+}
+
+
+def counted_failures(s: Scored) -> int:
+    """Return the number of failures that have a weight."""
+    if s.weight is None:
+        return s.failures
+    return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
+
+
+@dataclass(frozen=True)
+class Family:
+    """Metrics that differ by the numbers in their names.
+
+    Attributes
+    ----------
+    form : str
+        Their names, with ``{}`` for each number.
+    make : callable
+        From the name and the numbers as they are written there to the metric; None where such
+        numbers have no meaning.
+    example : tuple of str
+        Numbers for an example.
+    """
+
+    form: str
+    make: Callable[..., Metric | None]
+    example: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """A name of the family."""
+        return self.form.format(*self.example)
+
+    def named(self, name: str) -> Metric | None:
+        """Return the metric of that name; None for a name of another family."""
+        pattern = re.escape(self.form).replace(r"\{\}", r"(\d+(?:\.\d+)?)")
+        found = re.fullmatch(pattern, name)
+        return None if found is None else self.make(name, *found.groups())
+
+
+#: Every metric, in the order reports show them.
+METRICS: Catalogue[Metric] = Catalogue("metric")
+
+
+def value_of(measured: Measured, name: str) -> Scalar:
+    """Return the number for a caller of a plain function, warning when it is undefined."""
+    if measured.reason:
+        warnings.warn(
+            f"{name} is undefined here: {measured.reason}", UndefinedMetricWarning, stacklevel=3
+        )
+    return scalar(measured.value)

@@ -1,0 +1,63 @@
+"""What the influence functions of several families share.
+
+Terms that are the same for all samples are left out throughout: `Gradient.influence` centers.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
+
+from abstain._foundation.arrays import sealed
+from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Scored
+from abstain.inference.influence import Gradient
+from abstain.metrics.entry import Influence
+from abstain.typing import (
+    FloatArray,
+)
+
+
+def kept(influence: Influence) -> Influence:
+    """Keep the influences on the scored samples: several metrics are made of them."""
+
+    @wraps(influence)
+    def recall(s: Scored) -> FloatArray:
+        cache: dict[Influence, FloatArray] = s.__dict__.setdefault("_influences", {})
+        if influence not in cache:
+            cache[influence] = sealed(influence(s))
+        return cache[influence]
+
+    return recall
+
+
+def on_groups(s: Scored, gradient: Gradient) -> FloatArray:
+    """Return the influence of each sample on a number with this gradient."""
+    return gradient.influence(s.groups, s.home, s.loss)
+
+
+def of_gradient(gradient: Callable[[TieGroups], Gradient]) -> Influence:
+    """Return the influence function of a number of tie groups from its derivatives."""
+    return lambda s: on_groups(s, gradient(s.groups))
+
+
+def on_oracle(s: Scored, gradient: Gradient) -> FloatArray:
+    """Return the same for a number of the best order of the losses."""
+    return gradient.influence(s.oracle, s.oracle_home, s.loss)
+
+
+def of_loss(groups: TieGroups) -> Gradient:
+    """Mean loss: the risk at full coverage."""
+    return Gradient(np.zeros_like(groups.loss), np.full_like(groups.loss, 1 / groups.total))
+
+
+def weights_of(s: Scored) -> FloatArray:
+    """Return the sample weights, ones without any."""
+    return np.ones(s.n) if s.weight is None else s.weight
+
+
+def of_mean(s: Scored, x: FloatArray) -> FloatArray:
+    """Influence on the weighted mean of x."""
+    out: FloatArray = x - np.average(x, weights=s.weight)
+    out[weights_of(s) == 0] = 0.0
+    return out

@@ -1,0 +1,151 @@
+"""What can be said of a metric where failures are few, and where nothing varies.
+
+Without failures, with nothing else, or without overlap there is no influence function. What is left
+follows from a proportion and its exact (Clopper-Pearson) interval, and from the best and the worst
+that any order makes of an error rate R.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from abstain._foundation.scored import Measured, Scored
+from abstain.inference.intervals import Interval
+from abstain.inference.proportions import clopper_pearson
+from abstain.inference.small_samples import Expected
+from abstain.metrics.entry import (
+    Metric,
+    counted_failures,
+)
+from abstain.metrics.roc import (
+    hanley_mcneil,
+)
+from abstain.typing import FloatArray, IntArray
+
+
+def extreme_interval(
+    metric: Metric, s: Scored, measured: Measured, *, level: float, cluster: IntArray | None
+) -> Interval | None:
+    """Return an interval where nothing varies, or None when there is none to be had."""
+    if not s.binary:
+        return None
+    n = independent(s, cluster)
+    if s.groups.risk in {0.0, 1.0}:
+        return _without_contrast(metric, s, n, measured.value, level=level)
+    if metric.of_auroc is not None:
+        return _without_overlap(metric.of_auroc, s, measured.value, level)
+    return _nothing_accepted_fails(metric, measured, n, level)
+
+
+def independent(s: Scored, cluster: IntArray | None) -> float:
+    """Return the number of independent samples that weights and clusters leave."""
+    if s.weight is None and cluster is None:
+        return float(s.n)
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    if cluster is not None:
+        weight = np.bincount(cluster, weights=weight).astype(np.float64)
+    return float(weight.sum() ** 2 / np.square(weight).sum())
+
+
+def _without_contrast(
+    metric: Metric, s: Scored, n: float, value: float, *, level: float
+) -> Interval | None:
+    """No failures, or nothing else: the error rate may be up to (or from) its exact limit."""
+    if metric.extremes is None:
+        return None
+    failed = s.groups.risk > 0
+    rate = clopper_pearson(n if failed else 0.0, n, level=level)
+    ends = [f(r) for f in metric.extremes for r in (rate.low, rate.high)]
+    what = "every sample fails" if failed else "no failures"
+    # The extremes are those of large samples; a small one may lie a step outside. Rounding may
+    # take the value itself a hair out of its range.
+    return Interval(
+        max(min(*ends, value), metric.low),
+        min(max(*ends, value), metric.high),
+        level,
+        "Clopper-Pearson on the error rate, best and worst order",
+        note=f"{what}: one-sided, as far as the error rate and any order allow",
+    )
+
+
+def _without_overlap(
+    value_of: Callable[[float, float], float], s: Scored, value: float, level: float
+) -> Interval | None:
+    """All failures on one side of all successes: AUROC_f is 1 or 0.
+
+    Were it really a, the fewer of failures and successes would all be ranked right with a chance
+    of at most a to the power of their number.
+    """
+    counted = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
+    failures = int(np.count_nonzero((s.loss > 0) & counted))
+    # A sample of weight 0 is none.
+    fewer = float(min(failures, int(np.count_nonzero(counted)) - failures))
+    risk = s.groups.risk
+    best = value_of(1.0, risk)
+    if value != best or fewer < 1:
+        return None
+    auroc = clopper_pearson(fewer, fewer, level=level)
+    ends = sorted((best, value_of(auroc.low, risk)))
+    method = "Clopper-Pearson on the fewer of failures and successes"
+    return Interval(ends[0], ends[1], level, method, note="no overlap was seen: one-sided")
+
+
+def _nothing_accepted_fails(
+    metric: Metric, measured: Measured, n: float, level: float
+) -> Interval | None:
+    """Risk 0 at a working point: exact limit for the accepted, the threshold as it was found."""
+    if metric.limit_of_zero is None or measured.value != 0:
+        return None
+    return Interval(
+        0.0,
+        metric.limit_of_zero(n, level),
+        level,
+        "Clopper-Pearson among the accepted",
+        note="none of the accepted fails: one-sided, the threshold taken as given",
+    )
+
+
+def most_degrees(metric: Metric, s: Scored) -> float:
+    """Return the most degrees of freedom that the fewer of failures and successes allow."""
+    if not metric.between_kinds or not s.binary:
+        return float("inf")
+    failed = counted_failures(s)
+    kept = s.n if s.weight is None else int(np.count_nonzero(s.weight))
+    return min(failed, kept - failed) - 1.0
+
+
+#: Degrees of freedom that Hanley and McNeil's variance is worth; the least that brings 10 failures
+#: to 93 % and more in every population tried (docs/statistics.md).
+_MODEL_DEGREES = 3.0
+
+
+def expected_variance(
+    metric: Metric, s: Scored, value: float, cluster: IntArray | None = None
+) -> Expected | None:
+    """Return the variance of this value by a model of the scores; None where there is no model.
+
+    Few failures of a good score may all rank low, and then they show no spread. Weights and
+    clusters count as many independent samples as they are worth.
+    """
+    # Where the error rate counts too, a model of the AUROC is none of the value.
+    if metric.of_auroc is None or not metric.between_kinds or not s.binary:
+        return None
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    failures, successes = (
+        _independent(weight * kind, cluster) for kind in (s.loss > 0, s.loss <= 0)
+    )
+    # The line goes through 1 where the AUROC is 1.
+    slope = metric.of_auroc(1.0, s.groups.risk) - metric.of_auroc(0.0, s.groups.risk)
+    auroc = (value + slope - 1) / slope
+    if not 0 < auroc < 1 or min(failures, successes) < 1:
+        return None
+    variance = hanley_mcneil(auroc, failures, successes)
+    return Expected(slope * slope * variance, _MODEL_DEGREES)
+
+
+def _independent(mass: FloatArray, cluster: IntArray | None) -> float:
+    """Return Kish's number of independent samples of this weight, 0 for none."""
+    if cluster is not None:
+        mass = np.bincount(cluster, weights=mass).astype(np.float64)
+    square = float(mass @ mass)
+    return float(mass.sum()) ** 2 / square if square > 0 else 0.0

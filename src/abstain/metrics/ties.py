@@ -1,0 +1,108 @@
+"""How far ties could move a metric: its values over all orders of the tied samples."""
+
+from dataclasses import dataclass
+
+from abstain._foundation.scored import Scored, scored
+from abstain.errors import InputError
+from abstain.metrics.catalogue import metric_named
+from abstain.metrics.entry import Metric, Need, value_of
+from abstain.typing import AnyArray
+
+
+@dataclass(frozen=True)
+class TieBounds:
+    """A metric and its range over all orders of tied samples.
+
+    Attributes
+    ----------
+    low, high : float
+        The least and the largest value that any order of the tied samples gives.
+    value : float
+        The value with ties kept together.
+    tied_share : float
+        Share of the samples whose confidence equals that of another sample.
+    """
+
+    low: float
+    value: float
+    high: float
+    tied_share: float
+
+
+def tie_bounds(
+    confidence: AnyArray, loss: AnyArray, *, metric: str = "augrc", weight: AnyArray | None = None
+) -> TieBounds:
+    """Compute the least and the largest value of a metric over all orders of tied samples.
+
+    Answers: had the confidence not been rounded or saturated, how different could this number
+    be?
+
+    Parameters
+    ----------
+    confidence, loss : array of shape (n,)
+        As in `augrc`.
+    metric : str, default="augrc"
+        A rank metric of the catalogue that needs only confidence and loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    TieBounds
+        ``low <= high``; both equal without ties.
+
+    Raises
+    ------
+    ShapeError, DomainError
+        As in `augrc`.
+    InputError
+        If the metric does not depend on ranks only, or has vertices and unequal weights.
+
+    Notes
+    -----
+    Rank metrics improve with every failure that moves below a success, so the two extremes are
+    the orders that sort each tie group by loss. The value with ties lies between them for
+    metrics that average over ties; the trapezoid AURC has fewer vertices with ties and may fall
+    outside. Cost: two sorts.
+
+    References
+    ----------
+    .. [1] Ours; what a failure adds by its rank: Traub et al. (2024), appendix A.1.1,
+       https://arxiv.org/abs/2407.01032
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> ab.tie_bounds([0.9, 0.5, 0.5, 0.1], [0, 1, 0, 0])
+    TieBounds(low=0.09375, value=0.125, high=0.15625, tied_share=0.5)
+    """
+    entry, s = metric_named(metric), scored(confidence, loss, weight).plain
+    if not has_bounds(entry) or entry.missing(s):
+        msg = f"`metric` must be a rank metric of confidence and loss; got {metric!r}"
+        raise InputError(msg)
+    if not has_bounds(entry, s):
+        msg = (
+            f"`weight` must be equal for all samples, since {metric!r} has a vertex at each "
+            "confidence; use a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
+        )
+        raise InputError(msg)
+    low, high = bounds_of(entry, s)
+    value = value_of(entry.compute(s), metric)
+    return TieBounds(low, value, high, s.groups.tied / s.n)
+
+
+def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
+    """Tell whether the losses sorted within ties give the extremes of a metric.
+
+    With unequal weights the order among equal losses moves the vertices too.
+    """
+    only_losses = metric.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
+    alike = s is None or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
+    ordered = metric.rank_based and metric.ordered and only_losses
+    return ordered and (alike or metric.averages_ties)
+
+
+def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
+    """Return the least and the largest value of an ordered rank metric over all tie orders."""
+    values = [metric.compute(order).value for order in (s.best_untied, s.worst_untied)]
+    return min(values), max(values)

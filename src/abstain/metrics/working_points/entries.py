@@ -1,0 +1,254 @@
+"""Catalogue entries of working points, made by name: ``selective_risk@80cov``."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from abstain._foundation.scored import Measured, Scored
+from abstain.curves.risk_coverage import ROUNDING
+from abstain.inference.proportions import clopper_pearson
+from abstain.metrics.blocks import Binned, Blocks, Limits, risk_at
+from abstain.metrics.entry import (
+    Extremes,
+    Family,
+    Metric,
+    Need,
+)
+from abstain.metrics.working_points.inversion import inverted_interval
+from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
+from abstain.metrics.working_points.quantities import (
+    CLASSIFICATION,
+    GENERALIZED_RISK,
+    REJECTION,
+    SELECTIVE_RISK,
+    Quantity,
+    influence_at_coverage,
+    influence_at_risk,
+)
+from abstain.metrics.working_points.vertices import (
+    accepted_failures,
+    at_coverage,
+    at_risk,
+    coverage_of,
+)
+
+_CONDESSA = "Condessa et al. (2017), {}, https://doi.org/10.1016/j.patcog.2016.10.011"
+_GEIFMAN = "Geifman and El-Yaniv (2017), https://arxiv.org/abs/1705.08500"
+_CHOSEN = "the threshold is chosen on these data, which flatters it"
+
+
+def _at_coverage(
+    name: str, percent: str, quantity: Quantity, *, title: str, meaning: str
+) -> Metric:
+    """Return the part that all numbers at a coverage have in common."""
+    share = float(percent) / 100
+
+    def compute(s: Scored) -> Measured:
+        return quantity.at(s.groups, at_coverage(s.groups, share))
+
+    return Metric(
+        name=name,
+        title=f"{title} at {percent} % coverage",
+        family="working point",
+        compute=compute,
+        lower_is_better=True,
+        meaning=f"Keeping at least {percent} %{meaning}",
+        source=_GEIFMAN,
+        convention="lowest risk among thresholds that keep the coverage",
+        influence=partial(influence_at_coverage, quantity=quantity, share=share),
+        open_thresholds=partial(open_at_coverage, quantity=quantity, share=share),
+    )
+
+
+def _accepted_at(share: float) -> Callable[[Scored], int]:
+    return lambda s: accepted_failures(s, at_coverage(s.groups, share))
+
+
+def _limit_of_zero(n: float, level: float, *, share: float) -> float:
+    """Exact limit of the risk of those accepted, of whom none fails."""
+    return clopper_pearson(0.0, max(n * share, 1.0), level=level).high
+
+
+def _selective_extremes(share: float) -> Extremes:
+    if share == 0:
+        return (lambda r: float(r == 1), lambda r: float(r > 0))
+    return (lambda r: max(0.0, (r + share - 1) / share), lambda r: min(r / share, 1.0))
+
+
+def _selective_risk(name: str, percent: str) -> Metric | None:
+    share = float(percent) / 100
+    if share > 1:
+        return None
+    found = _at_coverage(
+        name,
+        percent,
+        SELECTIVE_RISK,
+        title="selective risk",
+        meaning=" of the samples, {value} of the accepted are wrong.",
+    )
+    return replace(
+        found,
+        function=f"selective_risk(confidence, loss, coverage={share:g})",
+        short=f"Risk at {percent} % coverage",
+        narrow=f"Risk at {percent} % cov.",
+        accepted_failures=_accepted_at(share),
+        extremes=_selective_extremes(share),
+        limit_of_zero=partial(_limit_of_zero, share=share),
+        binned=Binned(partial(_risk_limits, coverage=share)),
+    )
+
+
+def _generalized_risk(name: str, percent: str) -> Metric | None:
+    share = float(percent) / 100
+    if share > 1:
+        return None
+    found = _at_coverage(
+        name,
+        percent,
+        GENERALIZED_RISK,
+        title="generalized risk",
+        meaning=" of the samples, {value} of all are accepted and wrong.",
+    )
+    return replace(
+        found,
+        source="Traub et al. (2024), eq. 3, https://arxiv.org/abs/2407.01032",
+        function=f"generalized_risk(confidence, loss, coverage={share:g})",
+        # The vertex is chosen by selective risk, so a better order can move it to a larger
+        # coverage with more loss in all.
+        ordered=False,
+        accepted_failures=_accepted_at(share),
+        extremes=(lambda r: max(0.0, r + share - 1), lambda r: min(r, share)),
+        limit_of_zero=lambda n, level: _limit_of_zero(n, level, share=share) * share,
+    )
+
+
+def _quality(found: Metric, source: str, field: str, percent: str) -> Metric:
+    return replace(
+        found,
+        lower_is_better=False,
+        source=_CONDESSA.format(source),
+        needs=frozenset({Need.UNIT_LOSS}),
+        function=f"working_point(confidence, loss, coverage={float(percent) / 100:g}).{field}",
+        ordered=False,
+        caution=_CHOSEN,
+    )
+
+
+def _classification_quality(name: str, percent: str) -> Metric | None:
+    if float(percent) > 100:
+        return None
+    found = _at_coverage(
+        name,
+        percent,
+        CLASSIFICATION,
+        title="classification quality",
+        meaning=", {value} of all samples are accepted and right or rejected and wrong.",
+    )
+    return _quality(found, "eq. 7", "classification_quality", percent)
+
+
+def _rejection_quality(name: str, percent: str) -> Metric | None:
+    if float(percent) > 100:
+        return None
+    found = _at_coverage(
+        name,
+        percent,
+        REJECTION,
+        title="rejection quality",
+        meaning=", the odds of being wrong are {value} times higher among the rejected than among "
+        "all.",
+    )
+    found = _quality(found, "eq. 9", "rejection_quality", percent)
+    return replace(found, high=float("inf"), between_kinds=True)
+
+
+def _coverage(name: str, percent: str) -> Metric | None:
+    risk = float(percent) / 100
+    if risk > 1:
+        return None
+
+    def compute(s: Scored) -> Measured:
+        return coverage_of(s.groups, at_risk(s.groups, risk))
+
+    return Metric(
+        name=name,
+        title=f"coverage at {percent} % risk",
+        family="working point",
+        compute=compute,
+        lower_is_better=False,
+        meaning=f"If at most {percent} % of the accepted may be wrong, {{value}} of the samples "
+        "can be kept.",
+        source=_GEIFMAN,
+        convention="largest coverage with risk <= the target",
+        function=f"coverage_at_risk(confidence, loss, max_risk={risk:g})",
+        narrow=f"Cov. at {percent} % risk",
+        gradients=frozenset(),
+        influence=partial(influence_at_risk, risk=risk),
+        interval=partial(inverted_interval, risk=risk),
+        open_thresholds=partial(open_at_risk, risk=risk),
+        accepted_failures=lambda s: accepted_failures(s, at_risk(s.groups, risk)),
+        binned=Binned(partial(_coverage_limits, max_risk=risk)),
+    )
+
+
+def _risk_limits(blocks: Blocks, coverage: float) -> Limits:
+    """Return limits of the lowest risk among the vertices that keep the coverage."""
+    needed = coverage * blocks.total * (1 - ROUNDING)
+    kept = blocks.through >= needed
+    # The last block keeps any coverage, whatever rounding says.
+    kept[-1] = True
+    known = float((blocks.loss_through / blocks.through)[kept].min())
+    hidden = kept & blocks.spread
+    # All loss last, the risk falls until the loss begins and rises from there.
+    turn = blocks.through - blocks.wrong
+    at = np.clip(needed, turn, blocks.through)[hidden]
+    mass = blocks.loss_through[hidden] - blocks.peak * (blocks.through[hidden] - at)
+    risks = risk_at(np.maximum(mass, 0.0), at, blocks.peak)
+    return float(np.min(risks, initial=known)), known
+
+
+def _coverage_limits(blocks: Blocks, max_risk: float) -> Limits:
+    """Return limits of the largest coverage of a vertex with at most this risk."""
+    target = max_risk * (1 + ROUNDING)
+    fine = np.flatnonzero(blocks.loss_through / blocks.through <= target)
+    known = float(blocks.through[fine[-1]]) if fine.size else 0.0
+    high = known
+    if blocks.peak > target:
+        turn = blocks.through - blocks.wrong
+        lowest = risk_at(blocks.loss_above, turn, blocks.peak)
+        hidden = blocks.spread & (lowest <= target) & (blocks.through > known)
+        room = (blocks.peak * blocks.through - blocks.loss_through) / (blocks.peak - target)
+        reach = np.clip(room, turn, blocks.through)[hidden]
+        high = float(np.max(reach, initial=known))
+    return known / blocks.total, high / blocks.total
+
+
+FAMILIES = (
+    Family("selective_risk@{}cov", _selective_risk, ("85",)),
+    Family("generalized_risk@{}cov", _generalized_risk, ("85",)),
+    Family("classification_quality@{}cov", _classification_quality, ("85",)),
+    Family("rejection_quality@{}cov", _rejection_quality, ("85",)),
+    Family("coverage@{}risk", _coverage, ("2",)),
+)
+
+#: The names of the catalogue, and which of them a reader sees first: of each kind, one number.
+_LISTED = {
+    "selective_risk@80cov": 7,
+    "selective_risk@90cov": None,
+    "selective_risk@95cov": None,
+    "generalized_risk@80cov": None,
+    "coverage@1risk": None,
+    "coverage@5risk": 6,
+    "coverage@10risk": None,
+    "classification_quality@80cov": None,
+    "rejection_quality@80cov": None,
+}
+
+ENTRIES = tuple(
+    replace(entry, headline=place)
+    for name, place in _LISTED.items()
+    for family in FAMILIES
+    if (entry := family.named(name))
+)

@@ -1,0 +1,196 @@
+"""Working points among large tie groups: which thresholds the data leave open.
+
+The risk at a coverage, as the risk at the best threshold that keeps it, jumps where a tie group
+ends at that coverage. A study whose group ends within a standard error of it finds the one or the
+other side by chance. What the rule finds is then no number with a standard error, but the vertex
+that it would find in the population is one of a few, each so many standard errors of the coverage
+(or of the risk that was asked for) away. Where all groups near the threshold are small the
+influence function has the same result with a slope, and nothing is left open here.
+
+Where the risk hardly rises with the coverage, chance also picks the vertex of least risk, anywhere
+from the coverage asked for on. The risk is the same at all of them; numbers that count what is
+rejected are not, so for these every vertex is open whose risk cannot be told from the least.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr
+
+from abstain._foundation.scored import Scored
+from abstain.inference.influence import standard_error
+from abstain.inference.intervals import Interval, interval_from
+from abstain.inference.reach import OPEN, STEPS, squares_left
+from abstain.metrics.entry import OpenThresholds
+from abstain.metrics.working_points.inversion import plausible
+from abstain.metrics.working_points.quantities import Quantity
+from abstain.metrics.working_points.vertices import (
+    at_coverage,
+    at_coverages,
+    at_risk,
+    jumps,
+    share_at_vertex,
+)
+from abstain.typing import FloatArray, IntArray
+
+
+def open_at_coverage(
+    s: Scored, cluster: IntArray | None, *, quantity: Quantity, share: float
+) -> OpenThresholds | None:
+    """Return the thresholds that are left open at a coverage; None where nothing jumps."""
+    groups = s.groups
+    error = _error_of_coverage(s, share, cluster)
+    if quantity.everywhere is not None:
+        return _of_least_risk(quantity, share, s, error, cluster)
+    if not jumps(groups, share - 2 * error, share + 2 * error):
+        return None
+    # The far end of each step, to either side.
+    far = np.append(STEPS[1:], STEPS[-1] + STEPS[1])
+    asked = np.clip(np.concatenate((share - far * error, share + far * error)), 0.0, 1.0)
+    others = at_coverages(groups, asked)
+    number, vertex = quantity.at, at_coverage(groups, share)
+    known, place = np.unique(others, return_inverse=True)
+    return _unless_all_equal(
+        OpenThresholds(
+            vertex,
+            others,
+            np.tile(STEPS, 2),
+            np.array([number(groups, int(i)).value for i in known])[place],
+            float(number(groups, vertex).value),
+            lambda index: quantity.at_vertex(s, index),
+        )
+    )
+
+
+def _of_least_risk(
+    quantity: Quantity, share: float, s: Scored, error: float, cluster: IntArray | None
+) -> OpenThresholds | None:
+    """Return the vertices that keep the coverage and may be those of least risk."""
+    groups = s.groups
+    vertex = at_coverage(groups, share)
+    short = np.maximum(share - groups.through / groups.total, 0.0)
+    away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
+    away = np.hypot(away, _beyond_least(s, vertex, cluster))
+    kept = np.flatnonzero(away < STEPS[-1] + STEPS[1])
+    value = float(quantity.at(groups, vertex).value)
+    if quantity.everywhere is None or not np.isfinite(value):
+        return None
+    return _unless_all_equal(
+        OpenThresholds(
+            vertex,
+            kept,
+            away[kept],
+            quantity.everywhere(groups)[kept],
+            value,
+            lambda index: quantity.at_vertex(s, index),
+        )
+    )
+
+
+def _beyond_least(s: Scored, vertex: int, cluster: IntArray | None) -> FloatArray:
+    """Return how far the risk at each vertex is above that at one, in standard errors.
+
+    Of two nested sets of equal risk the difference varies as the risk does in the larger, times
+    what 1/m is more in the smaller. One more failure is added, so that none leaves some spread.
+    """
+    groups = s.groups
+    risk = groups.loss_through / groups.through
+    larger = np.maximum(np.arange(risk.size), vertex)
+    most = float(s.loss.max()) or 1.0
+    worth = _samples_worth(s, cluster)
+    counted = worth * groups.through / groups.total
+    mean = (risk * counted + most) / (counted + 1)
+    variance = (mean * np.maximum(most - mean, 0.0))[larger]
+    spread = variance * np.abs(1 / counted - 1 / counted[vertex])
+    apart = np.maximum(risk - risk[vertex], 0.0)
+    out: FloatArray = np.divide(apart, np.sqrt(spread), out=np.zeros_like(apart), where=apart > 0)
+    return out
+
+
+def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
+    """Return how many independent samples of equal weight would know the risk as well."""
+    if s.weight is None and cluster is None:
+        return float(s.n)
+    residual = s.loss - s.groups.risk
+    error = standard_error(residual, weight=s.weight, cluster=cluster)
+    bare = float(np.std(residual))
+    return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n)
+
+
+def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> float:
+    """Return the standard error of a coverage near the one asked for."""
+    bare = share * (1 - share)
+    if s.weight is None and cluster is None:
+        return float(np.sqrt(bare / s.n))
+    # A group that holds all that is asked for may be far larger: what counts is near its end.
+    coverage = s.groups.through / s.groups.total
+    near = int(np.abs(coverage[:-1] - share).argmin()) if coverage.size > 1 else 0
+    spread = coverage[near] * (1 - coverage[near])
+    if spread <= 0:
+        return 0.0
+    error = standard_error(share_at_vertex(s, near), weight=s.weight, cluster=cluster)
+    return float(error * np.sqrt(bare / spread)) if np.isfinite(error) else 0.0
+
+
+def open_at_risk(s: Scored, cluster: IntArray | None, *, risk: float) -> OpenThresholds | None:
+    """Return the same for the coverage at a risk."""
+    found = plausible(s, risk, cluster)
+    near = found.coverage[found.away <= 2]
+    if not jumps(s.groups, near.min(), near.max()):
+        return None
+    vertex = at_risk(s.groups, risk)
+    kept = np.flatnonzero(found.away < STEPS[-1] + STEPS[1])
+    return _unless_all_equal(
+        OpenThresholds(
+            vertex,
+            kept - 1,
+            found.away[kept],
+            found.coverage[kept],
+            float(found.coverage[vertex + 1]),
+            lambda index: share_at_vertex(s, index),
+        )
+    )
+
+
+def _unless_all_equal(found: OpenThresholds) -> OpenThresholds | None:
+    return found if found.reach.any() else None
+
+
+def over_thresholds(
+    found: Interval,
+    left_open: OpenThresholds,
+    s: Scored,
+    *,
+    bounds: tuple[float, float],
+    cluster: IntArray | None = None,
+) -> Interval:
+    """Widen an interval by those at the other thresholds that are left open.
+
+    Each of these is of the level that its distance leaves.
+    """
+    left = squares_left(found.level, left_open.away)
+    kept = (left > 0) & (left_open.others != left_open.vertex) & np.isfinite(left_open.values)
+    if np.isnan(found.low) or not kept.any():
+        return found
+    others, values = left_open.others[kept], left_open.values[kept]
+    reach = np.sqrt(left[kept])
+    # A rough half width picks the two that count.
+    half = reach * np.sqrt(np.abs(values) / s.groups.count_through[others])
+    ends = found.low, found.high
+    for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
+        own = interval_from(
+            float(values[pick]),
+            left_open.influence(int(others[pick])),
+            level=float(2 * ndtr(reach[pick]) - 1),
+            bounds=bounds,
+            weight=s.weight,
+            cluster=cluster,
+        )
+        ends = (
+            float(np.fmin.reduce([ends[0], own.low, values[pick]])),
+            float(np.fmax.reduce([ends[1], own.high, values[pick]])),
+        )
+    if ends == (found.low, found.high):
+        return found
+    notes = "; ".join(filter(None, (OPEN, found.note)))
+    return replace(found, low=ends[0], high=ends[1], note=notes)
