@@ -4,16 +4,6 @@
 FOREIGN_PRIVATES = frozenset(
     {
         "abstain.evaluation.comparison -> abstain.inference._run_shares",
-        "abstain.report -> abstain.plots._drawable",
-        "abstain.report.render -> abstain.plots._drawable",
-        "abstain.report.render -> abstain.plots._style",
-        "abstain.report.subjects.benchmark -> abstain.plots._drawable",
-        "abstain.report.subjects.rule -> abstain.plots._drawable",
-        "abstain.report.subjects.rule -> abstain.plots._verdicts",
-        "abstain.studies -> abstain.plots._drawable",
-        "abstain.studies.finetuning -> abstain.plots._drawable",
-        "abstain.studies.finetuning -> abstain.plots._labels",
-        "abstain.studies.finetuning -> abstain.plots._style",
     }
 )
 

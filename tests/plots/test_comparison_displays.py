@@ -33,7 +33,7 @@ from abstain.plots import (
     SignificanceMapDisplay,
     chosen,
 )
-from abstain.plots._labels import labels
+from abstain.plots.labels import labels
 from abstain.plots.palette import LIGHT
 
 IID = DATA[0]

@@ -11,8 +11,8 @@ import pytest
 from abstain.errors import InputError, ShapeError
 from abstain.plots import AgreementDisplay, Pair, Series, SeriesDisplay, SurfaceDisplay
 from abstain.plots._panels import grid
-from abstain.plots._style import CURVE
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import CURVE
 
 N = (8.0, 16.0, 32.0)
 

@@ -11,7 +11,7 @@ import abstain as ab
 from abstain.errors import InputError
 from abstain.evaluation import check_rule, set_threshold
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots._verdicts import MARKS, families, short_names
+from abstain.plots.verdicts import MARKS, families, short_names
 
 
 def made(seed: int, n: int = 800, *, hard: float = 0.0) -> ab.Predictions:

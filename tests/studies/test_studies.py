@@ -7,7 +7,7 @@ import abstain as ab
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.evaluation import posterior_expectation
 from abstain.metrics import population_weight, weight_bias, weight_mse
-from abstain.plots._drawable import Drawable
+from abstain.plots.drawable import Drawable
 from abstain.studies import (
     STUDIES,
     StudyResult,

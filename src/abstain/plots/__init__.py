@@ -15,18 +15,18 @@ from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfus
 from abstain.plots.critical_difference import (
     CriticalDifferenceDisplay as CriticalDifferenceDisplay,
 )
+from abstain.plots.curves import AccuracyRejectionDisplay as AccuracyRejectionDisplay
+from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
+from abstain.plots.curves import MetricCoverageDisplay as MetricCoverageDisplay
+from abstain.plots.curves import ReliabilityDisplay as ReliabilityDisplay
+from abstain.plots.curves import RetentionDisplay as RetentionDisplay
 from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
-from abstain.plots.failure_roc import FailureRocDisplay as FailureRocDisplay
 from abstain.plots.forest import ForestDisplay as ForestDisplay
-from abstain.plots.metric_coverage import MetricCoverageDisplay as MetricCoverageDisplay
 from abstain.plots.performance_profile import (
     PerformanceProfileDisplay as PerformanceProfileDisplay,
 )
 from abstain.plots.rank_blobs import RankBlobDisplay as RankBlobDisplay
 from abstain.plots.ranking_change import RankingChangeDisplay as RankingChangeDisplay
-from abstain.plots.reliability import ReliabilityDisplay as ReliabilityDisplay
-from abstain.plots.retention import AccuracyRejectionDisplay as AccuracyRejectionDisplay
-from abstain.plots.retention import RetentionDisplay as RetentionDisplay
 from abstain.plots.risk_coverage import RiskCoverageDisplay as RiskCoverageDisplay
 from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
 from abstain.plots.series import Series as Series

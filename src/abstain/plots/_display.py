@@ -9,9 +9,9 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
-from abstain.plots._drawable import Drawable
-from abstain.plots._legend import legend_height, name_the_curves
-from abstain.plots._style import CURVE, finish, line_style
+from abstain.plots.drawable import Drawable
+from abstain.plots.labels import legend_height, name_the_curves
+from abstain.plots.style import CURVE, finish, line_style
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:

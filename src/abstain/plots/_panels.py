@@ -6,8 +6,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
-from abstain.plots._labels import room
-from abstain.plots._style import INK
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import room
+from abstain.plots.style import INK
 from abstain.plots.visible import visible
 
 if TYPE_CHECKING:
@@ -71,12 +72,14 @@ def name_panel(ax: "Axes", name: str) -> None:
     ax.set_title(words, loc="left", fontsize=9.5, color=INK, parse_math=False)
 
 
-def title_all(ax: "Axes", words: str) -> None:
-    """Write the title of a figure of panels across its whole width."""
-    figure: Any = ax.figure
-    width = max(int(figure.bbox.width / figure.dpi / _LETTER), 12)
-    text = "\n".join(wrap(visible(words), width))
-    figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
+class Panels(Titled):
+    """A figure of panels, whose title goes across its whole width."""
+
+    def _head(self, ax: "Axes") -> None:
+        figure: Any = ax.figure
+        width = max(int(figure.bbox.width / figure.dpi / _LETTER), 12)
+        text = "\n".join(wrap(visible(self.title), width))
+        figure.suptitle(text, x=0.01, ha="left", fontsize=10, color=INK, parse_math=False)
 
 
 def _even(count: int, most: int) -> int:

@@ -1,15 +1,14 @@
 """Two ways to compute one number, against each other: on the diagonal they agree."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from abstain.errors import InputError
-from abstain.plots._drawable import Drawable
-from abstain.plots._panels import grid, legend_below, name_panel, split, title_all
-from abstain.plots._style import INK, MUTED, finish, reference_style
+from abstain.plots._panels import Panels, grid, legend_below, name_panel, split
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED, finish, reference_style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,8 +47,10 @@ class Pair:
 
 
 @dataclass(eq=False)
-class AgreementDisplay(Drawable):
+class AgreementDisplay(Panels):
     """One number computed in two ways: either against the other, or their difference.
+
+    `plot` passes its options on to every ``Axes.scatter`` (s, alpha).
 
     Attributes
     ----------
@@ -107,25 +108,8 @@ class AgreementDisplay(Drawable):
         ]
         return pl.DataFrame(rows)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the points.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw, made by ``plt.subplots``: several panels take its place. By default a
-            new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.scatter`` (s, alpha).
-
-        Returns
-        -------
-        AgreementDisplay
-            With `ax_` (the first panel) and `figure_` set.
-        """
-        axes = split(self._open(ax), len(self.panels), share_x=False, share_y=False)
+    def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        axes = split(ax, len(self.panels), share_x=False, share_y=False)
         self.ax_ = axes[0]
         handles: dict[str, Any] = {}
         for panel, at in zip(self.panels, axes, strict=True):
@@ -135,9 +119,6 @@ class AgreementDisplay(Drawable):
             if i % columns:
                 at.set_ylabel("")
         legend_below(axes[0], list(handles.values()), list(handles))
-        if title:
-            title_all(axes[0], self.title)
-        return self
 
     def _draw_panel(
         self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]

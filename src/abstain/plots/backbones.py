@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, labels, name_ticks, room, rule
-from abstain.plots._panels import legend_below, legend_columns, name_panel, split, title_all
-from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots._panels import Panels, legend_below, legend_columns, name_panel, split
+from abstain.plots.labels import calm, labels, name_ticks, room, rule
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED, PAPER
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,8 +55,10 @@ class BackboneValue:
 
 
 @dataclass(eq=False)
-class BackboneDisplay(Drawable):
+class BackboneDisplay(Panels):
     """Filled marks for the baseline, hollow ones for the best method, one color a model.
+
+    `plot` passes its options on to every ``Axes.plot``.
 
     Attributes
     ----------
@@ -94,26 +95,9 @@ class BackboneDisplay(Drawable):
         columns = ["metric", "data", "model", "baseline", "best", "best_method"]
         return pl.DataFrame(rows, schema=columns, orient="row")
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.plot``.
-
-        Returns
-        -------
-        BackboneDisplay
-            With `ax_` and `figure_` set.
-        """
-        first = self._open(ax)
+    def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
         metrics, models = self._of("metric"), self._of("model")
-        axes = split(first, len(metrics), share_x=False, share_y=True, most=_ACROSS)
+        axes = split(ax, len(metrics), share_x=False, share_y=True, most=_ACROSS)
         handles: dict[str, Any] = {}
         for i, (panel, metric) in enumerate(zip(axes, metrics, strict=True)):
             self._draw_panel(panel, metric, kwargs, handles)
@@ -123,9 +107,6 @@ class BackboneDisplay(Drawable):
         names = [written.get(name, name) for name in handles]
         legend_below(axes[0], list(handles.values()), names)
         self.ax_ = axes[0]
-        if title:
-            title_all(axes[0], self.title)
-        return self
 
     def _draw_panel(
         self, ax: "Axes", metric: str, kwargs: dict[str, Any], handles: dict[str, Any]

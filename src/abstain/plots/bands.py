@@ -10,10 +10,9 @@ from abstain.curves.bands import RiskCoverageBand
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import head, labels
-from abstain.plots._legend import legend_height, name_the_curves
-from abstain.plots._style import CURVE, finish, line_style
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import labels, legend_height, name_the_curves
+from abstain.plots.style import CURVE, finish, line_style
 from abstain.tables import split_name
 from abstain.typing import BoolArray, Split
 
@@ -38,11 +37,13 @@ _LATE = 0.8
 
 
 @dataclass(eq=False)
-class RiskCoverageBandDisplay(Drawable):
+class RiskCoverageBandDisplay(Titled):
     """Risk against coverage with two bands for each method.
 
     The inner band holds the true risk at each coverage by itself; the outer one with thin edges
     holds the whole true curve at once.
+
+    `plot` passes its options on to every ``Axes.plot`` of a curve (color, linewidth).
 
     Attributes
     ----------
@@ -162,24 +163,7 @@ class RiskCoverageBandDisplay(Drawable):
         ]
         return pl.concat(parts)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the curves and their bands.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.plot`` of a curve (color, linewidth).
-
-        Returns
-        -------
-        RiskCoverageBandDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         written = labels(list(self.bands))
         for index, (name, band) in enumerate(self.bands.items()):
             place = index if self.places is None else self.places[name]
@@ -193,9 +177,6 @@ class RiskCoverageBandDisplay(Drawable):
         if self.bands:
             name_the_curves(axes)
         self._mark_lines(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _draw(self, ax: "Axes", band: RiskCoverageBand, style: dict[str, Any], gid: str) -> None:
         x, color = band.coverage, style["color"]

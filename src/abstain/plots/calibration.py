@@ -8,10 +8,10 @@ from abstain.curves.reliability import ReliabilityCurve
 from abstain.errors import InputError
 from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots._display import column
-from abstain.plots._legend import name_the_curves
-from abstain.plots._style import CURVE, MUTED, finish
+from abstain.plots.curves import ReliabilityDisplay
+from abstain.plots.labels import name_the_curves
 from abstain.plots.palette import LIGHT
-from abstain.plots.reliability import ReliabilityDisplay
+from abstain.plots.style import CURVE, MUTED, finish
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -14,16 +14,53 @@ from abstain.metrics.selective_confusion import (
     SelectiveConfusion,
     selective_confusion_matrix,
 )
-from abstain.plots._confusion_cells import last_column, mixed, short
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, labels, name_ticks, room, write
-from abstain.plots._style import GRID, INK, MUTED, PAPER
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, labels, name_ticks, room, write
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import GRID, INK, MUTED, PAPER
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
+
+
+def last_column(k: int) -> tuple[float, float]:
+    """Return left and right edge of the column of abstentions beside k classes, in cells.
+
+    It stands apart, and is wide enough to be seen where cells are small.
+    """
+    left = k - 0.5 + 0.3 + k / 60
+    return left, left + max(1.0, k / 40)
+
+
+def mixed(color: str, share: float) -> tuple[float, float, float]:
+    """Mix a color with white: a share of 0 is white, and a small one can still be seen."""
+    from matplotlib.colors import to_rgb
+
+    part = 0.0 if share <= 0 else 0.08 + 0.92 * min(share, 1.0)
+    red, green, blue = (1 + part * (level - 1) for level in to_rgb(color))
+    return red, green, blue
+
+
+def short(value: float) -> str:
+    """Write a count in full and a share with two digits.
+
+    Examples
+    --------
+    >>> short(1234), short(0.123), short(0.0), short(0.001), short(float("nan"))
+    ('1234', '.12', '0', '<.01', '–')
+    """
+    if isinstance(value, int) or float(value).is_integer():
+        return str(int(value))
+    if math.isnan(value):
+        return "–"
+    if abs(value) >= 10:
+        return f"{value:.0f}"
+    if value >= 1:
+        return f"{value:.1f}"
+    return "<.01" if value < 0.005 else ">.99" if value >= 0.995 else f"{value:.2f}"[1:]
+
 
 #: Characters of a name.
 _NAME = 18
@@ -44,12 +81,14 @@ _TITLES = {
 
 
 @dataclass(eq=False)
-class SelectiveConfusionDisplay(Drawable):
+class SelectiveConfusionDisplay(Titled):
     """True classes by answer: blue is right, orange is wrong, gray is no answer.
 
     A cell is the darker, the larger its share of the true class (of the answer, where the
     matrix is normalized so). Where cells are too small for numbers there are none; `frame` has
     them all.
+
+    `plot` passes its options on to ``matplotlib.axes.Axes.pcolormesh`` (linewidth, edgecolors).
 
     Attributes
     ----------
@@ -164,28 +203,16 @@ class SelectiveConfusionDisplay(Drawable):
         prediction, accepted, _ = estimator.predict_or_abstain(X)
         return cls.from_predictions(y, prediction, accepted, weight=weight, normalize=normalize)
 
+    @property
+    def title(self) -> str:
+        """What the figure shows, in words."""
+        return f"{_TITLES[self.confusion.normalize]}\n(blue right, orange wrong, gray no answer)"
+
     def frame(self) -> "pl.DataFrame":
         """Return what is drawn as a polars table, one row a cell."""
         return self.confusion.frame()
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the matrix.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to ``matplotlib.axes.Axes.pcolormesh`` (linewidth, edgecolors).
-
-        Returns
-        -------
-        SelectiveConfusionDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k = len(self.confusion.classes)
         cell = self._cell(axes)
         self._draw_cells(axes, {"linewidth": min(0.8, 4 * cell) * (k <= _RULED), **kwargs})
@@ -193,10 +220,6 @@ class SelectiveConfusionDisplay(Drawable):
         axes.set(xlim=(-0.52, last_column(k)[1] + 0.02), ylim=(k - 0.48, -0.52), aspect="equal")
         calm(axes)
         self._name(axes, cell)
-        if title:
-            words = "blue right, orange wrong, gray no answer"
-            head(axes, f"{_TITLES[self.confusion.normalize]}\n({words})")
-        return self
 
     def _draw_cells(self, ax: "Axes", style: dict[str, Any]) -> None:
         shares = np.nan_to_num(self.confusion.by_class)

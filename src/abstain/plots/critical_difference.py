@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.errors import InputError
 from abstain.evaluation.comparison import AcrossData, Comparison
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, labels, room, write
-from abstain.plots._style import INK, MUTED
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, labels, room, write
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +20,11 @@ _STEP, _BAR, _GAP = 1.0, 0.5, 0.9
 
 
 @dataclass(eq=False)
-class CriticalDifferenceDisplay(Drawable):
+class CriticalDifferenceDisplay(Titled):
     """An axis of mean ranks, the best at the left, with bars under what is not told apart.
+
+    `plot` passes its options on to every ``Axes.plot`` of a bar that joins methods (color,
+    linewidth).
 
     Attributes
     ----------
@@ -105,24 +108,7 @@ class CriticalDifferenceDisplay(Drawable):
         columns = {"method": a.methods, "mean_rank": a.mean_ranks, "not_told_apart": groups}
         return pl.DataFrame(columns)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the diagram.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.plot`` of a bar that joins methods (color, linewidth).
-
-        Returns
-        -------
-        CriticalDifferenceDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k = max(len(self.across.methods), 2)
         self._draw_axis(axes, k)
         self._draw_distance(axes, k)
@@ -130,9 +116,6 @@ class CriticalDifferenceDisplay(Drawable):
         bottom = self._draw_names(axes, k, top)
         axes.set(xlim=(0.9, k + 0.1), ylim=(bottom + 0.4, -2.6), xticks=[], yticks=[])
         calm(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _draw_axis(self, ax: "Axes", k: int) -> None:
         ax.plot([1, k], [0, 0], color=INK, linewidth=1.2)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import head, room
-from abstain.plots._style import CURVE, INK, finish, reference_style
-from abstain.plots._verdicts import checked_rule, families, short_names
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import room
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import CURVE, INK, finish, reference_style
+from abstain.plots.verdicts import checked_rule, families, short_names
 from abstain.thresholds import RuleCheck
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _EDGE = 0.965
 
 
 @dataclass(eq=False)
-class DecisionRuleDisplay(Drawable):
+class DecisionRuleDisplay(Titled):
     """The risk-coverage curve of the calibration data, the point chosen on it, and other data.
 
     The dotted line is the target. A diamond marks the point chosen, the bar on it reaches to what
@@ -49,6 +49,8 @@ class DecisionRuleDisplay(Drawable):
     intervals of its coverage and risk; one far above the rest stands as an arrow at the upper
     edge, its risk beside its name. Neighbors whose names differ in a number at the end only are one
     shift at rising severity: joined by a thin line, their marks grow.
+
+    `plot` passes its options on to the ``Axes.plot`` of the curve (color, linewidth).
 
     Attributes
     ----------
@@ -121,24 +123,7 @@ class DecisionRuleDisplay(Drawable):
             ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw curve, target and points.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to the ``Axes.plot`` of the curve (color, linewidth).
-
-        Returns
-        -------
-        DecisionRuleDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         top = self._top()
         named: list[tuple[Any, str]] = []
         if (curve := self._curve()) is not None:
@@ -152,9 +137,6 @@ class DecisionRuleDisplay(Drawable):
         axes.set(xlim=(0, 1.02), ylim=(0, top))
         finish(axes)
         _name(axes, named)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _curve(self) -> RiskCoverageCurve | None:
         curve = self.checks.curve

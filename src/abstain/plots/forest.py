@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Comparison, Estimate, Footing, best_first
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, labels, name_ticks, room, rule, write
-from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, labels, name_ticks, room, rule, write
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED, PAPER
 from abstain.tables import split_name
 from abstain.typing import Split
 
@@ -29,11 +29,13 @@ _TICKS = 5
 
 
 @dataclass(eq=False)
-class ForestDisplay(Drawable):
+class ForestDisplay(Titled):
     """The metric of each method with its interval, the best first, data set by data set.
 
     A blue diamond marks the best of a data set and a dotted line its value. Filled dots are not
     told apart from it by the test of the comparison; hollow ones are found worse.
+
+    `plot` passes its options on to every ``Axes.errorbar``.
 
     Attributes
     ----------
@@ -116,24 +118,7 @@ class ForestDisplay(Drawable):
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.errorbar``.
-
-        Returns
-        -------
-        ForestDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         written = labels([e.method for e in self._rows()])
         places, names, y = [], [], 0.0
         for split, estimates in self.groups.items():
@@ -151,8 +136,7 @@ class ForestDisplay(Drawable):
         calm(axes)
         name_ticks(axes, "y", names, places)
         axes.set_ylim(y - 0.8, -0.7)
-        self._label(axes, title=title)
-        return self
+        self._label(axes)
 
     def _draw_row(self, ax: "Axes", estimate: Estimate, y: float, kwargs: dict[str, Any]) -> None:
         if math.isnan(estimate.value):
@@ -176,13 +160,11 @@ class ForestDisplay(Drawable):
             ends = [y - 0.45, y + known - 0.55]
             rule(ax, [best.value, best.value], ends, **{**dots, "zorder": 1})
 
-    def _label(self, ax: "Axes", *, title: bool) -> None:
+    def _label(self, ax: "Axes") -> None:
         rows = self._rows()
         better = "lower" if rows and rows[0].lower_is_better else "higher"
         ax.set_xlabel(f"{words.metric_title(self.metric)} ({better} is better)", parse_math=False)
         _write_numbers(ax)
-        if title:
-            head(ax, self.title)
 
     def _headed(self) -> bool:
         """Tell whether each group of rows needs a head of its own."""

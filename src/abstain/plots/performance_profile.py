@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, Profile
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import head, labels
-from abstain.plots._legend import legend_height, name_the_curves
-from abstain.plots._style import CURVE, finish, line_style
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import labels, legend_height, name_the_curves
+from abstain.plots.style import CURVE, finish, line_style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,11 +16,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class PerformanceProfileDisplay(Drawable):
+class PerformanceProfileDisplay(Titled):
     """The share of runs and data sets whose metric is at least as good as each threshold.
 
     A method whose line lies above that of another everywhere is better on every part of its
     runs, not only in the mean.
+
+    `plot` passes its options on to every ``Axes.plot`` of a profile (color, linewidth).
 
     Attributes
     ----------
@@ -89,24 +90,7 @@ class PerformanceProfileDisplay(Drawable):
         ]
         return pl.concat(parts)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the profiles.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.plot`` of a profile (color, linewidth).
-
-        Returns
-        -------
-        PerformanceProfileDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         written = labels([p.method for p in self.profiles])
         for index, profile in enumerate(self.profiles):
             style = {**line_style(index), "label": written[profile.method], **kwargs, "gid": CURVE}
@@ -118,9 +102,6 @@ class PerformanceProfileDisplay(Drawable):
         axes.set(ylabel="Share at least as good", ylim=(-0.02, 1.02))
         finish(axes)
         name_the_curves(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _size(self) -> tuple[float, float]:
         width, height = super()._size()

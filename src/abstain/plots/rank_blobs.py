@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Comparison, Standing
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, labels, name_ticks, room, rule, write
-from abstain.plots._style import INK, MUTED
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, labels, name_ticks, room, rule, write
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -21,12 +21,14 @@ _RADIUS = 0.44
 
 
 @dataclass(eq=False)
-class RankBlobDisplay(Drawable):
+class RankBlobDisplay(Titled):
     """A row for each method, a column for each rank, the area of a blob its chance.
 
     The cross marks the mean of the chances drawn and the line through it their central range,
     both over studies of this size if the values found were the true ones. Over all data sets the
     rank is that of the aggregate, whose mean is another than the mean rank over the data sets.
+
+    `plot` passes its options on to every ``matplotlib.patches.Circle`` (facecolor, alpha).
 
     Attributes
     ----------
@@ -110,24 +112,7 @@ class RankBlobDisplay(Drawable):
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the blobs.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``matplotlib.patches.Circle`` (facecolor, alpha).
-
-        Returns
-        -------
-        RankBlobDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k = self._ranks()
         for y, standing in enumerate(self.standings):
             self._draw_row(axes, standing, y, kwargs)
@@ -138,9 +123,6 @@ class RankBlobDisplay(Drawable):
         name_ticks(axes, "y", names, range(len(names)))
         axes.set_xticks(range(1, k + 1))
         axes.set_xlabel("Rank (1 is best)")
-        if title:
-            head(axes, self.title)
-        return self
 
     def _draw_row(self, ax: "Axes", standing: Standing, y: int, kwargs: dict[str, Any]) -> None:
         from matplotlib.patches import Circle

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Agreement, Comparison
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, labels, room, write
-from abstain.plots._style import INK, MUTED
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, labels, room, write
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False)
-class RankingChangeDisplay(Drawable):
+class RankingChangeDisplay(Titled):
     """The ranking by one metric at the left, by another at the right, joined by lines.
 
     Methods whose rank changes are drawn dark: orange where the second metric ranks them worse,
     blue and dashed where it ranks them better. Methods without a rank are left out.
+
+    `plot` passes its options on to every ``Axes.plot``.
 
     Attributes
     ----------
@@ -108,24 +110,7 @@ class RankingChangeDisplay(Drawable):
         columns = ["method", f"rank_{self.first}", f"rank_{self.second}"]
         return pl.DataFrame(rows, schema=columns, orient="row")
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the lines.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.plot``.
-
-        Returns
-        -------
-        RankingChangeDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         left, right = self._slots()
         written = labels(list(self.ranks))
         for method, y in left.items():
@@ -140,9 +125,6 @@ class RankingChangeDisplay(Drawable):
             write(axes, x, -0.9, name, ha="center", color=MUTED)
         axes.set(xlim=(-0.1, 1.1), ylim=(max(len(left), 1) - 0.4, -1.3), xticks=[], yticks=[])
         calm(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _slots(self) -> tuple[dict[str, int], dict[str, int]]:
         """Give each method a place of its own on either side; ties cross as few lines as can be."""

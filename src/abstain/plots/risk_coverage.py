@@ -13,7 +13,7 @@ from abstain.curves.risk_coverage import (
 )
 from abstain.errors import InputError
 from abstain.plots._display import Display, by_score, column
-from abstain.plots._style import CURVE
+from abstain.plots.style import CURVE
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.rules import RuleChecks
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, name_ticks, room, rule, write
-from abstain.plots._style import GRID, INK, MUTED, PAPER
-from abstain.plots._verdicts import SAID, checked_rule, families, mark, short_names
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, name_ticks, room, rule, write
+from abstain.plots.style import GRID, INK, MUTED, PAPER
+from abstain.plots.verdicts import SAID, checked_rule, families, mark, short_names
 from abstain.plots.words import percent
 from abstain.thresholds import RuleCheck
 
@@ -33,12 +33,14 @@ _MOST_GROUPS = 40
 
 
 @dataclass(eq=False)
-class RiskExcessDisplay(Drawable):
+class RiskExcessDisplay(Titled):
     """The achieved number minus its target on each data set and its groups, in the order given.
 
     Right of the line at zero the rule does worse than it promised. Discs keep the promise (their
     interval does not pass the line), crosses break it, hollow discs leave it open. A thin line
     joins neighbors whose names differ in a number at the end only: one shift at rising severity.
+
+    `plot` passes its options on to every ``Axes.errorbar``.
 
     Attributes
     ----------
@@ -111,24 +113,7 @@ class RiskExcessDisplay(Drawable):
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the rows.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.errorbar``.
-
-        Returns
-        -------
-        RiskExcessDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         found = self._shown
         self._join(axes)
         for y, c in enumerate(found):
@@ -153,9 +138,6 @@ class RiskExcessDisplay(Drawable):
         name_ticks(axes, "y", [names[c.label] for c in found], range(len(found)))
         axes.set_ylim(len(found) - 0.4, -0.6)
         self._finish(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _join(self, ax: "Axes") -> None:
         """Join neighbors of one shift at several severities."""

@@ -1,24 +1,22 @@
 """Lines against a number, in one panel or several: how an estimate behaves as the sample grows."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError, ShapeError
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import room
-from abstain.plots._log_ticks import log_ticks
 from abstain.plots._panels import (
+    Panels,
     grid,
     inner_labels_off,
     legend_below,
     legend_columns,
     name_panel,
     split,
-    title_all,
 )
-from abstain.plots._style import CURVE, INK, MUTED, finish, line_style, reference_style
+from abstain.plots.labels import room
+from abstain.plots.style import CURVE, INK, MUTED, finish, line_style, reference_style
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,8 +67,10 @@ class Series:
 
 
 @dataclass(eq=False)
-class SeriesDisplay(Drawable):
+class SeriesDisplay(Panels):
     """Lines against a number, in small multiples where there are several panels.
+
+    `plot` passes its options on to every ``Axes.plot`` of a line (linewidth, marker).
 
     Attributes
     ----------
@@ -140,26 +140,9 @@ class SeriesDisplay(Drawable):
         ]
         return pl.DataFrame(rows, schema=types, orient="row")
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the lines.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw, made by ``plt.subplots``: several panels take its place. By default a
-            new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.plot`` of a line (linewidth, marker).
-
-        Returns
-        -------
-        SeriesDisplay
-            With `ax_` (the first panel) and `figure_` set.
-        """
+    def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
         panels = self.panels
-        axes = split(self._open(ax), len(panels), share_y=self.share_y)
+        axes = split(ax, len(panels), share_y=self.share_y)
         self.ax_ = axes[0]
         known = list(dict.fromkeys((*self.order, *self.names)))
         styles = {name: line_style(known.index(name)) for name in self.names}
@@ -168,9 +151,6 @@ class SeriesDisplay(Drawable):
             self._draw_panel(at, name, styles, kwargs, handles)
         inner_labels_off(axes, share_y=self.share_y)
         legend_below(axes[0], list(handles.values()), list(handles))
-        if title:
-            title_all(axes[0], self.title)
-        return self
 
     def _draw_panel(
         self,
@@ -270,3 +250,68 @@ def _at(values: tuple[float, ...], i: int) -> float | None:
 def _shown(value: float, *, log: bool) -> float:
     """Leave out what a logarithmic axis cannot show."""
     return math.nan if log and not value > 0 else value
+
+
+#: The most ticks that are written under a logarithmic axis, and how few are too few.
+_TICKS, _FEW = 9, 4
+#: A digit of a tick as a share of the axis of the smallest panel.
+_DIGIT = 0.03
+
+
+def log_ticks(ax: "Axes", values: list[float]) -> None:
+    """Make the x axis logarithmic; its ticks are values that were measured, or powers of two."""
+    from matplotlib.ticker import NullLocator
+
+    ax.set_xscale("log")
+    shown = _apart(_candidates(values))
+    ax.set_xticks(shown, [_short(v) for v in shown])
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _candidates(values: Sequence[float]) -> list[float]:
+    """Return what may be written under the axis: the values while few, else powers of two.
+
+    Examples
+    --------
+    >>> _candidates([1, 2, 3, 4, 5]), _candidates(range(1, 31))
+    ([1, 2, 3, 4, 5], [1, 2, 4, 8, 16])
+    """
+    if len(values) <= _TICKS:
+        return list(values)
+    low, high = math.ceil(math.log2(values[0])), math.floor(math.log2(values[-1]))
+    powers = [2.0**k if k < 0 else 2**k for k in range(low, high + 1)]
+    if len(powers) < _FEW:
+        powers = list(values[:: math.ceil(len(values) / _FEW)])
+    return powers if len(powers) <= _TICKS else powers[:: math.ceil(len(powers) / 6)]
+
+
+def _apart(values: Sequence[float]) -> list[float]:
+    """Leave out what would touch its neighbor on the axis, but neither end.
+
+    Examples
+    --------
+    >>> _apart([1, 2, 4, 8]), _apart([1000, 1001, 2000])
+    ([1, 2, 4, 8], [1000, 2000])
+    """
+    span = math.log(values[-1] / values[0]) or 1.0
+    kept = [values[0]]
+    for value in values[1:]:
+        wide = _DIGIT * span * (1 + (len(_short(kept[-1])) + len(_short(value))) / 2)
+        while value == values[-1] and len(kept) > 1 and math.log(value / kept[-1]) < wide:
+            kept.pop()
+        if math.log(value / kept[-1]) >= wide:
+            kept.append(value)
+    return kept
+
+
+def _short(value: float) -> str:
+    """Write a number of samples shortly.
+
+    Examples
+    --------
+    >>> _short(512), _short(131072), _short(1048576)
+    ('512', '131k', '1.0M')
+    """
+    if value >= 1e6:
+        return f"{value / 1e6:.1f}M"
+    return f"{value / 1e3:.0f}k" if value >= 10_000 else f"{value:g}"

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import words
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import calm, head, labels, name_ticks, room, write
-from abstain.plots._style import GRID, INK, MUTED, PAPER
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import calm, labels, name_ticks, room, write
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import GRID, INK, MUTED, PAPER
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -24,12 +24,15 @@ _NAME = 20
 
 
 @dataclass(eq=False)
-class SignificanceMapDisplay(Drawable):
+class SignificanceMapDisplay(Titled):
     """A square of methods: blue where the row is found better than the column.
 
     Methods stand in the order of their ranks, so what is found lies above the diagonal. A cell
     holds the adjusted p-value of its pair; a two-sided test has one p-value for both cells of
     a pair, and it is written into one of them.
+
+    `plot` passes its options on to every ``matplotlib.patches.Rectangle`` (linewidth,
+    facecolor).
 
     Attributes
     ----------
@@ -136,24 +139,7 @@ class SignificanceMapDisplay(Drawable):
         }
         return pl.DataFrame(rows, schema=columns)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the square.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``matplotlib.patches.Rectangle`` (linewidth, facecolor).
-
-        Returns
-        -------
-        SignificanceMapDisplay
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         k, cells = len(self.methods), self._cells()
         for i, row in enumerate(self.methods):
             for j, column in enumerate(self.methods):
@@ -162,9 +148,6 @@ class SignificanceMapDisplay(Drawable):
         axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
         calm(axes)
         self._name(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _draw_cell(
         self,

@@ -1,15 +1,14 @@
 """A number over two others as a map of colors with contour lines."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from abstain._foundation.arrays import sealed
 from abstain.errors import ShapeError
-from abstain.plots._drawable import Drawable
-from abstain.plots._panels import grid, inner_labels_off, name_panel, split, title_all
-from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots._panels import Panels, grid, inner_labels_off, name_panel, split
+from abstain.plots.style import INK, MUTED, PAPER
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -20,8 +19,10 @@ _PANEL, _ALONE = (2.9, 2.5), (5.2, 4.0)
 
 
 @dataclass(eq=False)
-class SurfaceDisplay(Drawable):
+class SurfaceDisplay(Panels):
     """A positive number over two others, on a logarithmic color scale shared by all panels.
+
+    `plot` passes its options on to every ``Axes.contourf`` (cmap, alpha).
 
     Attributes
     ----------
@@ -80,25 +81,8 @@ class SurfaceDisplay(Drawable):
         ]
         return pl.concat(parts)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the surfaces.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw, made by ``plt.subplots``: several panels take its place. By default a
-            new figure.
-        title : bool, default=True
-            Say above the figure what it shows.
-        **kwargs
-            Passed to every ``Axes.contourf`` (cmap, alpha).
-
-        Returns
-        -------
-        SurfaceDisplay
-            With `ax_` (the first panel) and `figure_` set.
-        """
-        axes = split(self._open(ax), len(self.surfaces), share_y=True)
+    def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        axes = split(ax, len(self.surfaces), share_y=True)
         self.ax_ = axes[0]
         levels = self._levels()
         for (name, z), at in zip(self.surfaces.items(), axes, strict=True):
@@ -111,9 +95,6 @@ class SurfaceDisplay(Drawable):
         bar.ax.tick_params(colors=MUTED, length=0, labelsize=8)
         bar.ax.set_yticklabels([f"{v:.2g}" for v in bar.get_ticks()])
         bar.outline.set_visible(False)
-        if title:
-            title_all(axes[0], self.title)
-        return self
 
     def _draw(self, ax: "Axes", z: FloatArray, levels: FloatArray, kwargs: dict[str, Any]) -> Any:
         from matplotlib.colors import LogNorm

@@ -19,7 +19,7 @@ from abstain.plots import (
     SignificanceMapDisplay,
     chosen,
 )
-from abstain.plots._drawable import Drawable
+from abstain.plots.drawable import Drawable
 from abstain.report.figure_files import FORMATS, write_displays
 from abstain.typing import Split
 

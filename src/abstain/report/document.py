@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import abstain as ab
-from abstain.plots._drawable import Drawable
+from abstain.plots.drawable import Drawable
 from abstain.report.cells import (
     EVERYWHERE,
     NAN,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain.errors import InputError
-from abstain.plots._drawable import Drawable
+from abstain.plots.drawable import Drawable
 from abstain.tables.results import escaped
 
 #: The kinds of files that a figure can be.

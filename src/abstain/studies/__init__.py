@@ -7,15 +7,19 @@ A study whose module needs an optional package is registered here with a `run` m
 can be listed without the package.
 """
 
-from abstain.studies import _registry as _registry
-from abstain.studies._scores import SoftmaxNorm as SoftmaxNorm
+from abstain.studies._sources import SoftmaxNorm as SoftmaxNorm
 from abstain.studies._study import STUDIES as STUDIES
 from abstain.studies._study import Study as Study
 from abstain.studies._study import StudyResult as StudyResult
+from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
+from abstain.studies.estimators import ESTIMATORS
 from abstain.studies.estimators import study_estimators as study_estimators
+from abstain.studies.population_forms import FORMS
 from abstain.studies.population_forms import study_population_forms as study_population_forms
+from abstain.studies.posterior import POSTERIOR
 from abstain.studies.posterior import study_posterior as study_posterior
+from abstain.studies.weights import WEIGHTS
 from abstain.studies.weights import study_weights as study_weights
 
 __all__ = [
@@ -29,3 +33,9 @@ __all__ = [
     "study_posterior",
     "study_weights",
 ]
+
+for _study in (ESTIMATORS, WEIGHTS, CONVERGENCE, FORMS, POSTERIOR):
+    STUDIES.add(_study)
+
+# Registers itself, and comes last: it alone needs an optional package, when it is run.
+import abstain.studies.finetuning  # noqa: E402, F401

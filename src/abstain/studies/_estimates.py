@@ -3,7 +3,7 @@
 The weights come from `abstain.metrics`; a product of matrices applies them to all samples.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -57,6 +57,20 @@ def estimated(
                 values = estimates(found, loss, estimators, weights)
                 parts.setdefault((score, loss), []).append(values)
     return {key: np.concatenate(values) for key, values in parts.items()}
+
+
+def rows_of(
+    source: Source, estimators: tuple[str, ...], n: int, repeats: int, rng: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Yield how each estimator does on samples of one size, a row for each score and loss."""
+    for (score, loss), values in estimated(source, estimators, n, repeats, rng).items():
+        truth = source.truth(score, loss)._asdict()
+        about = {"data": source.name, "samples": source.kind, "loss": loss, "score": score}
+        for i, name in enumerate(estimators):
+            target = TARGETS[name]
+            head = {"estimator": name, "target": target, "n": n, "repeats": repeats}
+            numbers = spread(values[:, i], truth[target])
+            yield {**about, **head, "truth": truth[target], **numbers}
 
 
 def _drawn(count: int, n: int, rng: np.random.Generator) -> FloatArray:

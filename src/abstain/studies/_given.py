@@ -13,13 +13,15 @@ from abstain.evaluation.inputs import splits_of
 from abstain.metrics import augrc, aurc, population_aurc
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, logits, make
-from abstain.studies._scores import SCORES_OF_TABLE, confidence_of, usual_scores
 from abstain.studies._sources import (
+    SCORES_OF_TABLE,
     FileSource,
     LogitSource,
     PopulationSource,
     Source,
     Truth,
+    confidence_of,
+    usual_scores,
 )
 from abstain.tables import split_name
 from abstain.typing import FloatArray, IntArray

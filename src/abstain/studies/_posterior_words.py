@@ -9,7 +9,7 @@ from abstain.evaluation import PosteriorExpectation
 from abstain.metrics import metric_named
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
-from abstain.studies._panels import above_zero
+from abstain.studies._figures import above_zero
 from abstain.studies._study import Row
 from abstain.studies._words import WORDS
 

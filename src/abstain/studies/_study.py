@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
 from abstain.errors import MissingInputError, UnknownNameError, suggest
-from abstain.plots._drawable import Drawable
+from abstain.plots.drawable import Drawable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,20 +143,6 @@ def later(module: str, function: str, *, package: str, extra: str) -> Callable[.
     """Return a `run` that imports its module when it is called, and asks for the extra it needs.
 
     For studies whose module imports an optional package: they can be listed without it.
-
-    Parameters
-    ----------
-    module, function : str
-        Where the function of the study is.
-    package : str
-        The optional package that must be there.
-    extra : str
-        The extra of abstain that installs it.
-
-    Returns
-    -------
-    callable
-        Passes its arguments on.
     """
 
     def run(*data: Any, **parameters: Any) -> StudyResult:

@@ -1,6 +1,6 @@
 """How fast every estimator comes near to the truth as the sample grows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +9,8 @@ from abstain._foundation.random import named_generator, seed_of
 from abstain.errors import InputError
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.studies._convergence_words import CAPTIONS, NOTE, verdict
-from abstain.studies._estimates import TARGETS, estimated, spread
+from abstain.studies._estimates import rows_of
+from abstain.studies._figures import above_zero
 from abstain.studies._given import (
     Data,
     Populations,
@@ -20,7 +21,6 @@ from abstain.studies._given import (
     ties_said,
     truths_said,
 )
-from abstain.studies._panels import above_zero
 from abstain.studies._rates import RATES, fit
 from abstain.studies._sources import Source
 from abstain.studies._study import Row, Study, StudyResult, stopwatch
@@ -146,19 +146,11 @@ def _repeats(n: int, repeats: int | None) -> int:
 
 def _rows(
     source: Source, sizes: tuple[int, ...], repeats: int | None, rng: np.random.Generator
-) -> list[dict[str, Any]]:
-    out = []
+) -> Iterator[dict[str, Any]]:
     for n in sizes:
-        count = _repeats(n, repeats)
-        for (score, loss), values in estimated(source, NAMES, n, count, rng).items():
-            truth = source.truth(score, loss)._asdict()
-            about = {"data": source.name, "loss": loss, "score": score}
-            for i, name in enumerate(NAMES):
-                target = TARGETS[name]
-                head = {"estimator": name, "target": target, "n": n, "repeats": count}
-                numbers = spread(values[:, i], truth[target])
-                out.append({**about, **head, "truth": truth[target], **numbers})
-    return out
+        for row in rows_of(source, NAMES, n, _repeats(n, repeats), rng):
+            del row["samples"]
+            yield row
 
 
 def _rates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -1,16 +1,14 @@
 """Mean, spread and error of every estimator of the AURC against the size of the sample."""
 
 from collections.abc import Sequence
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from abstain._foundation import checks
 from abstain._foundation.random import named_generator, seed_of
 from abstain.errors import InputError
-from abstain.studies._estimates import DRAWS, TARGETS, estimated, spread
-from abstain.studies._estimator_figures import estimator_figures
+from abstain.studies._estimates import DRAWS, TARGETS, rows_of
 from abstain.studies._estimator_words import by_data_of, summary_of, verdict_of
+from abstain.studies._figures import estimator_figures
 from abstain.studies._given import (
     LOGITS,
     Data,
@@ -119,7 +117,7 @@ def study_estimators(
         rows: list[Row] = []
         for source in sources:
             fitting, draw = _fitting(source, chosen), named_generator(seed, source.name)
-            rows += _rows(source, names, fitting, least, draw)
+            rows += [row for n in fitting for row in rows_of(source, names, n, least, draw)]
         kinds = sorted({source.kind for source in sources})
         return ESTIMATORS.result(
             parameters={
@@ -176,27 +174,6 @@ def _too_few(sources: Sequence[Source], sizes: tuple[int, ...]) -> list[str]:
         return []
     more = f" (likewise {len(short) - 1} more data sets)" if len(short) > 1 else ""
     return [f"{short[0].name}: {short[0].largest} samples, so sizes above that are left out{more}."]
-
-
-def _rows(
-    source: Source,
-    estimators: tuple[str, ...],
-    sizes: tuple[int, ...],
-    repeats: int,
-    rng: np.random.Generator,
-) -> list[dict[str, Any]]:
-    out = []
-    for n in sizes:
-        found = estimated(source, estimators, n, repeats, rng)
-        for (score, loss), values in found.items():
-            truth = source.truth(score, loss)._asdict()
-            about = {"data": source.name, "samples": source.kind, "loss": loss, "score": score}
-            for i, name in enumerate(estimators):
-                target = TARGETS[name]
-                numbers = spread(values[:, i], truth[target])
-                head = {"estimator": name, "target": target, "n": n, "repeats": repeats}
-                out.append({**about, **head, "truth": truth[target], **numbers})
-    return out
 
 
 def _notes(

@@ -3,10 +3,10 @@
 import re
 import warnings
 
-from abstain.plots._drawable import Drawable
-from abstain.plots._style import GRID, INK, MUTED, PAPER
 from abstain.plots.bands import METHOD
+from abstain.plots.drawable import Drawable
 from abstain.plots.palette import LIGHT, variable
+from abstain.plots.style import GRID, INK, MUTED, PAPER
 
 # Light and dark scheme choose what these are.
 _COLORS = {

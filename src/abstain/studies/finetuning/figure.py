@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Self
 
-from abstain.plots._drawable import Drawable
-from abstain.plots._labels import WIDTH, calm, head, labels, name_ticks, room, rule
-from abstain.plots._style import INK, MUTED, PAPER
+from abstain.plots.drawable import Drawable
+from abstain.plots.labels import WIDTH, calm, head, labels, name_ticks, room, rule
 from abstain.plots.palette import LIGHT
+from abstain.plots.style import INK, MUTED, PAPER
 from abstain.studies.finetuning.results import Against
 
 if TYPE_CHECKING:

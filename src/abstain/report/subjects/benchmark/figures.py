@@ -9,8 +9,8 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, ThresholdRow
 from abstain.benchmark.results.records import MEAN
 from abstain.plots import RankingChangeDisplay, Series, SeriesDisplay
-from abstain.plots._drawable import Drawable
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
+from abstain.plots.drawable import Drawable
 from abstain.report.document import NAN, Figure
 from abstain.report.subjects.benchmark.facts import model_of
 from abstain.report.subjects.benchmark.leaderboard import NEW, Leaderboard, at

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 
 from abstain.evaluation.rule_checks import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots._drawable import Drawable
-from abstain.plots._verdicts import checked_rule
+from abstain.plots.drawable import Drawable
+from abstain.plots.verdicts import checked_rule
 from abstain.report.document import (
     EVERYWHERE,
     NAN,

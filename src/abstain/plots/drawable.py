@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from abstain._foundation.files import write_atomically
 from abstain.errors import InputError
-from abstain.plots._style import lone_axes, new_axes
+from abstain.plots.labels import head
+from abstain.plots.style import lone_axes, new_axes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,3 +122,43 @@ class Drawable(ABC):
         self.ax_ = new_axes(*self._size()) if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
+
+
+class Titled(Drawable):
+    """A figure that says above itself what it shows."""
+
+    if TYPE_CHECKING:
+        # A field in some figures, a property in others.
+        @property
+        def title(self) -> str:
+            """What the figure shows, in words."""
+
+    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
+        """Draw it.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure. Several panels take the place of axes that
+            ``plt.subplots`` made, and `ax_` is the first of them.
+        title : bool, default=True
+            Say above the figure what it shows.
+        **kwargs
+            Passed on to what draws the data; the class says to what.
+
+        Returns
+        -------
+        Self
+            With `ax_` and `figure_` set.
+        """
+        self._draw_on(self._open(ax), kwargs)
+        if title and self.ax_ is not None:
+            self._head(self.ax_)
+        return self
+
+    @abstractmethod
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        """Draw all but the title."""
+
+    def _head(self, ax: "Axes") -> None:
+        head(ax, self.title)

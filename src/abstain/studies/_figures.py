@@ -1,15 +1,29 @@
-"""The figures of the estimators: mean, bias, MSE and MAE against sample size."""
+"""What a logarithmic axis can show."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from abstain.plots._drawable import Drawable
+from abstain.plots.drawable import Drawable
 from abstain.plots.series import Series, SeriesDisplay
-from abstain.studies._panels import above_zero
 from abstain.studies._sources import OWN
 from abstain.studies._study import Row
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, loss_said
+
+
+def above_zero(series: Iterable[Series]) -> tuple[Series, ...]:
+    """Return the lines of those panels in which some line is above 0 somewhere.
+
+    Examples
+    --------
+    >>> some, none = Series("log", (8.0,), (0.1,), panel="a"), Series("log", (8.0,), (0.0,))
+    >>> [line.panel for line in above_zero([some, none])]
+    ['a']
+    """
+    lines = tuple(series)
+    shown = {line.panel for line in lines if any(y > 0 for y in line.y)}
+    return tuple(line for line in lines if line.panel in shown)
+
 
 #: Figures are made of so many data sets and losses; the tables have all of them.
 _MOST: Final = 6

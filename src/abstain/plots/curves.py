@@ -1,0 +1,257 @@
+"""Displays of curves: ROC of failures, a metric, reliability, rejection and retention."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from abstain.curves.failure_roc import FailureRocCurve, failure_roc_curve
+from abstain.curves.metric_coverage import (
+    MetricCoverageCurve,
+    ThresholdMetric,
+    metric_coverage_curve,
+)
+from abstain.curves.reliability import Binning, ReliabilityCurve, reliability_curve
+from abstain.curves.retention import (
+    AccuracyRejectionCurve,
+    ErrorRetentionCurve,
+    accuracy_rejection_curve,
+    error_retention_curve,
+)
+from abstain.plots._display import CurveT, Display, by_score, column
+from abstain.plots.style import reference_style
+from abstain.typing import AnyArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class _OfLosses(Display[CurveT]):
+    """Curves that need nothing but confidences, losses and weights."""
+
+    #: From confidences and losses to the curve.
+    compute: ClassVar[Callable[..., Any]]
+
+    @classmethod
+    def from_predictions(
+        cls,
+        confidence: AnyArray | Mapping[str, AnyArray],
+        loss: AnyArray,
+        *,
+        weight: AnyArray | None = None,
+    ) -> Self:
+        """Compute the curves.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,), or mapping from name to array
+            Higher means more trusted; several scores by name.
+        loss : array of shape (n,)
+            Finite and non-negative. 1 for a failure, 0 for a success in an ROC curve; in [0, 1]
+            where it is an accuracy that is drawn.
+        weight : array of shape (n,), optional
+            Frequency weights.
+
+        Returns
+        -------
+        Self
+            Call `plot` to draw it.
+        """
+        return cls(by_score(confidence, lambda c: cls.compute(c, loss, weight=weight)))
+
+
+@dataclass(eq=False)
+class FailureRocDisplay(_OfLosses[FailureRocCurve]):
+    """Successes kept against failures let through; the dotted diagonal knows nothing.
+
+    Examples
+    --------
+    >>> from abstain.plots import FailureRocDisplay
+    >>> display = FailureRocDisplay.from_predictions([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> display.frame()["true_positive_rate"].to_list()
+    [0.0, 0.5, 1.0, 1.0]
+    """
+
+    x: ClassVar[str] = "false_positive_rate"
+    y: ClassVar[str] = "true_positive_rate"
+
+    compute = staticmethod(failure_roc_curve)
+
+    def _draw_reference(self, ax: "Axes") -> None:
+        ax.plot([0, 1], [0, 1], label="_chance", **reference_style())
+
+    def _titles(self) -> tuple[str, str]:
+        return "Share of the failures accepted", "Share of the successes accepted"
+
+
+@dataclass(eq=False)
+class MetricCoverageDisplay(Display[MetricCoverageCurve]):
+    """A metric of a threshold (selective accuracy, CWSA) against the coverage it leaves.
+
+    Examples
+    --------
+    >>> from abstain.plots import MetricCoverageDisplay
+    >>> display = MetricCoverageDisplay.from_predictions([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> display.frame()["value"].round(3).to_list()
+    [1.0, 0.667, 0.5]
+    """
+
+    x: ClassVar[str] = "coverage"
+    y: ClassVar[str] = "value"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        confidence: AnyArray | Mapping[str, AnyArray],
+        loss: AnyArray,
+        *,
+        metric: Literal["selective_accuracy"] | ThresholdMetric = "selective_accuracy",
+        thresholds: AnyArray | None = None,
+        weight: AnyArray | None = None,
+    ) -> Self:
+        """Compute the curves.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,), or mapping from name to array
+            Higher means more trusted; several scores by name.
+        loss : array of shape (n,)
+            Finite and non-negative.
+        metric : "selective_accuracy" or callable, default="selective_accuracy"
+            What to sweep; a callable is called as ``metric(confidence, loss, threshold=t,
+            weight=weight)``, as `cwsa` and `cwsa_plus` are.
+        thresholds : array of shape (t,), optional
+            Where to evaluate; by default up to 200 distinct confidences.
+        weight : array of shape (n,), optional
+            Frequency weights.
+
+        Returns
+        -------
+        MetricCoverageDisplay
+            Call `plot` to draw it.
+        """
+
+        def curve(c: AnyArray) -> MetricCoverageCurve:
+            return metric_coverage_curve(
+                c, loss, metric=metric, thresholds=thresholds, weight=weight
+            )
+
+        return cls(by_score(confidence, curve))
+
+    def _titles(self) -> tuple[str, str]:
+        names = {curve.metric for curve in self.curves.values()}
+        title = names.pop().replace("_", " ") if len(names) == 1 else "value"
+        return "Coverage (share accepted)", title
+
+
+# Area of the dot of a bin that holds nothing and of one that holds everything, in points^2.
+_SMALLEST, _LARGEST = 8.0, 160.0
+
+
+@dataclass(eq=False)
+class ReliabilityDisplay(Display[ReliabilityCurve]):
+    """Share right against mean confidence; larger dots hold more samples.
+
+    On the dotted diagonal confidence means what it says; below it is overconfident.
+
+    Examples
+    --------
+    >>> from abstain.plots import ReliabilityDisplay
+    >>> display = ReliabilityDisplay.from_predictions([0.9, 0.9, 0.2, 0.2], [0, 0, 1, 0], bins=2)
+    >>> display.frame()["accuracy"].to_list()
+    [0.5, 1.0]
+    """
+
+    x: ClassVar[str] = "confidence"
+    y: ClassVar[str] = "accuracy"
+
+    @classmethod
+    def from_predictions(
+        cls,
+        confidence: AnyArray | Mapping[str, AnyArray],
+        loss: AnyArray,
+        *,
+        bins: int = 15,
+        binning: Binning = "equal_width",
+        weight: AnyArray | None = None,
+    ) -> Self:
+        """Compute the curves.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,), or mapping from name to array
+            In [0, 1], read as the probability of being right; several scores by name.
+        loss : array of shape (n,)
+            In [0, 1]; 1 for an error under 0/1 loss.
+        bins : int, default=15
+            Number of bins.
+        binning : {"equal_width", "equal_mass"}, default="equal_width"
+            Bins of equal width in confidence, or of about equal weight.
+        weight : array of shape (n,), optional
+            Frequency weights.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Call `plot` to draw it.
+        """
+
+        def curve(c: AnyArray) -> ReliabilityCurve:
+            return reliability_curve(c, loss, bins=bins, binning=binning, weight=weight)
+
+        return cls(by_score(confidence, curve))
+
+    def _draw(self, ax: "Axes", curve: ReliabilityCurve, style: dict[str, Any]) -> None:
+        (line,) = ax.plot(column(curve, self.x), column(curve, self.y), **style)
+        share = column(curve, "weight") / curve.total
+        size = _SMALLEST + (_LARGEST - _SMALLEST) * share
+        color = line.get_color()
+        dots = (column(curve, self.x), column(curve, self.y))
+        ax.scatter(*dots, s=size, color=color, linewidths=0, zorder=3, clip_on=False)
+
+    def _draw_reference(self, ax: "Axes") -> None:
+        ax.plot([0, 1], [0, 1], label="_diagonal", **reference_style())
+
+    def _titles(self) -> tuple[str, str]:
+        return "Mean confidence in the bin", "Share right in the bin"
+
+
+@dataclass(eq=False)
+class RetentionDisplay(_OfLosses[ErrorRetentionCurve]):
+    """Mean loss when the rejected samples go to an oracle, against the share kept.
+
+    Examples
+    --------
+    >>> from abstain.plots import RetentionDisplay
+    >>> display = RetentionDisplay.from_predictions([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> display.frame()["error"].to_list()
+    [0.0, 0.0, 0.25, 0.5]
+    """
+
+    x: ClassVar[str] = "retention"
+    y: ClassVar[str] = "error"
+
+    compute = staticmethod(error_retention_curve)
+
+    def _titles(self) -> tuple[str, str]:
+        return "Retention (share the model answers)", "Mean loss, an oracle answering the rest"
+
+
+@dataclass(eq=False)
+class AccuracyRejectionDisplay(_OfLosses[AccuracyRejectionCurve]):
+    """Accuracy of the accepted against the share rejected.
+
+    Examples
+    --------
+    >>> from abstain.plots import AccuracyRejectionDisplay
+    >>> display = AccuracyRejectionDisplay.from_predictions([0.9, 0.8, 0.8, 0.6], [0, 1, 0, 1])
+    >>> display.frame()["rejection"].to_list()
+    [0.75, 0.25, 0.0]
+    """
+
+    x: ClassVar[str] = "rejection"
+    y: ClassVar[str] = "accuracy"
+
+    compute = staticmethod(accuracy_rejection_curve)
+
+    def _titles(self) -> tuple[str, str]:
+        return "Rejection (share rejected)", "Accuracy of the accepted"
