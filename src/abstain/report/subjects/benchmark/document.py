@@ -194,7 +194,7 @@ def _overall(board: Leaderboard, grid: Grid) -> Table:
     """Return the methods with the best mean ranks, and in how many studies each is best."""
     means = {metric: board.means(metric) for metric in board.metrics}
     stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
-    rows = (
+    rows: list[tuple[Cell, ...]] = [
         (
             name,
             *(Number(own.get(name, NAN), form="two") for own in means.values()),
@@ -202,7 +202,7 @@ def _overall(board: Leaderboard, grid: Grid) -> Table:
             Number(stands[name].count("not told apart"), form="count"),
         )
         for name in means[grid.metric]
-    )
+    ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
     return Table(
         (Column("Method"), *(Column(head, "number") for head in heads)),

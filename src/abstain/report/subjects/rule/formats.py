@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from abstain._foundation.files import write_atomically
 from abstain.evaluation.rule_checks import RuleChecks
-from abstain.plots._verdicts import checked_rule
+from abstain.plots.verdicts import checked_rule
 from abstain.report.document import Origin
 from abstain.report.figure_files import write_displays
 from abstain.report.render.html import html
