@@ -64,6 +64,9 @@ _SPECIAL: Final = {
     "\u25cb": r"$\circ$",
 }
 
+#: Code keeps its blanks and its straight quotes.
+_LITERAL: Final = str.maketrans({**_SPECIAL, " ": "~", '"': r"{\char34}"})
+
 _NEEDS: Final = "% Needs \\usepackage{booktabs}"
 _TIE: Final = r"\textsuperscript{\dag}"
 _NOTHING: Final = "--"
@@ -139,7 +142,7 @@ def _glossary(block: Glossary) -> Iterator[str]:
 @_block.register
 def _code(block: Code) -> Iterator[str]:
     # Line by line: an environment of its own could be ended by what stands in it.
-    lines = (escape(line.replace(" ", "\u00a0")) for line in block.text.splitlines())
+    lines = (visible(line).translate(_LITERAL) for line in block.text.splitlines())
     body = " \\\\\n".join(lines)
     yield rf"{{\ttfamily\footnotesize\noindent {body}}}"
 

@@ -124,8 +124,9 @@ def inline(text: Text) -> str:
         return "".join(map(inline, text))
     if isinstance(text, str):
         return escape(text)
-    if text.kind == "code":
-        return f"`{visible(text.text.replace('`', chr(39)))}`"
+    # Neither can be escaped inside code; a bar would end the cell that it stands in.
+    if text.kind == "code" and not {"`", "|"} & set(text.text):
+        return f"`{visible(text.text)}`"
     mark = _MARKS.get(text.kind, "")
     shown = f"{mark}{escape(text.text)}{mark}"
     return f"[{shown}]({text.link})" if text.link.startswith("https://") else shown
@@ -146,10 +147,9 @@ def escape(words: str) -> str:
     >>> print(escape("a|b*c"))
     a\|b\*c
     """
-    edges = (" " if words[:1] == " " else "", " " if words[1:] and words[-1:] == " " else "")
-    flat = visible(" ".join(words.split()))
-    shown = "".join(f"\\{c}" if c in _SPECIAL else c for c in flat)
-    return f"{edges[0]}{shown}{edges[1]}"
+    # split() would take the thin space between thousands for a break.
+    flat = visible(re.sub(r"[ \t\r\n]+", " ", words))
+    return "".join(f"\\{c}" if c in _SPECIAL else c for c in flat)
 
 
 # ---------------------------------------------------------------------------------------- tables
