@@ -13,8 +13,7 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison import Rows, measured
 from abstain.evaluation.comparison.pairs import difference
 from abstain.evaluation.comparison.units import Roles, units_of
-from abstain.inference._run_shares import improvements
-from abstain.inference.aggregates import probability_of_improvement
+from abstain.inference.aggregates import improvements, probability_of_improvement
 from abstain.inference.draws import Draws
 from abstain.metrics import metric_named
 from abstain.metrics.bins import ece_replicates

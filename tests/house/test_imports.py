@@ -20,9 +20,7 @@ EXTRAS = {
 }  # fmt: skip
 OF_EXTRAS = {"benchmark", "integrations", "streaming", "studies", "training"}
 # These import numba, and are imported when numba is there.
-COMPILED = {
-    "_foundation/compiled.py", "inference/_compiled_resampling.py", "inference/_compiled_weighted.py",
-}  # fmt: skip
+COMPILED = {"_foundation/compiled.py", "inference/resampling/compiled.py"}
 
 
 def modules_after(statement: str) -> set[str]:

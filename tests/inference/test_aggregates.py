@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import mannwhitneyu, trim_mean
 
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference import _run_shares
+from abstain.inference import aggregates
 from abstain.inference.aggregates import (
     interquartile_mean,
     performance_profile,
@@ -82,7 +82,7 @@ def test_profile_is_the_share_that_reaches_each_threshold():
 def test_blocks_of_draws_change_nothing_but_memory(monkeypatch):
     table = runs(7)
     whole = interquartile_mean(table, draws=100)
-    monkeypatch.setattr(_run_shares, "_MEMORY", 200)
+    monkeypatch.setattr(aggregates, "_MEMORY", 200)
     assert interquartile_mean(table, draws=100) == whole
 
 

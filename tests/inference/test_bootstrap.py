@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from abstain.errors import ShapeError
-from abstain.inference import _resampled_kernels as backends
 from abstain.inference.bootstrap import bootstrap
 from abstain.inference.draws import Draws
 from abstain.inference.replicates import Areas, Ordered, ordered, resampled_areas
+from abstain.inference.resampling import kernels as backends
 from abstain.metrics import augrc, aurc
 
 ALL = frozenset({"augrc", "aurc", "aurc_plugin"})

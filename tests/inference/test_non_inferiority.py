@@ -6,8 +6,7 @@ from scipy.special import ndtr
 
 from abstain import simulate
 from abstain._foundation.scored import Scored
-from abstain.inference._joint_ellipse import JointEllipse
-from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
+from abstain.inference.non_inferiority import JointEllipse, non_inferiority, non_inferiority_from
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import fewest_failures, influences, range_of
 from abstain.metrics.small_samples import expected_variance

@@ -4,33 +4,47 @@ The runs (seeds, folds) are resampled within each data set, so the intervals say
 would have given on the same data sets.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
 from abstain.errors import ShapeError
-from abstain.inference._run_shares import (
-    ONE_RUN,
-    Aggregate,
-    aggregate,
-    blocks,
-    improvement,
-    shares_of_both,
-    shares_of_runs,
-)
 from abstain.inference.proportions import level_of
 from abstain.inference.ranking import stack
 from abstain.typing import AnyArray, FloatArray, Rng
 
-__all__ = [
-    "Aggregate",
-    "PerformanceProfile",
-    "interquartile_mean",
-    "performance_profile",
-    "probability_of_improvement",
-]
+#: Numbers held at once while resampling.
+_MEMORY = 2_000_000
+
+_ONE_RUN = "one run of each data set: there is nothing to tell how much other seeds would differ"
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A number over runs and data sets with its bootstrap interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The number and its percentile interval; NaN ends where there is one run of each only.
+    level : float
+        Of the interval.
+    draws : int
+        Resamples behind the interval.
+    note : str
+        What to be careful about, or empty.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    draws: int
+    note: str = ""
 
 
 def probability_of_improvement(
@@ -90,8 +104,45 @@ def probability_of_improvement(
     if a.shape[0] != b.shape[0]:
         msg = f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
         raise ShapeError(msg)
-    drawn = shares_of_both(a, b, draws, generator(rng))
-    return improvement(a, b, drawn, lower_is_better=lower_is_better, level=level)
+    drawn = _shares_of_both(a, b, draws, generator(rng))
+    return _improvement(a, b, drawn, lower_is_better=lower_is_better, level=level)
+
+
+def improvements(
+    runs: FloatArray, *, lower_is_better: bool, level: float, draws: int = 2000, rng: Rng = 0
+) -> Iterator[Aggregate]:
+    """Yield `probability_of_improvement` of each pair of methods, drawn once for all.
+
+    Takes runs of shape (k, data sets, runs); the pairs come as `combinations` has them.
+    """
+    if len(runs) < 2:
+        return
+    drawn = _shares_of_both(runs[0], runs[1], draws, generator(rng))
+    for first, second in combinations(runs, 2):
+        yield _improvement(first, second, drawn, lower_is_better=lower_is_better, level=level)
+
+
+def _shares_of_both(
+    a: FloatArray, b: FloatArray, draws: int, random: np.random.Generator
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Draw how often each run of two methods is in each resample, part by part."""
+    sizes = _blocks(draws, a.size + b.size)
+    return [(_shares_of_runs(a, size, random), _shares_of_runs(b, size, random)) for size in sizes]
+
+
+def _improvement(
+    a: FloatArray,
+    b: FloatArray,
+    shares: list[tuple[FloatArray, FloatArray]],
+    *,
+    lower_is_better: bool,
+    level: float,
+) -> Aggregate:
+    lead = np.sign(b[:, None, :] - a[:, :, None]) * (1.0 if lower_is_better else -1.0)
+    wins = (1.0 + lead) / 2
+    drawn = [np.einsum("bdi,dij,bdj->b", x, wins, y) / a.shape[0] for x, y in shares]
+    few = min(a.shape[1], b.shape[1])
+    return _aggregate(float(wins.mean()), np.concatenate(drawn), level, few)
 
 
 def interquartile_mean(
@@ -139,10 +190,10 @@ def interquartile_mean(
     sets = np.arange(table.shape[0])[:, None]
     drawn = [
         _middle_mean(table[sets, random.integers(table.shape[1], size=(size, *table.shape))])
-        for size in blocks(draws, table.size)
+        for size in _blocks(draws, table.size)
     ]
     value = float(_middle_mean(table[None])[0])
-    return aggregate(value, np.concatenate(drawn), level, table.shape[1])
+    return _aggregate(value, np.concatenate(drawn), level, table.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +275,8 @@ def performance_profile(
     reached = ahead.astype(np.float64)
     tail, random = (1 - level_of(level)) / 2, generator(rng)
     drawn = [
-        np.tensordot(shares_of_runs(table, size, random), reached, axes=2) / table.shape[0]
-        for size in blocks(draws, table.size + steps.size)
+        np.tensordot(_shares_of_runs(table, size, random), reached, axes=2) / table.shape[0]
+        for size in _blocks(draws, table.size + steps.size)
     ]
     low, high = np.quantile(np.concatenate(drawn), [tail, 1 - tail], axis=0)
     single = table.shape[1] < 2
@@ -235,7 +286,7 @@ def performance_profile(
         low=np.full_like(low, np.nan) if single else low,
         high=np.full_like(high, np.nan) if single else high,
         level=level,
-        note=ONE_RUN if single else "",
+        note=_ONE_RUN if single else "",
     )
 
 
@@ -247,3 +298,25 @@ def _middle_mean(drawn: FloatArray) -> FloatArray:
     ordered = np.sort(drawn.reshape(drawn.shape[0], -1), axis=1)
     cut = ordered.shape[1] // 4
     return np.asarray(ordered[:, cut : ordered.shape[1] - cut].mean(axis=1))
+
+
+def _blocks(draws: int, numbers: int) -> list[int]:
+    """Cut the resamples into parts that fit the memory."""
+    total = checks.positive_int(draws, "draws")
+    step = max(1, _MEMORY // numbers)
+    return [min(step, total - start) for start in range(0, total, step)]
+
+
+def _shares_of_runs(table: FloatArray, size: int, random: np.random.Generator) -> FloatArray:
+    """Draw how often each run is in each resample, over the number of runs."""
+    sets, runs = table.shape
+    counts = random.multinomial(runs, np.full(runs, 1.0 / runs), size=(size, sets))
+    return np.asarray(counts / runs)
+
+
+def _aggregate(value: float, drawn: FloatArray, level: float, runs: int) -> Aggregate:
+    tail = (1 - level_of(level)) / 2
+    if runs < 2:
+        return Aggregate(value, float("nan"), float("nan"), level, drawn.size, _ONE_RUN)
+    low, high = np.quantile(drawn, [tail, 1 - tail])
+    return Aggregate(value, float(low), float(high), level, drawn.size)

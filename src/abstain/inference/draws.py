@@ -15,7 +15,7 @@ from abstain._foundation import checks
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import seed_of
 from abstain.errors import InputError
-from abstain.inference._resampled_kernels import NUMPY, Kernels
+from abstain.inference.resampling.kernels import NUMPY, Kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
 #: Resamples that share a stream of random numbers; a block of counts holds so many at most.

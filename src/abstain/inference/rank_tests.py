@@ -5,22 +5,30 @@ not independent samples, see `abstain.inference.paired`.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import lru_cache
+from itertools import permutations
+from math import factorial
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc, ndtr
 
 from abstain._foundation import checks
 from abstain.errors import DomainError, ShapeError
-from abstain.inference._exact_ranks import friedman_tail, signed_rank_tails
 from abstain.inference.ranking import ROUNDING, alike, ranks, stack
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 Alternative: TypeAlias = Literal["two-sided", "less", "greater"]
 
 ALTERNATIVES = ("two-sided", "less", "greater")
 #: Up to here the distribution of the signed ranks is counted out, ties or not.
 EXACT_UP_TO = 50
+
+#: Twice the mid-ranks of each block, in an order that does not matter.
+_Blocks: TypeAlias = tuple[tuple[int, ...], ...]
+
+#: Sums of ranks looked at before counting is given up: some tenths of a second.
+_MOST_SUMS: Final = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonRes
     positive = float(placed[d > 0].sum())
     exact = d.size <= EXACT_UP_TO
     if exact:
-        low, high = signed_rank_tails(placed, positive)
+        low, high = _signed_rank_tails(placed, positive)
     else:
         z = (positive - placed.sum() / 2) / np.sqrt(np.square(placed).sum() / 4)
         low, high = float(ndtr(z)), float(ndtr(-z))
@@ -279,7 +287,7 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     rest = blocks * (k - 1) - statistic
     f = (blocks - 1) * statistic / rest if rest > 1e-9 * statistic else float("inf")
     f = 0.0 if statistic == 0 else f
-    exact = friedman_tail(placed)
+    exact = _friedman_tail(placed)
     return FriedmanResult(
         statistic,
         float(chdtrc(k - 1, statistic)) if exact is None else exact,
@@ -298,3 +306,66 @@ def check_blocks(blocks: int, k: int) -> None:
     if k < 2:
         msg = f"at least 2 methods are needed to compare mean ranks; got {k}"
         raise DomainError(msg)
+
+
+# --------------------------------------------- counted out, in twice the ranks, which are whole
+def _signed_rank_tails(ranks: FloatArray, positive: float) -> tuple[float, float]:
+    """Return the chances that the ranks with a fair sign sum to at most, and at least, this.
+
+    Takes the mid-ranks of the differences that are not zero, shape (n,). Cost: n^3 / 2 steps.
+    """
+    doubled = np.rint(2 * ranks).astype(np.int64)
+    chances = np.zeros(int(doubled.sum()) + 1)
+    chances[0] = 1.0
+    for rank in doubled:
+        chances /= 2
+        # NumPy copies where source and target overlap.
+        chances[rank:] += chances[:-rank]
+    at = int(np.rint(2 * positive))
+    return float(chances[: at + 1].sum()), float(chances[at:].sum())
+
+
+def _friedman_tail(placed: FloatArray) -> float | None:
+    """Return the chance of rank sums at least as far apart as these, shape (blocks, k).
+
+    Each block takes any order of its own mid-ranks. None where there are too many orders to count.
+    """
+    doubled = np.rint(2 * placed).astype(np.int64)
+    blocks: _Blocks = tuple(sorted(tuple(sorted(row)) for row in doubled.tolist()))
+    known = _spread_chances(blocks)
+    if known is None:
+        return None
+    spread, chance = known
+    return min(1.0, float(chance[spread >= _spread(doubled.sum(axis=0)[None, :])[0]].sum()))
+
+
+def _spread(sums: IntArray) -> IntArray:
+    """Return k^2 times the sum of squares of each row about its mean, in whole numbers."""
+    k = sums.shape[1]
+    return np.asarray(np.square(k * sums - sums.sum(axis=1, keepdims=True)).sum(axis=1))
+
+
+@lru_cache(maxsize=64)
+def _spread_chances(blocks: _Blocks) -> tuple[IntArray, FloatArray] | None:
+    """Return the values of `_spread` and their chances; None where there are too many."""
+    k = len(blocks[0])
+    highest = 2 * k * len(blocks) + 1
+    if float(highest) ** (k - 1) > 2.0**62:
+        return None
+    # All columns are alike, so that the first block may stay as it is and sums may be sorted.
+    sums: IntArray = np.array(blocks[:1])
+    chance: FloatArray = np.ones(1)
+    looked_at = 0
+    for block in blocks[1:]:
+        looked_at += sums.shape[0] * factorial(k)
+        if looked_at > _MOST_SUMS:
+            return None
+        orders = np.array(sorted(set(permutations(block))))
+        table = np.sort((sums[:, None, :] + orders).reshape(-1, k), axis=1)
+        # The last sum follows from the others.
+        key = table[:, :-1] @ (highest ** np.arange(k - 1))
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        shares = np.repeat(chance / orders.shape[0], orders.shape[0])
+        sums = table[first]
+        chance = np.bincount(place, weights=shares).astype(np.float64)
+    return _spread(sums), chance

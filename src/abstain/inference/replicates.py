@@ -11,7 +11,7 @@ risk is A/x with x the samples accepted, and a success drawn k times is a trapez
 under it. Were it k trapezoids of width 1, the whole run would telescope into a difference of
 harmonic numbers; what the wide one adds is A (k^3 - k) / (6 m^3) (1 + (3 k^2 - 2) / (10 m^2) +
 ...), m the middle of its x. Only the first term is summed, in single precision and a few neighbors
-at a time. Early on, where the rest is not yet negligible (`_resampled_rest`), every vertex is
+at a time. Early on, where the rest is not yet negligible (`resampling.series`), every vertex is
 evaluated by itself; so is every failure and every tie.
 """
 
@@ -24,11 +24,10 @@ from typing import TypeVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.inference._resampled_kernels import Kernels, kernels
-from abstain.inference._resampled_order import Ordered, ordered
-from abstain.inference._resampled_rest import Rest
-from abstain.inference._resampled_tables import Wanted, tables
 from abstain.inference.draws import BLOCK, Draws
+from abstain.inference.resampling.kernels import Kernels, kernels
+from abstain.inference.resampling.order import Ordered, ordered
+from abstain.inference.resampling.series import Rest, Wanted, tables
 from abstain.typing import Array, FloatArray
 
 __all__ = ["Areas", "Ordered", "ordered", "over", "resampled_areas"]

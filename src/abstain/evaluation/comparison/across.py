@@ -24,9 +24,8 @@ from abstain.evaluation.comparison.standings import (
     aggregated_standings,
     drawn,
 )
-from abstain.inference._run_shares import improvements
 from abstain.inference.aggregated_ranking import aggregate_then_rank, rank_then_aggregate
-from abstain.inference.aggregates import interquartile_mean, performance_profile
+from abstain.inference.aggregates import improvements, interquartile_mean, performance_profile
 from abstain.inference.agreement import kendall
 from abstain.inference.multiplicity import adjust
 from abstain.inference.nemenyi import cliques, critical_difference

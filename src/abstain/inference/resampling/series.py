@@ -1,4 +1,4 @@
-"""How soon the terms that the series leaves out are small enough, from the moments of the counts.
+"""The series of wide trapezoids: its tables, and how soon what it leaves out is small enough.
 
 A success drawn k times when m are accepted and the risk is about `slope` adds to total x AURC, on
 top of unit trapezoids, slope (k^3 - k) / (6 m^2) (1 + (3 k^2 - 2) / (10 m^2) + ...). Only the first
@@ -7,10 +7,14 @@ are treated.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import digamma
 
-from abstain.typing import Array
+from abstain._foundation.arrays import sealed
+from abstain.typing import Array, FloatArray
 
 #: What the terms left out may add up to, a fifth of what is promised; where they are as often
 #: positive as negative the figure is nominal: against the exact form 5e-13 was the most seen in
@@ -83,3 +87,45 @@ class Rest:
 
     def _at_least(self, m: float) -> float:
         return max(16.0 * self.most, m)
+
+
+class Tables(NamedTuple):
+    """What depends on a number of samples c only, for c from 0 on.
+
+    Attributes
+    ----------
+    trapezoid : ndarray
+        H_c - 1/(2c), the harmonic numbers as trapezoids: its differences are the area of the
+        trapezoids under 1/x with vertices at whole numbers.
+    harmonic : ndarray
+        H_0 + ... + H_{c-1}.
+    """
+
+    trapezoid: FloatArray
+    harmonic: FloatArray
+
+
+class Wanted(NamedTuple):
+    """Which areas to compute besides the AUGRC.
+
+    Attributes
+    ----------
+    aurc : bool
+        The trapezoid AURC.
+    plugin : bool
+        The plug-in AURC.
+    """
+
+    aurc: bool
+    plugin: bool
+
+
+@lru_cache(maxsize=2)
+def tables(most: int) -> Tables:
+    """Tabulate up to `most` samples."""
+    c = np.arange(most + 1.0)
+    harmonic = digamma(c + 1.0) + np.euler_gamma
+    harmonic[0] = 0.0
+    trapezoid = harmonic - 0.5 / np.maximum(c, 1.0)
+    trapezoid[0] = 0.0
+    return Tables(sealed(trapezoid), sealed(c * harmonic - c))

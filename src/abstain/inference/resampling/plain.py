@@ -1,4 +1,4 @@
-"""Resampled areas in NumPy alone; `_compiled_resampling` computes the same with numba.
+"""Resampled areas in NumPy alone; `compiled` computes the same with numba.
 
 Where a step is exact and where a series is cut is explained in `replicates`.
 """
@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from abstain.inference._resampled_order import WIDEST, Layout, Ordered
-from abstain.inference._resampled_rest import Rest
-from abstain.inference._resampled_tables import Tables, Wanted
+from abstain.inference.resampling.order import WIDEST, Layout, Ordered
+from abstain.inference.resampling.series import Rest, Tables, Wanted
 from abstain.typing import Array, FloatArray
 
 #: Elements of an array of all samples and some resamples that are held at a time.

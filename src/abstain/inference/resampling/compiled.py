@@ -1,24 +1,32 @@
 """The numba kernels of resampling: 64 resamples side by side, one pass over the samples of a score.
 
-They compute what `_resampled_numpy` does. This module imports numba, so it is itself imported on
-the first use only; see `_resampled_kernels.kernels`.
+They compute what `plain` does. This module imports numba, so it is itself imported on the first use
+only; see `kernels.kernels`. The last part is for any losses and weights, with a vertex at every
+confidence.
 
 The running sums of a pass lie in two flat arrays, `s` in double and `q` in single precision, 64
 numbers for each. Flat, so that the compiler can prove that they do not overlap and fill vector
 registers; single precision where numbers are whole or only a small correction.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from abstain._foundation.compiled import njit
-from abstain.inference import _resampled_numpy
-from abstain.inference._compiled_weighted import FAST as _FAST
-from abstain.inference._compiled_weighted import LANES as _LANES
-from abstain.inference._compiled_weighted import Block, every_sample
-from abstain.inference._resampled_order import Ordered
-from abstain.inference._resampled_rest import Rest
-from abstain.inference._resampled_tables import Tables, Wanted
+from abstain.inference.resampling import plain
+from abstain.inference.resampling.order import Ordered
+from abstain.inference.resampling.series import Rest, Tables, Wanted
 from abstain.typing import Array, FloatArray, IntArray
+
+#: Resamples that are worked on side by side.
+_LANES = 64
+
+#: Vector registers need sums in any order and divisions that are not checked for zero.
+_FAST: dict[str, Any] = {
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "error_model": "numpy",
+}
 
 # Places in `s`: area, twice the rank sum of the failures, plug-in sum, and the table entries before
 # and after the present event.
@@ -27,17 +35,22 @@ _AREA, _TWICE, _PLUGIN, _FROM, _TO = (64 * i for i in range(5))
 # and failures of the present event.
 _C, _A, _ABOVE, _K, _F = (64 * i for i in range(5))
 
-__all__ = ["every_sample", "failures_only", "prepare", "tally"]
-
 #: Samples between two looks at how much has been accepted.
 _LOOK = 16
+
+
+class Block(NamedTuple):
+    """Counts with a row of zeros at the end, in 64 columns, and how many of them are asked for."""
+
+    counts: Array
+    width: int
 
 
 def tally(drawn: Array, counts: Array, first: int) -> Array:
     """Count the units drawn, (r, k), into the columns from `first` on; widen if needed."""
     columns = np.zeros((len(drawn), len(counts)), counts.dtype)
     if not _tally(drawn, columns, np.iinfo(counts.dtype).max):
-        return _resampled_numpy.tally(drawn, counts, first)
+        return plain.tally(drawn, counts, first)
     _transpose(columns, counts, first)
     return counts
 
@@ -241,3 +254,87 @@ def _finish(
             out[3, j] = (s[_AREA + j] + wrong * top + np.float64(q[_ABOVE + j]) / 6.0) / total
         if wanted[1]:
             out[4, j] = (wrong * (top + 0.5 / total) - s[_PLUGIN + j]) / total
+
+
+# ------------------------------------------------------------------- any losses and weights
+# Places in `s` for any losses and weights: weight and loss accepted, the risk there, twice the
+# trapezoids, twice the rank sum of the losses, plug-in sum, weight and loss of the present group.
+_WEIGHT, _LOSS, _RISK, _TRAPEZOIDS, _RANKS, _STEPS, _OWN, _LOST = (64 * i for i in range(8))
+
+
+def every_sample(block: Block, one: Ordered, tables: Tables, wanted: Wanted) -> FloatArray:
+    """Return total, risk, AUGRC, AURC and plug-in AURC of any losses and weights, shape (5, b)."""
+    weight = np.ones(one.n) if one.weight is None else one.weight
+    out = np.full((5, _LANES), np.nan)
+    _every_sample(
+        (block.counts, one.order),
+        (one.starts, one.stops),
+        (weight, weight * one.loss),
+        (tables.trapezoid, tables.harmonic, wanted.plugin),
+        out,
+    )
+    return out[:, : block.width]
+
+
+@njit(**_FAST)
+def _every_sample(
+    rows: tuple[Array, IntArray],
+    groups: tuple[IntArray, IntArray],
+    values: tuple[FloatArray, FloatArray],
+    tables: tuple[FloatArray, FloatArray, bool],
+    out: FloatArray,
+) -> None:
+    counts, order = rows
+    begin, end = groups
+    weight, mass = values
+    s = np.zeros(8 * _LANES)
+    for g in range(begin.size):
+        for j in range(_LANES):
+            s[_OWN + j] = 0.0
+            s[_LOST + j] = 0.0
+        for i in range(begin[g], end[g]):
+            row, w, m = counts[order[i]], weight[i], mass[i]
+            for j in range(_LANES):
+                s[_OWN + j] += w * np.float64(row[j])
+                s[_LOST + j] += m * np.float64(row[j])
+        if tables[2]:
+            _add_steps(s, tables[1])
+        _vertex(s)
+    _end(s, tables, out)
+
+
+@njit(**_FAST)
+def _vertex(s: FloatArray) -> None:
+    """Count a group: the trapezoid from the vertex before to its own."""
+    for j in range(_LANES):
+        c0, k = s[_WEIGHT + j], s[_OWN + j]
+        c1, a1 = c0 + k, s[_LOSS + j] + s[_LOST + j]
+        risk = a1 / c1 if c1 > 0.0 else 0.0
+        # The first vertex reaches back to coverage 0 at its own height.
+        s[_TRAPEZOIDS + j] += k * (risk + (s[_RISK + j] if c0 > 0.0 else risk))
+        s[_RANKS + j] += s[_LOST + j] * (c0 + c1)
+        s[_WEIGHT + j], s[_LOSS + j], s[_RISK + j] = c1, a1, risk
+
+
+@njit(**_FAST)
+def _add_steps(s: FloatArray, harmonic: FloatArray) -> None:
+    """Add the harmonic numbers at the places of a group, averaged over its ties."""
+    for j in range(_LANES):
+        k = s[_OWN + j]
+        if k > 0.0:
+            c = int(s[_WEIGHT + j])
+            s[_STEPS + j] += s[_LOST + j] / k * (harmonic[c + int(k)] - harmonic[c])
+
+
+@njit(**_FAST)
+def _end(s: FloatArray, tables: tuple[FloatArray, FloatArray, bool], out: FloatArray) -> None:
+    for j in range(_LANES):
+        total, wrong = s[_WEIGHT + j], s[_LOSS + j]
+        out[0, j] = total
+        if total > 0.0:
+            out[1, j] = wrong / total
+            out[2, j] = (total * wrong - 0.5 * s[_RANKS + j]) / (total * total)
+            out[3, j] = s[_TRAPEZOIDS + j] / (2.0 * total)
+        if total > 0.0 and tables[2]:
+            top = tables[0][int(total)] + 0.5 / total
+            out[4, j] = (wrong * top - s[_STEPS + j]) / total

@@ -6,10 +6,9 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 from abstain._foundation.extras import has
-from abstain.inference import _resampled_numpy
-from abstain.inference._resampled_order import Ordered
-from abstain.inference._resampled_rest import Rest
-from abstain.inference._resampled_tables import Tables, Wanted
+from abstain.inference.resampling import plain
+from abstain.inference.resampling.order import Ordered
+from abstain.inference.resampling.series import Rest, Tables, Wanted
 from abstain.typing import Array, FloatArray
 
 #: Below this many (score, resample, sample) triples NumPy is done before numba has started.
@@ -41,7 +40,7 @@ class Kernels(Protocol):
         ...
 
 
-NUMPY = cast("Kernels", _resampled_numpy)
+NUMPY = cast("Kernels", plain)
 
 
 def kernels(work: float = float("inf")) -> Kernels:
@@ -60,7 +59,7 @@ def _compiled() -> Kernels:
         return NUMPY
     try:
         # Not an import statement: numba takes 0.3 s, which only the first use should pay.
-        return cast("Kernels", import_module("abstain.inference._compiled_resampling"))
+        return cast("Kernels", import_module("abstain.inference.resampling.compiled"))
     except ImportError:
         # Installed but unusable, say beside a NumPy it does not know: NumPy does the work.
         return NUMPY
