@@ -7,9 +7,18 @@ from typing import Any, Final
 import numpy as np
 
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.runs import VALIDATION, Run, RunScores, packed
 from abstain.benchmark.selection import choose, validated
-from abstain.benchmark.store import JOBS, ExposureFacts, Kept, Store, write_manifest
+from abstain.benchmark.store import (
+    JOBS,
+    VALIDATION,
+    ExposureFacts,
+    Kept,
+    Run,
+    RunScores,
+    Store,
+    packed,
+    write_manifest,
+)
 
 METRICS: Final = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
 CLASSES: Final = ("a", "b", "c", "d", "e")

@@ -4,9 +4,17 @@ import numpy as np
 
 from abstain.benchmark.methods import METHODS, Known, fit_all
 from abstain.benchmark.outputs import Outputs
-from abstain.benchmark.runs import Run, RunScores, packed
 from abstain.benchmark.selection import validated
-from abstain.benchmark.store import JOBS, ExposureFacts, Kept, Store, write_manifest
+from abstain.benchmark.store import (
+    JOBS,
+    ExposureFacts,
+    Kept,
+    Run,
+    RunScores,
+    Store,
+    packed,
+    write_manifest,
+)
 
 CLASSES = ("a", "b", "c")
 METRICS = ("augrc", "failure_auroc", "accuracy", "ece")

@@ -8,11 +8,9 @@ import polars as pl
 import pytest
 from tests.benchmark.stored_runs import KEYS, METRICS, make_runs
 
-from abstain.benchmark.added import Additions
 from abstain.benchmark.others import add_scores, export, remove_scores
-from abstain.benchmark.runs import packed
 from abstain.benchmark.selection import choose
-from abstain.benchmark.store import Store, write_manifest
+from abstain.benchmark.store import Additions, Store, packed, write_manifest
 from abstain.errors import DomainError, FileFormatError, InputError, UnknownNameError
 
 

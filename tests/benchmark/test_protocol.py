@@ -5,8 +5,7 @@ import pytest
 from tests.benchmark.made_store import exposures_of
 
 from abstain.benchmark.protocol import Study, gathered, judged, studies_of
-from abstain.benchmark.runs import RunScores
-from abstain.benchmark.store import ExposureFacts
+from abstain.benchmark.store import ExposureFacts, RunScores
 from abstain.errors import InputError
 
 

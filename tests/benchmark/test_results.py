@@ -11,9 +11,8 @@ from tests.benchmark.made_store import METHODS, brute, made_store
 import abstain as ab
 from abstain.benchmark.protocol import studies_of
 from abstain.benchmark.results import results_of
-from abstain.benchmark.runs import VALIDATION, RunScores, packed
 from abstain.benchmark.selection import choose
-from abstain.benchmark.store import Store, write_manifest
+from abstain.benchmark.store import VALIDATION, RunScores, Store, packed, write_manifest
 from abstain.errors import FileFormatError, InputError, UnknownNameError
 
 AVERAGES = {"mcd-msr", "ens-msr"}

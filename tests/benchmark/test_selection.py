@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.selection import choose, validated
-from abstain.benchmark.store import Kept
+from abstain.benchmark.store import VALIDATION, Kept, Run, RunScores
 from abstain.errors import InputError, UnknownNameError
 
 METRICS = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")

@@ -7,8 +7,7 @@ import pytest
 from tests.benchmark.stored_runs import make_runs
 
 from abstain.benchmark.others import export
-from abstain.benchmark.runs import ScoreFile
-from abstain.benchmark.store import MANIFEST, Store
+from abstain.benchmark.store import MANIFEST, ScoreFile, Store
 from abstain.errors import FileFormatError, InputError
 
 

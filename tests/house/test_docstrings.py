@@ -20,7 +20,6 @@ MODULES = (
     "abstain.benchmark.outputs",
     "abstain.benchmark.protocol",
     "abstain.benchmark.results",
-    "abstain.benchmark.runs",
     "abstain.benchmark.selection",
     "abstain.benchmark.store",
     "abstain.benchmark.tasks",

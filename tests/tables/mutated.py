@@ -23,8 +23,7 @@ from tests.tables.test_saved import texts
 
 import abstain as ab
 from abstain._foundation.toml_fields import read_toml
-from abstain.benchmark.added import Additions
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import Additions, Store
 from abstain.cli.columns import Columns
 from abstain.cli.study.running import read_named
 from abstain.errors import AbstainError

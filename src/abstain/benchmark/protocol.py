@@ -7,8 +7,7 @@ from typing import Final
 import numpy as np
 
 from abstain.benchmark.data.exposures import KINDS
-from abstain.benchmark.runs import RunScores
-from abstain.benchmark.store import ExposureFacts
+from abstain.benchmark.store import ExposureFacts, RunScores
 from abstain.errors import InputError
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -245,7 +244,7 @@ def judged(
     --------
     >>> import numpy as np
     >>> from abstain.benchmark.protocol import Study, judged
-    >>> from abstain.benchmark.runs import RunScores
+    >>> from abstain.benchmark.store import RunScores
     >>> answers = np.array([0, 1, 0])
     >>> scores = RunScores("digits", np.array([0, 0, -1]), np.arange(3), answers, None, {})
     >>> removed = judged(Study("digits", "", "new-class", ("iid", "digits"), "removed"), scores)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from math import fsum, isfinite
 from typing import Final
 
-from abstain.benchmark.runs import RunScores
-from abstain.benchmark.store import Kept
+from abstain.benchmark.store import Kept, RunScores
 from abstain.errors import InputError
 from abstain.evaluation import calibrate, evaluate
 from abstain.metrics import Metric, Need, metric_named
@@ -82,7 +81,7 @@ def validated(
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain.benchmark.runs import RunScores
+    >>> from abstain.benchmark.store import RunScores
     >>> from abstain.benchmark.selection import validated
     >>> labels = np.array([0, 1, 1, 0])
     >>> own = {"msr": np.array([3.0, 2.0, 1.0, 4.0])}
@@ -177,7 +176,7 @@ def choose(kept: Sequence[Kept], metrics: Sequence[str]) -> tuple[Chosen, ...]:
 
     Examples
     --------
-    >>> from abstain.benchmark.runs import Run
+    >>> from abstain.benchmark.store import Run
     >>> from abstain.benchmark.selection import choose
     >>> from abstain.benchmark.store import Kept
     >>> values = {("a", 0): 0.3, ("a", 1): 0.1, ("b", 0): 0.1, ("b", 1): 0.15}

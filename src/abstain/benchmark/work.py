@@ -18,10 +18,10 @@ from abstain.benchmark.methods import METHODS, FittedMethods, Known, fit_all
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.outputs import Outputs, ensemble_outputs
 from abstain.benchmark.passes import outputs_of
-from abstain.benchmark.runs import VALIDATION, RunScores, ScoreFile, packed
 from abstain.benchmark.selection import validated
 from abstain.benchmark.specification.config import ENSEMBLE
 from abstain.benchmark.specification.jobs import SCORES, TRAIN
+from abstain.benchmark.store import VALIDATION, RunScores, ScoreFile, packed
 from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, train
 from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import InputError

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from abstain.benchmark.added import AddedFacts, Additions
 from abstain.benchmark.others.coverage import covered_runs
 from abstain.benchmark.others.rows import methods_of, refuse_taken, rows_of, titled, unused
 from abstain.benchmark.others.writing import Writing
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import AddedFacts, Additions, Store
 from abstain.errors import UnknownNameError, suggest
 from abstain.tables.files import open_table
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from abstain.benchmark.runs import VALIDATION, Run
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import VALIDATION, Run, Store
 from abstain.errors import InputError
 
 

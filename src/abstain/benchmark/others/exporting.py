@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abstain._foundation.files import write_atomically
-from abstain.benchmark.runs import VALIDATION, Run
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import VALIDATION, Run, Store
 from abstain.errors import InputError, UnknownNameError, suggest
 
 if TYPE_CHECKING:

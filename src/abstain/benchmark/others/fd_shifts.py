@@ -12,8 +12,7 @@ from abstain._foundation.archives import Archive
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.outputs import Outputs
-from abstain.benchmark.runs import VALIDATION
-from abstain.benchmark.store import ExposureFacts
+from abstain.benchmark.store import VALIDATION, ExposureFacts
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.tables import read_predictions

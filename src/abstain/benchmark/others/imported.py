@@ -9,8 +9,7 @@ import numpy as np
 from abstain.benchmark.methods import METHODS, Known, Method, fit_all, unlabeled
 from abstain.benchmark.others.fd_shifts import Part, Told
 from abstain.benchmark.outputs import Outputs
-from abstain.benchmark.runs import VALIDATION, RunScores
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import VALIDATION, RunScores, Store
 from abstain.errors import InputError
 
 #: Which method the external confidences ("ext") of a network are, and their mean over passes.

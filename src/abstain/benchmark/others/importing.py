@@ -15,14 +15,17 @@ from abstain.benchmark.others.fd_shifts import Told, told_by
 from abstain.benchmark.others.imported import same_pictures, scored
 from abstain.benchmark.others.open_set import configured, flag, never_learned, without
 from abstain.benchmark.others.writing import metrics_of
-from abstain.benchmark.runs import VALIDATION, Run, RunScores, packed
 from abstain.benchmark.selection import validated
 from abstain.benchmark.store import (
     IMPORTED,
     MANIFEST,
+    VALIDATION,
     ExposureFacts,
     Kept,
+    Run,
+    RunScores,
     Store,
+    packed,
     write_manifest,
 )
 from abstain.errors import InputError, suggest

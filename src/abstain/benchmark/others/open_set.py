@@ -10,8 +10,7 @@ import numpy as np
 
 from abstain.benchmark.others.fd_shifts import Part, Told
 from abstain.benchmark.outputs import Outputs
-from abstain.benchmark.runs import VALIDATION
-from abstain.benchmark.store import ExposureFacts
+from abstain.benchmark.store import VALIDATION, ExposureFacts
 from abstain.errors import InputError
 from abstain.typing import IntArray
 

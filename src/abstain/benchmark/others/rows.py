@@ -7,10 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from abstain.benchmark.added import AddedFacts
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.runs import VALIDATION
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import VALIDATION, AddedFacts, Store
 from abstain.errors import DomainError, InputError, UnknownNameError, suggest
 from abstain.tables.column import Column, to_number
 from abstain.tables.table import Table

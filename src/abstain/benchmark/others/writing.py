@@ -11,11 +11,9 @@ import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import digest
-from abstain.benchmark.added import ADDED, AddedFacts
 from abstain.benchmark.others.rows import Rows
-from abstain.benchmark.runs import VALIDATION, Run, RunScores, packed
 from abstain.benchmark.selection import validated
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import ADDED, VALIDATION, AddedFacts, Run, RunScores, Store, packed
 from abstain.errors import InputError
 from abstain.typing import FloatArray, IntArray
 

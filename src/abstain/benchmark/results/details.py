@@ -11,7 +11,7 @@ from abstain.benchmark.methods import METHODS
 from abstain.benchmark.results.records import MEAN, CalibrationRow, CurvePoints, Extreme
 from abstain.benchmark.results.samples import Samples
 from abstain.benchmark.results.scores import averages_of
-from abstain.benchmark.runs import Run, RunScores
+from abstain.benchmark.store import Run, RunScores
 from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
 from abstain.metrics import METRICS

@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation.scored import ClassView, Scored
 from abstain.benchmark.protocol import Judged, Study, judged
 from abstain.benchmark.results.scores import Calibrators, averages_of
-from abstain.benchmark.runs import Run, RunScores
+from abstain.benchmark.store import Run, RunScores
 from abstain.evaluation.comparison import Unit
 from abstain.typing import IntArray
 

@@ -7,9 +7,8 @@ from typing import Final
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.scores import Reading, averages_of
-from abstain.benchmark.runs import VALIDATION, Run
 from abstain.benchmark.selection import Chosen, choose, usable, validated
-from abstain.benchmark.store import Kept, Store
+from abstain.benchmark.store import VALIDATION, Kept, Run, Store
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
 

@@ -7,9 +7,8 @@ import numpy as np
 
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, gathered
-from abstain.benchmark.runs import VALIDATION, Run, RunScores
 from abstain.benchmark.selection import predictions_of
-from abstain.benchmark.store import Store
+from abstain.benchmark.store import VALIDATION, Run, RunScores, Store
 from abstain.calibration import fit_platt
 from abstain.errors import AbstainError, FileFormatError, InputError, MissingInputError
 from abstain.evaluation import CalibratedScore, calibrate

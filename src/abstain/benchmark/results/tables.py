@@ -17,8 +17,8 @@ from abstain.benchmark.results.scope import Compared
 from abstain.benchmark.results.scores import Calibrators, Reading
 from abstain.benchmark.results.studies import Studied, averaged, compared
 from abstain.benchmark.results.thresholds import Thresholds
-from abstain.benchmark.runs import Run
 from abstain.benchmark.selection import on_probabilities
+from abstain.benchmark.store import Run
 from abstain.evaluation import Finding
 from abstain.evaluation.comparison import Plan
 from abstain.metrics import Metric

@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain.benchmark.results.records import MEAN, ThresholdRow
 from abstain.benchmark.results.samples import Samples
-from abstain.benchmark.runs import Run
+from abstain.benchmark.store import Run
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
 from abstain.predictions import Predictions

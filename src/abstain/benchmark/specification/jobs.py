@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, Final
 
 from abstain.benchmark.jobs import Job, Outcome
-from abstain.benchmark.runs import Run
 from abstain.benchmark.specification.config import (
     BEGINS_WITH,
     ENSEMBLE,
@@ -21,7 +20,7 @@ from abstain.benchmark.specification.config import (
     Setting,
     short,
 )
-from abstain.benchmark.store import JOBS, Kept
+from abstain.benchmark.store import JOBS, Kept, Run
 from abstain.benchmark.tasks import TASKS
 
 __all__ = ["Planned", "Specification"]

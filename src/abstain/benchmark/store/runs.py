@@ -141,7 +141,7 @@ def packed(parts: Iterable[RunScores]) -> bytes:
     Examples
     --------
     >>> import numpy as np
-    >>> from abstain.benchmark.runs import RunScores, packed
+    >>> from abstain.benchmark.store import RunScores, packed
     >>> codes = np.array([0, 1])
     >>> part = RunScores("iid", codes, codes, codes, None, {"msr": np.array([2.0, 1.0])})
     >>> packed([part])[:2]

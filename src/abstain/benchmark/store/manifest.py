@@ -1,7 +1,4 @@
-"""`Store`: a folder of runs, read back; what `abstain benchmark run` leaves and reports need.
-
-Nothing here needs torch, or the data set.
-"""
+"""`Store`: what a folder of runs holds, as its manifest says."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,20 +9,11 @@ from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
 from abstain._foundation.reading import HEADER, fields
-from abstain.benchmark.added import ADDED, AddedFacts, Additions
-from abstain.benchmark.runs import VALIDATION, Run, RunScores, ScoreFile
+from abstain.benchmark.store.added import AddedFacts, Additions
+from abstain.benchmark.store.runs import VALIDATION, Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
 
-__all__ = [
-    "ADDED",
-    "IMPORTED",
-    "JOBS",
-    "MANIFEST",
-    "AddedFacts",
-    "ExposureFacts",
-    "Kept",
-    "Store",
-]
+__all__ = ["IMPORTED", "JOBS", "MANIFEST", "ExposureFacts", "Kept", "Store"]
 
 #: The file that says what the folder holds.
 MANIFEST: Final = "manifest.json"

@@ -11,7 +11,7 @@ import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import HEADER, fields
-from abstain.benchmark.runs import Run, RunScores, ScoreFile
+from abstain.benchmark.store.runs import Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
 
