@@ -1,16 +1,11 @@
 """What still stands against the rules of tests/house/test_layers.py; only to be shortened."""
 
 #: Packages that import a module that another package keeps to itself.
-FOREIGN_PRIVATES = frozenset(
-    {
-        "abstain.evaluation.comparison -> abstain.inference._run_shares",
-    }
-)
+FOREIGN_PRIVATES: frozenset[str] = frozenset()
 
 #: Three siblings or more that share their first word, and are no folder yet.
 FAMILIES = frozenset(
     {
-        "inference/resampled_*",
         "report/comparison_*",
         "report/study_*",
     }
