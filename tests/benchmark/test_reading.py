@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from abstain._foundation.toml_fields import toml_text
+from abstain._foundation.toml import toml_text
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.reading import (
@@ -193,12 +193,12 @@ def test_what_is_not_asked_for_stays():
         ({"benchmark__task": ["glyphs"]}, "`task` must be a text"),
         ({"benchmark__seed": 2}, r"\[benchmark\] has no field 'seed'. Did you mean 'seeds'"),
         ({"benchmark": 3}, r"`benchmark` must be a table: \[benchmark\]"),
-        ({"benchmark__seeds": 0}, "`seeds` must hold whole numbers from 1"),
+        ({"benchmark__seeds": 0}, "`seeds` must be an integer of at least 1"),
         ({"benchmark__seeds": [1, 1]}, "`seeds` must hold each value once; got 1 twice"),
         ({"benchmark__seeds": ["1"]}, "`seeds` must hold whole numbers"),
         ({"benchmark__seeds": True}, "`seeds` must be a list"),
         ({"benchmark__samples": 1}, "must be 0 or at least 2"),
-        ({"benchmark__samples": "4"}, "`samples` must hold whole"),
+        ({"benchmark__samples": "4"}, "`samples` must be an integer"),
         ({"benchmark__methods": "msr"}, "`methods` must be a list"),
         ({"benchmark__methods": [["msr"]]}, "`methods` must be a text"),
         ({"benchmark__methods": ["mrs"]}, "no method named 'mrs'.*'msr'"),
@@ -256,7 +256,7 @@ def test_what_cannot_be_is_refused_by_field(replaced, said, tmp_path):
     [
         ({"arms": ["devris"]}, "no arm named 'devris'. Did you mean 'devries'"),
         ({"arms": "devries"}, "`arms` must be a list"),
-        ({"seeds": 10**8}, "from 1 to 1000"),
+        ({"seeds": 10**8}, "at most 1,000"),
         ({"color": 1}, "no field 'color'"),
         ({"methods": []}, "`methods` must be a list that is not empty"),
         ({"methods": ["dg-res"], "arms": ["devries"]}, "no arm is"),

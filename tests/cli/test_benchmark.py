@@ -392,7 +392,7 @@ def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
 def test_every_field_of_the_file_can_be_printed():
     tables = tables_of(default_config("glyphs"))
     assert set(tables) == {"benchmark", "exposures", "model", "recipe", "arms"}
-    from abstain._foundation.toml_fields import toml_text
+    from abstain._foundation.toml import toml_text
 
     odd = tables | {
         "odd": {"a.b": 'x"\\\n\x7f', "c d": [True, 1.5, "é"], "none": None, "empty": {}}

@@ -45,7 +45,7 @@ TWO = {"learning_rate": [0.1, 0.2]}
         ({"data__variation": {"name": "crop-flip", "mirror": "no"}}, "true or false"),
         ({"data__validation": ""}, "`data.validation`"),
         ({"data__test_copies": 10**12}, "at most 10,000"),
-        ({"data__seed": 2**63}, "`data.seed` must hold whole numbers"),
+        ({"data__seed": 2**63}, "`data.seed` must be at most"),
         ({"model__name": 5}, "`model.name` must be a text"),
         ({"seeds__final": [[1]]}, "`seeds.final` must hold whole numbers"),
         ({"seeds__tuning": [7]}, "must be among `seeds.final`.*got 7"),

@@ -22,7 +22,7 @@ from tests.confidence.fitted_cases import TRAIN, states
 from tests.tables.test_saved import texts
 
 import abstain as ab
-from abstain._foundation.toml_fields import read_toml
+from abstain._foundation.toml import read_toml
 from abstain.benchmark.store import Additions, Store
 from abstain.cli.columns import Columns
 from abstain.cli.study.running import read_named

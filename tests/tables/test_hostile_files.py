@@ -13,7 +13,7 @@ import pytest
 import abstain as ab
 from abstain._foundation import reading
 from abstain._foundation.archives import Archive
-from abstain._foundation.toml_fields import read_toml
+from abstain._foundation.toml import read_toml
 from abstain.errors import AbstainError, DomainError, FileFormatError, InputError
 from abstain.tables import load, read_predictions
 

@@ -93,7 +93,7 @@ PLAIN, ARRAYS = {"version": 1, **KNN.to_arrays()[0]}, KNN.to_arrays()[1]
         ({**PLAIN, "k": 0}, ARRAYS, "`k` must be an integer of at least 1"),
         ({**PLAIN, "k": 999}, ARRAYS, "`k` must be at most the 240 training samples"),
         ({**PLAIN, "k": True}, ARRAYS, "`k` must be"),
-        ({**PLAIN, "normalize": "yes"}, ARRAYS, "`normalize` must be True or False"),
+        ({**PLAIN, "normalize": "yes"}, ARRAYS, "`normalize` must be true or false"),
         ({**PLAIN, "color": 1}, ARRAYS, "`color` is no field"),
         (PLAIN, {}, "`points` is missing"),
         (PLAIN, {"points": ARRAYS["points"][0]}, r"`points` must have shape \(m, d\)"),

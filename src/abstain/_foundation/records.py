@@ -42,6 +42,17 @@ Count = Annotated[int, Meta(ge=0, le=_LONGEST)]
 Natural = Annotated[int, Meta(ge=1, le=_LONGEST)]
 Several = Annotated[int, Meta(ge=2, le=_LONGEST)]
 Text = Annotated[str, Meta(min_length=1)]
+#: A text of something else than blanks.
+Word = Annotated[str, Meta(pattern=r"\S")]
+
+#: Declares a tuple that holds each value once, one at least or, for the second, none at all.
+ONCE = Meta(min_length=1, extra={"once": True})
+ONCE_OR_NONE = Meta(extra={"once": True})
+
+
+def between(low: float, high: float) -> Meta:
+    """Declare the least and the largest number."""
+    return Meta(ge=low, le=high)
 
 
 def axes(*names: str) -> Meta:
@@ -79,7 +90,7 @@ def _schema(kind: Any) -> _Schema:
     info = types.type_info(struct)
     found: dict[str, types.Type] = {f.name: f.type for f in getattr(info, "fields", ())}
     extra = {name: held for name, t in found.items() if (held := _extra(t))}
-    return _Schema(struct, {name: _bare(t) for name, t in found.items()}, extra)
+    return _Schema(struct, found, extra)
 
 
 def _extra(t: types.Type) -> dict[str, Any]:
@@ -110,19 +121,56 @@ def check(record: object, *, of: str = "") -> None:
     InputError, ShapeError, DomainError
         A field holds what it cannot; the message names it.
     """
+    for name, value in _held(record, str, f" of {of}" if of else "").items():
+        object.__setattr__(record, name, value)
+
+
+def hold(record: object, written: Callable[[str], str] = str) -> None:
+    """Hold each field of a new record to its type, and leave it as it was written.
+
+    For configurations, whose jobs are known by what is written: 1 is not 1.0. `written` makes the
+    name of a field that of the file.
+    """
+    _held(record, written, "")
+
+
+def _held(record: object, written: Callable[[str], str], of: str) -> dict[str, Any]:
     kind: Callable[..., object] = type(record)
     schema = _schema(kind)
     given = {name: _plain(getattr(record, name)) for name in schema.types}
     try:
         made = msgspec.convert(given, schema.struct)
     except msgspec.ValidationError as error:
-        raise _refusal(schema, given, str(error), f" of {of}" if of else "") from None
+        raise _refusal(error, schema.types, given, written, of) from None
+    found: dict[str, Any] = {name: getattr(made, name) for name in schema.types}
     sizes: dict[str, int] = {}
-    for name in schema.types:
-        value = getattr(made, name)
-        if name in schema.extra and value is not None:
-            value = _fitting(name, value, schema.extra[name], sizes)
-        object.__setattr__(record, name, value)
+    for name, extra in schema.extra.items():
+        if "once" in extra:
+            once(found[name], written(name))
+        elif found[name] is not None:
+            found[name] = _fitting(name, found[name], extra, sizes)
+    return found
+
+
+def value(given: Any, kind: Any, name: str) -> Any:
+    """Hold one value to a type, and return it as it was written."""
+    try:
+        msgspec.convert({"": _plain(given)}, dict[str, kind])
+    except msgspec.ValidationError as error:
+        raise _refusal(error, {"": types.type_info(kind)}, {"": given}, lambda _: name) from None
+    return given
+
+
+def once(given: Any, name: str, *, empty: bool = True) -> None:
+    """Refuse what is no sequence or holds a value twice, and nothing at all unless `empty`."""
+    if not isinstance(given, list | tuple) or not (given or empty):
+        rule = "a list" if empty else "a list that is not empty"
+        msg = f"`{name}` must be {rule}; got {shown(given)}"
+        raise InputError(msg)
+    for place, one in enumerate(given):
+        if one in given[:place]:
+            msg = f"`{name}` must hold each value once; got {one!r} twice"
+            raise InputError(msg)
 
 
 def read(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> RecordT:
@@ -181,35 +229,43 @@ def _distinct(x: tuple[Any, ...]) -> bool:
 
 
 # ------------------------------------------------------------------------------------ sentences
-_PLACE = re.compile(r" - at `\$\.(\w+)(?:\[(\d+)\])?")
+_PLACE = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?")
 
 
-def _refusal(schema: _Schema, given: Mapping[str, Any], said: str, of: str) -> InputError:
+def _refusal(
+    error: msgspec.ValidationError,
+    known: Mapping[str, types.Type],
+    given: Mapping[str, Any],
+    written: Callable[[str], str],
+    of: str = "",
+) -> InputError:
     """Return msgspec's refusal as a sentence: the field, the rule it breaks, the value."""
-    place = _PLACE.search(said)
+    place = _PLACE.search(str(error))
     if place is None:
-        return InputError(said)
-    name, at = place.groups()
-    value, kind = given[name], schema.types[name]
-    words, where = schema.extra.get(name, {}).get("words"), ""
+        return InputError(str(error))
+    field, at = place[1] or "", place[2]
+    found, kind, extra = given[field], _bare(known[field]), _extra(known[field])
+    name, where = f"`{written(field)}`{of}", ""
     if at is not None:
-        value, words, where = value[int(at)], None, f" at index {at}"
-        kind = _bare(kind.item_types[int(at)] if isinstance(kind, types.TupleType) else _item(kind))
-    elif value in ((), []):
-        return ShapeError(f"`{name}`{of} is empty; at least one entry is needed")
-    rule = f"be {words}" if words else _rule(kind, value)
+        found, extra, where = found[int(at)], {}, f" at index {at}"
+        kind = _item(kind, int(at))
+    elif "axes" in extra and isinstance(found, list | tuple) and not found:
+        return ShapeError(f"{name} is empty; at least one entry is needed")
+    rule = f"be {extra['words']}" if "words" in extra else _rule(kind, found, item=at is not None)
+    if isinstance(kind, types.DictType):
+        rule = f"be a table: [{written(field)}]"
     number = isinstance(kind, types.FloatType | types.IntType)
-    beyond = number and isinstance(value, int | float) and not isinstance(value, bool)
-    error = DomainError if beyond else InputError
-    return error(f"`{name}`{of} must {rule}; got {shown(value)}{where}")
+    beyond = number and isinstance(found, int | float) and not isinstance(found, bool)
+    return (DomainError if beyond else InputError)(f"{name} must {rule}; got {shown(found)}{where}")
 
 
-def _item(kind: types.Type) -> types.Type:
-    out: types.Type = getattr(kind, "item_type", kind)
-    return out
+def _item(kind: Any, at: int) -> types.Type:
+    return _bare(kind.item_types[at] if isinstance(kind, types.TupleType) else kind.item_type)
 
 
-def _rule(t: types.Type, value: Any) -> str:
+def _rule(t: Any, value: Any, *, item: bool) -> str:
+    if item and isinstance(t, types.IntType):
+        return f"hold whole numbers from {t.ge} to {t.le}"
     return next(rule for kind, rule in _RULES.items() if isinstance(t, kind))(t, value)
 
 
@@ -226,22 +282,28 @@ def _number_rule(t: Any, value: Any) -> str:
 def _integer_rule(t: Any, value: Any) -> str:
     whole = isinstance(value, int) and not isinstance(value, bool)
     beyond = whole and t.le is not None and value > t.le
-    return f"be at most {t.le}" if beyond else f"be an integer of at least {t.ge}"
+    return f"be at most {t.le:,}" if beyond else f"be an integer of at least {t.ge}"
+
+
+def _text_rule(t: Any, _: Any) -> str:
+    return "be a text that is not empty" if t.min_length or t.pattern else "be a text"
 
 
 def _list_rule(t: Any, _: Any) -> str:
-    return f"be a list{' of numbers' if isinstance(t.item_type, types.FloatType) else ''}"
+    if isinstance(t.item_type, types.FloatType):
+        return "be a list of numbers"
+    return f"be a list{' that is not empty' if t.min_length else ''}"
 
 
 _RULES: dict[type, Callable[[Any, Any], str]] = {
     types.FloatType: _number_rule,
     types.IntType: _integer_rule,
-    types.StrType: lambda t, _: f"be a text{' that is not empty' if t.min_length else ''}",
-    types.BoolType: lambda _, __: "be True or False",
+    types.StrType: _text_rule,
+    types.BoolType: lambda _, __: "be true or false",
     types.LiteralType: lambda t, _: f"be one of {', '.join(map(repr, t.values))}",
     types.VarTupleType: _list_rule,
+    types.ListType: _list_rule,
     types.TupleType: lambda t, _: f"be a list of {len(t.item_types)} numbers",
-    types.DictType: lambda _, __: "be an object",
     types.CustomType: lambda _, __: "be an array of floats",
     types.Type: lambda _, __: "be another value",
 }

@@ -2,20 +2,22 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal, get_args
 
-from abstain._foundation import checks
+from abstain._foundation.records import Fraction, NotNegative, Positive, between, hold
 from abstain.errors import InputError
 
 #: What the learning rate does over the steps.
-SCHEDULES = ("constant", "cosine", "step")
+Schedule = Literal["constant", "cosine", "step"]
+SCHEDULES = get_args(Schedule)
 
 #: Numbers of which precision a training computes in, as lightning-fabric names them: full, or
 #: weights in float32 and the network in 16 bits.
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
+Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+PRECISIONS = get_args(Precision)
 
-#: The largest number of epochs, and of pictures in a step.
-_MOST = 1_000_000
+#: Of epochs, and of pictures in a step.
+_Count = Annotated[int, between(1, 1_000_000)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,33 +60,19 @@ class Recipe:
     0.0025
     """
 
-    epochs: int = 20
-    learning_rate: float = 5e-3
-    batch_size: int = 128
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
+    epochs: _Count = 20
+    learning_rate: Positive = 5e-3
+    batch_size: _Count = 128
+    momentum: Fraction = 0.9
+    weight_decay: NotNegative = 5e-4
     nesterov: bool = False
-    schedule: str = "step"
-    every: int = 30
-    divide_by: float = 5.0
+    schedule: Schedule = "step"
+    every: _Count = 30
+    divide_by: Positive = 5.0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "every"):
-            if checks.positive_int(getattr(self, name), name) > _MOST:
-                msg = f"`{name}` must be at most {_MOST:,}; got {getattr(self, name):,}"
-                raise InputError(msg)
-        for name in ("learning_rate", "divide_by", "momentum", "weight_decay"):
-            # What reads as a number, such as "0.1", would fail where it is used.
-            if isinstance(getattr(self, name), bool | str):
-                msg = f"`{name}` must be a number; got {getattr(self, name)!r}"
-                raise InputError(msg)
-        flag(self.nesterov, "nesterov")
-        for name in ("learning_rate", "divide_by"):
-            checks.positive(getattr(self, name), name)
-        momentum = checks.fraction(self.momentum, "momentum")
-        checks.fraction(self.weight_decay, "weight_decay", high=math.inf)
-        checks.one_of(self.schedule, "schedule", SCHEDULES)
-        if self.nesterov and momentum == 0:
+        hold(self)
+        if self.nesterov and self.momentum == 0:
             msg = "`nesterov` needs a `momentum` above 0; got 0"
             raise InputError(msg)
 
@@ -100,10 +88,3 @@ class Recipe:
             falls = math.floor(done * (epochs or self.epochs) / self.every + 1e-9)
             return float(self.learning_rate / self.divide_by**falls)
         return self.learning_rate
-
-
-def flag(given: Any, name: str) -> None:
-    """Refuse what is neither true nor false; a text such as "no" would count as true."""
-    if not isinstance(given, bool):
-        msg = f"`{name}` must be true or false; got {given!r}"
-        raise InputError(msg)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypedDict, Unpack
+from typing import Annotated, Any, Final, TypedDict, Unpack
 
-from abstain._foundation.toml_fields import refuse_unknown, text
+from abstain._foundation.records import Word, between, value
+from abstain._foundation.toml import refuse_unknown
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.specification.config import Arm, Config, look_up, whole
+from abstain.benchmark.specification.config import Arm, Config, look_up
 from abstain.benchmark.specification.defaults import default_methods, scaled
 from abstain.errors import InputError, UnknownNameError, suggest
 
@@ -113,7 +114,7 @@ def _refuse_idle(config: Config) -> None:
 
 def trained_for(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
     """Return the arms whose networks some method scores; all where none does, to be refused."""
-    named = [METHODS[text(name, "methods")] for name in tuple_of(methods, "methods")]
+    named = [METHODS[value(name, Word, "methods")] for name in tuple_of(methods, "methods")]
     kinds = {method.objective for method in named}
     return tuple(arm for arm in arms if arm.kind in kinds) or tuple(arms)
 
@@ -158,7 +159,7 @@ def _shortened(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
 def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:
     """Return the seeds of a list, or as many as a number says: those given before, then more."""
     if isinstance(given, int) and not isinstance(given, bool):
-        count = whole(given, "seeds", 1, _MOST_SEEDS)
+        count = value(given, Annotated[int, between(1, _MOST_SEEDS)], "seeds")
         after = max(own, default=-1) + 1
         return (*own, *range(after, after + count))[:count]
     return tuple_of(given, "seeds")
@@ -166,7 +167,7 @@ def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:
 
 def folder_of(given: Any) -> str:
     """Return a folder as a text, with the home folder for its tilde; empty stays empty."""
-    return str(Path(text(given, "folder")).expanduser()) if given != "" else ""
+    return str(Path(value(given, Word, "folder")).expanduser()) if given != "" else ""
 
 
 def tuple_of(given: Any, name: str) -> tuple[Any, ...]:

@@ -11,13 +11,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import product
 from operator import sub
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from abstain._foundation import checks
-from abstain._foundation.toml_fields import text
+from abstain._foundation.records import (
+    ONCE,
+    ONCE_OR_NONE,
+    Word,
+    between,
+    hold,
+    once,
+)
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.methods import METHODS, Method
-from abstain.benchmark.recipe import PRECISIONS, Recipe
+from abstain.benchmark.recipe import Precision, Recipe
 from abstain.benchmark.tasks import TASKS
 from abstain.errors import InputError
 from abstain.metrics import METRICS
@@ -36,6 +42,9 @@ _LATER: Final[Mapping[str, Mapping[str, float]]] = {
 
 #: What an arm may be called: its name becomes part of names of files.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+
+#: Passes with dropout on.
+Samples = Annotated[int, between(0, 1000)]
 
 #: The most settings of an arm: each is trained with every seed.
 _MOST_SETTINGS = 100
@@ -106,9 +115,9 @@ class Arm:
     """
 
     name: str
-    kind: str
+    kind: Word
     recipe: Recipe
-    dropout: tuple[float, ...] = (0.0,)
+    dropout: Annotated[tuple[Annotated[float, between(0.0, 0.99)], ...], ONCE] = (0.0,)
     options: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     stages: Mapping[str, int] = field(default_factory=dict)
@@ -116,12 +125,9 @@ class Arm:
     def __post_init__(self) -> None:
         self._refuse_name()
         where = f"arms.{self.name}"
-        text(self.kind, f"{where}.kind")
-        _refuse_twice(self.dropout, f"{where}.dropout")
-        for rate in self.dropout:
-            checks.fraction(rate, f"{where}.dropout", high=0.99)
+        hold(self, lambda name: f"{where}.{'try' if name == 'grid' else name}")
         for name, values in self.grid.items():
-            _refuse_twice(values, f"{where}.try.{name}")
+            once(values, f"{where}.try.{name}", empty=False)
             if name in self.options:
                 msg = f"`{where}.try.{name}` and `{where}.options.{name}` must not both be given"
                 raise InputError(msg)
@@ -205,39 +211,30 @@ class Config:
         A number out of its range, a value that is there twice, or an arm that is.
     """
 
-    task: str
-    arms: tuple[Arm, ...]
-    seeds: tuple[int, ...]
-    model: str
-    methods: tuple[str, ...]
-    metrics: tuple[str, ...] = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
-    samples: int = 10
-    corruptions: tuple[str, ...] = tuple(CORRUPTIONS)
-    severities: tuple[int, ...] = tuple(range(1, SEVERITIES + 1))
+    task: Word
+    arms: Annotated[tuple[Arm, ...], ONCE]
+    seeds: Annotated[tuple[Annotated[int, between(0, 2**31 - 1)], ...], ONCE]
+    model: Word
+    methods: Annotated[tuple[Word, ...], ONCE]
+    metrics: Annotated[tuple[Word, ...], ONCE] = (
+        "augrc",
+        "aurc",
+        "failure_auroc",
+        "accuracy",
+        "ece",
+    )
+    samples: Samples = 10
+    corruptions: Annotated[tuple[Word, ...], ONCE_OR_NONE] = tuple(CORRUPTIONS)
+    severities: Annotated[tuple[Annotated[int, between(1, SEVERITIES)], ...], ONCE_OR_NONE] = tuple(
+        range(1, SEVERITIES + 1)
+    )
     folder: str = ""
-    precision: str = "32-true"
+    precision: Precision = "32-true"
 
     def __post_init__(self) -> None:
-        text(self.task, "task")
-        text(self.model, "model.name")
-        for name in ("arms", "seeds", "methods", "metrics"):
-            _refuse_twice(getattr(self, name), name)
-        for name in ("corruptions", "severities"):
-            _refuse_twice(getattr(self, name), name, empty=True)
-        _refuse_twice([arm.name for arm in self.arms], "the names of `arms`")
-        _refuse_twice([arm.kind for arm in self.arms], "the objectives of `arms`")
-        self._refuse_numbers()
-        checks.one_of(self.precision, "precision", PRECISIONS)
-        for name in ("methods", "metrics", "corruptions"):
-            for given in getattr(self, name):
-                text(given, name)
-
-    def _refuse_numbers(self) -> None:
-        for seed in self.seeds:
-            whole(seed, "seeds", 0, 2**31 - 1)
-        for severity in self.severities:
-            whole(severity, "severities", 1, SEVERITIES)
-        whole(self.samples, "samples", 0, 1000)
+        hold(self, lambda name: "model.name" if name == "model" else name)
+        once([arm.name for arm in self.arms], "the names of `arms`")
+        once([arm.kind for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:
             msg = "`samples` must be 0 or at least 2; got 1"
             raise InputError(msg)
@@ -295,26 +292,6 @@ def look_up_arm(arm: Arm) -> None:
         kind.make(rng=0, **{**setting.options, **shares}).plan(whole.epochs)
 
 
-def whole(given: Any, name: str, low: int, high: int) -> int:
-    """Validate a whole number in a range."""
-    if isinstance(given, bool) or not isinstance(given, int) or not low <= given <= high:
-        msg = f"`{name}` must hold whole numbers from {low} to {high}; got {given!r}"
-        raise InputError(msg)
-    return given
-
-
 def _without(tried: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is tried beside the dropout, which is no option of the objective."""
     return {name: value for name, value in tried.items() if name != "dropout"}
-
-
-def _refuse_twice(given: Any, name: str, *, empty: bool = False) -> None:
-    """Refuse what is no sequence, is empty, or holds a value twice."""
-    if not isinstance(given, list | tuple) or not (given or empty):
-        rule = "a list" if empty else "a list that is not empty"
-        msg = f"`{name}` must be {rule}; got {given!r}"
-        raise InputError(msg)
-    for number, value in enumerate(given):
-        if value in given[:number]:
-            msg = f"`{name}` must hold each value once; got {value!r} twice"
-            raise InputError(msg)

@@ -10,7 +10,8 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
 
-from abstain._foundation.toml_fields import read_toml, refuse_unknown, table, text
+from abstain._foundation.records import Word, value
+from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.specification.changes import (
     Changes,
@@ -20,7 +21,7 @@ from abstain.benchmark.specification.changes import (
     trained_for,
     tuple_of,
 )
-from abstain.benchmark.specification.config import Arm, Config, look_up, look_up_arm, whole
+from abstain.benchmark.specification.config import Arm, Config, Samples, look_up, look_up_arm
 from abstain.benchmark.specification.defaults import SEEDS, default_arms, default_methods
 from abstain.benchmark.tasks import TASKS
 from abstain.errors import InputError
@@ -145,14 +146,14 @@ def from_plain(found: Mapping[str, Any]) -> Config:
     if "task" not in own:
         msg = f"`task` must name the task: one of {', '.join(TASKS)}"
         raise InputError(msg)
-    task = TASKS[text(own.pop("task"), "task")]
+    task = TASKS[value(own.pop("task"), Word, "task")]
     recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
     named = table(own, "arms")
     arms = tuple(_arm(name, table(named, name, "arms"), recipe) for name in named)
     for arm in arms:
         _look_up_named(arm)
     seeds = seeds_of(own.pop("seeds", SEEDS))
-    samples = whole(own.pop("samples", Config.samples), "samples", 0, 1000)
+    samples = value(own.pop("samples", Config.samples), Samples, "samples")
     methods = own.pop("methods", None)
     if not arms:
         # Only those: what is not trained may need more epochs than this recipe has.
@@ -281,16 +282,13 @@ def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
         table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
     )
     # An arm of that name needs no other word about what it is.
-    kind = text(own.get("kind", name), f"arms.{name}.kind")
+    kind = own.get("kind", name)
     rates = own.get("dropout", 0.0)
     rates = rates if isinstance(rates, list) else [rates]
-    if not all(isinstance(rate, int | float) and not isinstance(rate, bool) for rate in rates):
-        msg = f"`arms.{name}.dropout` must be a number or a list of numbers; got {rates!r}"
-        raise InputError(msg)
     tried = {key: tuple_of(values, f"arms.{name}.try.{key}") for key, values in grid.items()}
     own_recipe = recipe_of(recipe, f"[arms.{name}.recipe]", base)
     with named(where):
-        return Arm(name, kind, own_recipe, tuple(map(float, rates)), options, tried, stages)
+        return Arm(name, kind, own_recipe, tuple(map(_float, rates)), options, tried, stages)
 
 
 def _look_up_named(arm: Arm) -> None:
@@ -331,6 +329,10 @@ def named(where: str) -> Iterator[None]:
     except InputError as error:
         msg = f"{where}: {error}"
         raise InputError(msg) from None
+
+
+def _float(given: Any) -> Any:
+    return float(given) if type(given) is int else given
 
 
 def _lists(given: Any) -> Any:

@@ -3,15 +3,15 @@
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.records import between, hold
 from abstain.benchmark._library import torch
 from abstain.benchmark.data import Exposure, Images
 from abstain.benchmark.data.corruptions import corrupt
-from abstain.benchmark.recipe import flag
 from abstain.errors import InputError
 
 #: torch may be absent when types are checked.
@@ -59,14 +59,11 @@ class CropFlip(Variation):
     torch.Size([2, 3, 32, 32])
     """
 
-    padding: int = 4
+    padding: Annotated[int, between(1, _MOST_PADDING)] = 4
     mirror: bool = True
 
     def __post_init__(self) -> None:
-        if checks.positive_int(self.padding, "padding") > _MOST_PADDING:
-            msg = f"`padding` must be at most {_MOST_PADDING}; got {self.padding}"
-            raise InputError(msg)
-        flag(self.mirror, "mirror")
+        hold(self)
 
     def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
         """Return the pictures (n, channels, height, width), each changed on its own."""

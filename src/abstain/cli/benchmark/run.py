@@ -156,7 +156,7 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
 
 
 def _text(config: "Config") -> str:
-    from abstain._foundation.toml_fields import toml_text
+    from abstain._foundation.toml import toml_text
     from abstain.benchmark.reading import tables_of
 
     return toml_text(tables_of(config))

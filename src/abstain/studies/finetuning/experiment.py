@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from abstain._foundation import checks
-from abstain._foundation.toml_fields import read_toml, refuse_unknown, table, text
+from abstain._foundation.records import Count, Natural, Word, between, hold, once, value
+from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.data import DATASETS
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.specification.changes import seeds_of
@@ -38,11 +38,11 @@ BEFORE = "before"
 #: What an objective may be called: its name becomes part of names of files.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
-#: The most copies of a picture that are taken.
-_MOST_COPIES = 10_000
+#: Of a picture.
+_Copies = Annotated[int, between(1, 10_000)]
 
-#: The most seeds that can be asked for.
-_MOST_SEEDS = 1000
+#: How many can be asked for.
+_Number = Annotated[int, between(1, 1000)]
 
 #: Of an objective, beside its own options and those of the recipe.
 _OWN = ("kind", "title", "try")
@@ -74,39 +74,20 @@ class DataChoice:
         Where the files are; no part of what a job depends on.
     """
 
-    name: str = "digits"
-    train: int | None = None
-    validation: int = 0
-    test: int | None = None
-    validation_copies: int = 1
-    test_copies: int = 1
-    records: int | None = None
-    seed: int = 0
+    name: Word = "digits"
+    train: Natural | None = None
+    validation: Count = 0
+    test: Natural | None = None
+    validation_copies: _Copies = 1
+    test_copies: _Copies = 1
+    records: Natural | None = None
+    seed: Count = 0
     variation: Mapping[str, Any] = field(default_factory=dict)
     folder: str = ""
 
     def __post_init__(self) -> None:
-        _ = DATASETS[text(self.name, "data.name")]
-        if self.folder != "":
-            text(self.folder, "data.folder")
-        for name in ("train", "test", "records"):
-            if getattr(self, name) is not None:
-                checks.positive_int(getattr(self, name), f"data.{name}")
-        if self.validation != 0 or isinstance(self.validation, bool):
-            checks.positive_int(self.validation, "data.validation")
-        seed_number(self.seed, "data.seed")
-        self._refuse_copies()
-
-    def _refuse_copies(self) -> None:
-        for name in ("validation_copies", "test_copies"):
-            copies = checks.positive_int(getattr(self, name), f"data.{name}")
-            if copies > _MOST_COPIES:
-                msg = f"`data.{name}` must be at most {_MOST_COPIES:,}; got {copies:,}"
-                raise InputError(msg)
-        given: object = self.variation
-        if not isinstance(given, Mapping):
-            msg = "`data.variation` must be a table: [data.variation]"
-            raise InputError(msg)
+        hold(self, "data.{}".format)
+        _ = DATASETS[self.name]
         variation = variation_of(dict(self.variation))
         copies = max(self.validation_copies, self.test_copies)
         if copies > 1 and not (variation and variation.of_task):
@@ -172,7 +153,7 @@ class Contender:
                 f"underscores, and not {BEFORE!r}; got {self.name!r}"
             )
             raise InputError(msg)
-        text(self.title, f"objectives.{self.name}.title")
+        value(self.title, Word, f"objectives.{self.name}.title")
 
 
 @dataclass(frozen=True)
@@ -212,8 +193,8 @@ class Experiment:
         return any(len(contender.settings) > 1 for contender in self.contenders)
 
     def __post_init__(self) -> None:
-        _ = MODELS[text(self.model, "model.name")]
-        _ = METRICS[text(self.choose_by, "study.choose_by")]
+        _ = MODELS[value(self.model, Word, "model.name")]
+        _ = METRICS[value(self.choose_by, Word, "study.choose_by")]
         self._refuse_names()
         if stray := [seed for seed in self.tuning_seeds if seed not in self.seeds]:
             msg = (
@@ -241,17 +222,6 @@ class Experiment:
         if twice := next((title for title in titles if titles.count(title) > 1), None):
             msg = f"two objectives have the title {twice!r}; tables and figures need one for each"
             raise InputError(msg)
-
-
-def seed_number(given: Any, name: str) -> int:
-    """Validate one seed."""
-    # What torch takes; the seed of the test pictures is twice that of the data, and one more.
-    whole = isinstance(given, int) and not isinstance(given, bool)
-    if not whole or not 0 <= given < 2**63:
-        msg = f"`{name}` must hold whole numbers from 0 to 2^63 - 1; got {given!r}"
-        raise InputError(msg)
-    number: int = given
-    return number
 
 
 def shipped(data: str) -> Path:
@@ -309,11 +279,7 @@ def changed(
         choice = replace(choice, folder=str(folder))
     own = experiment.seeds
     if seeds is not None:
-        count = checks.positive_int(seeds, "seeds")
-        if count > _MOST_SEEDS:
-            msg = f"`seeds` must be at most {_MOST_SEEDS:,}; got {count:,}"
-            raise InputError(msg)
-        own = seeds_of(count, own)
+        own = seeds_of(value(seeds, _Number, "seeds"), own)
     kept = tuple(seed for seed in experiment.tuning_seeds if seed in own)
     tuning = kept or (own[:1] if experiment.tuning_seeds else ())
     return replace(
@@ -329,7 +295,7 @@ def _contender(name: str, own: Any, base: Recipe) -> Contender:
     if not isinstance(own, Mapping):
         msg = f"`objectives.{name}` must be a table: [objectives.{name}]"
         raise InputError(msg)
-    kind = text(own.get("kind", "rank-weighted"), f"objectives.{name}.kind")
+    kind = value(own.get("kind", "rank-weighted"), Word, f"objectives.{name}.kind")
     allowed = (*OBJECTIVES[kind].options, *_OF_RECIPE)
     given = {key: value for key, value in own.items() if key not in _OWN}
     grid = table(own, "try", f"objectives.{name}")
@@ -371,9 +337,6 @@ def _refuse_parts(objective: Objective, kind: str) -> None:
 
 
 def _seeds(given: Any, name: str, *, empty: bool = False) -> tuple[int, ...]:
-    listed = isinstance(given, list) and (given or empty)
-    seeds = tuple(seed_number(seed, name) for seed in given) if listed else ()
-    if not listed or len(set(seeds)) < len(seeds):
-        msg = f"`{name}` must be a list of different seeds; got {given!r}"
-        raise InputError(msg)
-    return seeds
+    once(given, name, empty=empty)
+    # What torch takes; the seed of the test pictures is twice that of the data, and one more.
+    return tuple(value(given, list[Count], name))

@@ -1,4 +1,4 @@
-"""Configurations in TOML: read, and checked field by field, with errors that name the field."""
+"""Configurations in TOML: read, or said in one line why they cannot be, and written."""
 
 import json
 import re
@@ -30,15 +30,6 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileFormatError(msg) from None
 
 
-def refuse_unknown(given: Mapping[str, Any], known: Iterable[str], where: str) -> None:
-    """Refuse a field that does not exist; the error names the nearest one, and all there are."""
-    there = list(known)
-    for name in given:
-        if name not in there:
-            msg = f"{where} has no field {name!r}.{suggest(name, there)} It has {', '.join(there)}."
-            raise UnknownNameError(msg)
-
-
 def table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
     """Return a table by its name, empty where it is not given; `where` is what is above it."""
     full = f"{where}.{name}" if where else name
@@ -49,12 +40,13 @@ def table(found: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any
     return dict(given)
 
 
-def text(given: Any, name: str) -> str:
-    """Validate a text that is not empty."""
-    if not isinstance(given, str) or not given.strip():
-        msg = f"`{name}` must be a text that is not empty; got {given!r}"
-        raise InputError(msg)
-    return given
+def refuse_unknown(given: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse a field that does not exist; the error names the nearest one, and all there are."""
+    there = list(known)
+    for name in given:
+        if name not in there:
+            msg = f"{where} has no field {name!r}.{suggest(name, there)} It has {', '.join(there)}."
+            raise UnknownNameError(msg)
 
 
 def toml_text(tables: Mapping[str, Any]) -> str:
