@@ -1,6 +1,7 @@
 """`calibrate`, `calibration_check` and their display: scores that become probabilities."""
 
 import itertools
+import math
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -243,6 +244,22 @@ def test_a_score_that_is_no_probability_any_more_is_refused():
 
 
 # ---------------------------------------------------------------------------------- the check
+
+
+def test_the_bars_hold_what_19_of_20_right_probabilities_give():
+    fit, test = halves(predictions())
+    check = calibration_check(calibrate("msr", fit, method="platt"), test)
+    curve, tried = check.reliability_after, 0
+    for i, n in enumerate(map(int, curve.count)):
+        if n == 0:
+            assert np.isnan(check.consistent_low[i])
+            continue
+        p, tried = float(curve.confidence[i]), tried + 1
+        chance = [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
+        for end, share in ((check.consistent_low[i], 0.025), (check.consistent_high[i], 0.975)):
+            k = round(end * n)
+            assert math.fsum(chance[:k]) < share <= math.fsum(chance[: k + 1])
+    assert tried > 3
 
 
 @pytest.mark.parametrize("weight", [False, True])
