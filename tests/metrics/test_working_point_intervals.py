@@ -15,7 +15,7 @@ from abstain.evaluation.uncertainty import of_replicates
 from abstain.inference.reach import OPEN, STRETCH
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import difference_of, interval_of, metric_difference, metric_interval
-from abstain.metrics.working_points.points import quantities, vertices
+from abstain.metrics.working_points import quantities, vertices
 
 RISK = metric_named("selective_risk@80cov")
 
