@@ -1,0 +1,119 @@
+"""One thing is known in one place: no file outside `metrics/` names a metric by a string."""
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+from tests.house.source import FILES, SourceFile
+
+from abstain.metrics import METRICS
+from abstain.metrics.catalogue import FAMILIES
+
+#: Where such a word means something else, or is what a caller leaves out. Only to be shortened.
+OTHER_WORDS = {
+    # What is asked for unless something else is: the metrics of a command, a study, a benchmark.
+    "benchmark/others/writing.py": "default",
+    "benchmark/results/results.py": "default",
+    "benchmark/results/scope.py": "default",
+    "benchmark/specification/config.py": "default",
+    "benchmark/work.py": "default",
+    "cli/compare.py": "default",
+    "evaluation/comparison/engine.py": "default",
+    "integrations/torchmetrics/metric.py": "default",
+    "streaming/bounds.py": "default",
+    "studies/finetuning/jobs.py": "default",
+    "studies/population_forms.py": "default",
+    "studies/posterior.py": "default",
+    # Classes and scorers that other libraries find by a metric's name.
+    "integrations/sklearn/scorers.py": "its name",
+    "integrations/torchmetrics/named.py": "its name",
+    # Areas that are found for all resamples at once, losses, and fields of records.
+    "inference/replicates.py": "area",
+    "predictions/losses.py": "loss",
+    "plots/curves.py": "column",
+    "report/subjects/evaluation/charts.py": "column",
+    "report/subjects/evaluation/document.py": "column",
+    "report/subjects/evaluation/drawn.py": "column",
+    # Weights by rank and losses that a network is trained on.
+    "training/_logits.py": "objective",
+    "training/_weights.py": "objective",
+    "training/catalogue.py": "objective",
+    "training/rank_objective.py": "objective",
+    "training/rank_weighted.py": "objective",
+    "typing.py": "estimator",
+    # What a population or a study knows without data: truths, and the estimators of a weight.
+    "simulate/beta_scores.py": "truth",
+    "simulate/continuous_loss.py": "truth",
+    "simulate/gaussians.py": "truth",
+    "simulate/population.py": "truth",
+    "studies/_convergence_words.py": "estimator",
+    "studies/_estimates.py": "estimator",
+    "studies/_estimator_words.py": "estimator",
+    "studies/_figures.py": "estimator",
+    "studies/_words.py": "estimator",
+    "studies/convergence.py": "estimator",
+    "studies/weights.py": "estimator",
+}
+
+#: Where a metric is still named. Only to be shortened: what they ask belongs to its entry.
+REMAINING = {
+    "benchmark/methods/scoring.py",
+    "benchmark/results/details.py",
+    "benchmark/results/tables.py",
+    "cli/benchmark/run.py",
+    "evaluation/calibration/check.py",
+    "evaluation/comparison/pairs.py",
+    "evaluation/findings.py",
+    "evaluation/fitting.py",
+    "evaluation/posterior.py",
+    "plots/calibration.py",
+    "report/study_words.py",
+    "report/subjects/benchmark/facts.py",
+    "report/subjects/benchmark/figures.py",
+    "report/subjects/benchmark/grids.py",
+    "report/subjects/benchmark/leaderboard.py",
+    "report/subjects/evaluation/tables.py",
+    "report/subjects/evaluation/verdict.py",
+    "studies/finetuning/experiment.py",
+    "studies/finetuning/results.py",
+    "studies/finetuning/words.py",
+}
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def named(file: SourceFile) -> Iterator[tuple[int, str]]:
+    """Find the strings of a file that are a metric's name, but for its docstrings."""
+    docs = {
+        node.body[0].value
+        for node in file.walk()
+        if isinstance(node, _DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    for node in file.walk():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docs:
+            word = node.value
+            if word in METRICS or any(family.named(word) for family in FAMILIES):
+                yield node.lineno, word
+
+
+OUTSIDE = [file for file in FILES if file.top != "metrics"]
+FOUND = {file.name: found for file in OUTSIDE if (found := list(named(file)))}
+
+
+def test_metrics_are_named_by_their_entries_alone():
+    strangers = FOUND.keys() - OTHER_WORDS.keys() - REMAINING
+    assert not {name: FOUND[name] for name in strangers}
+
+
+def test_no_file_is_listed_twice():
+    assert not OTHER_WORDS.keys() & REMAINING
+
+
+@pytest.mark.parametrize("name", sorted({*OTHER_WORDS, *REMAINING}))
+def test_what_is_cured_is_off_the_list(name):
+    assert name in FOUND, f"take {name} off the list: it names no metric any more"
+
+
+def test_the_files_that_are_looked_at_are_there():
+    assert len(OUTSIDE) > 200
+    assert sum(map(len, FOUND.values())) > len(FOUND) > 0
