@@ -28,7 +28,7 @@ from threshold_laws import (
 
 from abstain import thresholds
 from abstain._foundation.random import generator
-from abstain.thresholds._sequences import halvings
+from abstain.thresholds._walks import halvings
 
 TARGETS = (0.01, 0.05, 0.1, 0.25)
 SIZES = (100, 500, 1000, 5000)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import bdtr
 from scipy.stats import binom
 
-from abstain.thresholds._sequences import ranks_of
+from abstain.thresholds._walks import ranks_of
 from abstain.thresholds.binomial import hoeffding_bentkus_p, least_count
 
 DELTA = 0.05

@@ -3,15 +3,14 @@
 Every method returns a `DecisionRule`: accept when confidence >= threshold.
 """
 
+from abstain.thresholds.achieved import RuleCheck
 from abstain.thresholds.binomial import binomial_risk_bound
-from abstain.thresholds.check import RuleCheck, check, check_many
+from abstain.thresholds.certified import learn_then_test, sgr
+from abstain.thresholds.check import check, check_groups, check_many
 from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
-from abstain.thresholds.groups import check_groups
-from abstain.thresholds.ltt import learn_then_test
 from abstain.thresholds.methods import METHODS, Method, fit
 from abstain.thresholds.rule import DecisionRule
-from abstain.thresholds.sgr import sgr
 
 __all__ = [
     "METHODS",

@@ -1,122 +1,21 @@
 """Does a rule keep on other data what it promised? Achieved numbers, intervals, verdicts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 
-from abstain._foundation import checks
-from abstain.confidence import ConfidenceScore
+from abstain._foundation.arrays import to_numpy
+from abstain._foundation.names import coded, codes_of
 from abstain.errors import InputError
-from abstain.inference.intervals import Interval, no_interval
 from abstain.inference.proportions import level_of
-from abstain.thresholds import _achieved
-from abstain.thresholds._achieved import Sample
+from abstain.thresholds.achieved import RuleCheck, Verdict, decided, measured, sample
 from abstain.thresholds.rule import DecisionRule
-from abstain.typing import AnyArray, BoolArray, Scale
+from abstain.typing import AnyArray, Scale
 
-Verdict = Literal["holds", "broken", "cannot tell", "nothing accepted", "unattainable", "no target"]
-
-
-@dataclass(frozen=True)
-class RuleCheck:
-    """What a decision rule achieves on one data set, against its target.
-
-    Attributes
-    ----------
-    name : str
-        Name of the data set.
-    rule : DecisionRule
-        The rule that was checked.
-    n, accepted : int
-        Samples (of weight above 0), and how many of them the rule accepts.
-    coverage : float
-        Share (of the weight) accepted.
-    selective_risk : float
-        Mean loss of the accepted; NaN when nothing is accepted.
-    generalized_risk : float
-        Mean over all samples of the loss where accepted: coverage x selective risk.
-    coverage_interval, selective_risk_interval, generalized_risk_interval : Interval
-        Exact (Clopper-Pearson) for shares, of the influence function with a t quantile for the
-        means of graded losses; NaN ends and a note where there is none.
-    excess : float
-        How much worse than the target: achieved risk minus target, target minus achieved coverage,
-        or, for a rule by cost, the mean cost a sample minus the cost of abstaining on all.
-        Positive is worse. NaN without a target, or for the selective risk of nothing.
-    excess_interval : Interval
-        Of the excess.
-    verdict : str
-        "holds" when the interval of the excess lies at or below 0, "broken" when above, else
-        "cannot tell"; "nothing accepted" for the selective risk of nothing, "unattainable" for a
-        rule without a threshold, "no target" for a threshold from elsewhere. Of a whole with
-        groups that of the worst of them.
-    group : str
-        Name of the group; "" for a whole.
-    alone : str
-        Of a whole with groups, its verdict by itself; "" otherwise.
-    together : int
-        How many verdicts hold together at the level that was asked for: 1, or the whole and its
-        groups, of which each interval then has a higher level.
-    """
-
-    name: str
-    rule: DecisionRule
-    n: int
-    accepted: int
-    coverage: float
-    coverage_interval: Interval
-    selective_risk: float
-    selective_risk_interval: Interval
-    generalized_risk: float
-    generalized_risk_interval: Interval
-    excess: float
-    excess_interval: Interval
-    verdict: Verdict
-    group: str = ""
-    alone: str = ""
-    together: int = 1
-
-    @property
-    def label(self) -> str:
-        """Name of the data set, with its group where it is one."""
-        return ": ".join(part for part in (self.name, self.group) if part)
-
-    @property
-    def note(self) -> str:
-        """What to know of the verdict; empty when there is nothing."""
-        if self.alone and self.alone != self.verdict:
-            return f"by itself: {self.alone}; a group: {self.verdict}"
-        return self.excess_interval.note
-
-    def row(self) -> dict[str, str | int | float | None]:
-        """Return the check as one row of plain values, for a table.
-
-        Returns
-        -------
-        dict
-            Names to texts and numbers: name, subgroup, method, guarantee, threshold, target,
-            delta, n, accepted, each achieved number and the excess with `_low` and `_high`,
-            verdict.
-        """
-        rule = self.rule
-        out: dict[str, str | int | float | None] = {
-            "name": self.name,
-            "subgroup": self.group,
-            "method": rule.method,
-            "guarantee": rule.guarantee,
-            "threshold": rule.threshold,
-            "target": rule.target,
-            "delta": rule.delta,
-            "n": self.n,
-            "accepted": self.accepted,
-        }
-        for number in ("coverage", "selective_risk", "generalized_risk", "excess"):
-            interval: Interval = getattr(self, f"{number}_interval")
-            out[number] = getattr(self, number)
-            out[f"{number}_low"], out[f"{number}_high"] = interval.low, interval.high
-        out["verdict"] = self.verdict
-        return out
+#: Verdicts about a target, the worst first; others are the same for the whole and its groups.
+_WORST_FIRST: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
 
 
 def check(
@@ -179,46 +78,7 @@ def check(
     (200, 0.05, -0.05, 'holds')
     """
     accepted = decided(rule, confidence, scale)
-    return measured(rule, _achieved.sample(accepted, loss, weight, level=level_of(level)), name)
-
-
-def decided(rule: DecisionRule, confidence: AnyArray, scale: Scale | None) -> BoolArray:
-    """Tell what a rule accepts; refuse what is no rule."""
-    given: object = rule
-    if not isinstance(given, DecisionRule):
-        msg = f"`rule` must be a DecisionRule; got {type(given).__name__}"
-        raise InputError(msg)
-    if not isinstance(confidence, ConfidenceScore):
-        confidence = checks.confidence(confidence)
-    return np.asarray(rule.apply(confidence, scale=scale), dtype=np.bool_)
-
-
-def measured(rule: DecisionRule, s: Sample, name: str) -> RuleCheck:
-    """Return what a rule achieves on samples of which it is known whether it accepts them."""
-    coverage, coverage_interval = _achieved.share(s, s.accepted)
-    selective, selective_interval = _achieved.selective_risk(s)
-    generalized, generalized_interval = _achieved.generalized_risk(s)
-    achieved = {
-        "coverage": (coverage, coverage_interval),
-        "selective risk": (selective, selective_interval),
-        "generalized risk": (generalized, generalized_interval),
-    }
-    excess, excess_interval = _excess(rule, s, achieved)
-    return RuleCheck(
-        name,
-        rule,
-        s.n,
-        int(np.count_nonzero(s.accepted)),
-        coverage,
-        coverage_interval,
-        selective,
-        selective_interval,
-        generalized,
-        generalized_interval,
-        excess,
-        excess_interval,
-        _verdict(rule, s, excess_interval),
-    )
+    return measured(rule, sample(accepted, loss, weight, level=level_of(level)), name)
 
 
 def check_many(
@@ -286,29 +146,104 @@ def check_many(
     return tuple(out)
 
 
-def _excess(
-    rule: DecisionRule, s: Sample, achieved: Mapping[str, tuple[float, Interval]]
-) -> tuple[float, Interval]:
-    if rule.target is None or not rule.quantity:
-        return float("nan"), no_interval(s.level, "the rule has no target")
-    if rule.quantity == "cost":
-        return _achieved.cost_beyond_abstaining(s, rule.target)
-    value, interval = achieved[rule.quantity]
-    sign = -1.0 if rule.quantity == "coverage" else 1.0
-    ends = sorted((sign * (interval.low - rule.target), sign * (interval.high - rule.target)))
-    moved = Interval(
-        ends[0], ends[1], interval.level, interval.method, interval.standard_error, interval.note
-    )
-    return sign * (value - rule.target), moved
+def check_groups(
+    rule: DecisionRule,
+    confidence: AnyArray,
+    loss: AnyArray,
+    group: AnyArray,
+    *,
+    name: str = "",
+    weight: AnyArray | None = None,
+    level: float = 0.95,
+    scale: Scale | None = None,
+) -> tuple[RuleCheck, ...]:
+    """Compute what a rule achieves on other data and on each group in them.
+
+    Answers: does the threshold keep to its target for everyone, or on average only?
+
+    Parameters
+    ----------
+    rule : DecisionRule
+        The rule.
+    confidence, loss : array of shape (n,)
+        As for `check`.
+    group : array of shape (n,)
+        The group of each sample (its hospital, its language), by name.
+    name : str, default=""
+        Name of the data, for tables.
+    weight : array of shape (n,), optional
+        Weights: not negative, not all zero. A row is one observation whatever its weight.
+    level : float, default=0.95
+        How surely all verdicts are right together.
+    scale : {"log-odds", "probability", "score"}, optional
+        What the confidences are measured in, as for `DecisionRule.apply`.
+
+    Returns
+    -------
+    tuple of RuleCheck
+        The whole, then each group in the order of its name. The verdict of the whole is that of
+        the worst: "holds" when the target is kept by the whole and by every group, "broken" when
+        it is broken in one of them, else "cannot tell"; `alone` is its verdict by itself.
+
+    Raises
+    ------
+    InputError, ShapeError, DomainError
+        As for `check`; a group that is missing.
+
+    Notes
+    -----
+    The whole and its G groups are G + 1 questions. Each interval is at the level
+    1 - (1 - level) / (G + 1) (Bonferroni). So the chance that any verdict is wrong, "holds" where
+    the target is broken or "broken" where it is kept, is at most 1 - level where intervals are
+    exact (0/1 losses without weights), however the groups depend on each other. A group in which
+    nothing is accepted leaves the whole undecided. A guarantee is about the whole: it may be kept
+    there and broken in a group, which is then said. Cost: one pass, and one over each group.
+
+    References
+    ----------
+    .. [1] Clopper and Pearson (1934), The use of confidence or fiducial limits,
+       https://doi.org/10.1093/biomet/26.4.404
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.05)
+    >>> group = np.repeat(["a", "b"], [9000, 1000])
+    >>> loss = np.concatenate([np.arange(9000) % 100 == 0, np.arange(1000) % 5 == 0])
+    >>> found = ab.thresholds.check_groups(rule, np.ones(10_000), loss, group)
+    >>> [(c.group, round(c.selective_risk, 3), c.verdict) for c in found]
+    [('', 0.029, 'broken'), ('a', 0.01, 'holds'), ('b', 0.2, 'broken')]
+    >>> found[0].alone
+    'holds'
+    """
+    accepted = decided(rule, confidence, scale)
+    codes_of(group, "group", accepted.size)  # refuses what names no group
+    names, codes = coded(to_numpy(group, "group"), "group")
+    s = sample(accepted, loss, weight, level=level_of(level))
+    if weight is not None:
+        codes = codes[to_numpy(weight, "weight") > 0]
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
+    known = [(str(names[codes[own[0]]]), own) for own in rows if own.size]
+    together = len(known) + (len(known) > 1)
+    s = replace(s, level=1 - (1 - s.level) / together)
+    whole = measured(rule, s, name)
+    groups = [
+        replace(measured(rule, s.part(own), name), group=named, together=together)
+        for named, own in known
+    ]
+    return (_joined(replace(whole, together=together), groups), *groups)
 
 
-def _verdict(rule: DecisionRule, s: Sample, interval: Interval) -> Verdict:
-    if not rule.attainable:
-        return "unattainable"
-    if rule.target is None or not rule.quantity:
-        return "no target"
-    if np.isnan(interval.low) and not s.accepted.any():
-        return "nothing accepted"
-    if interval.high <= 0:
-        return "holds"
-    return "broken" if interval.low > 0 else "cannot tell"
+def _joined(whole: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
+    """Return the check of the whole with a verdict that is no better than that of a group."""
+    if whole.verdict not in _WORST_FIRST:
+        return whole
+    found = [_decisive(c.verdict) for c in (whole, *groups)]
+    verdict = min(found, key=_WORST_FIRST.index)
+    return replace(whole, verdict=verdict, alone=whole.verdict)
+
+
+def _decisive(verdict: Verdict) -> Verdict:
+    """Return the verdict; of a group in which nothing is accepted nothing is known."""
+    return verdict if verdict in _WORST_FIRST else "cannot tell"

@@ -8,11 +8,10 @@ from typing import Any
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.thresholds._scales import RuleScale
+from abstain.thresholds.certified import learn_then_test, sgr
 from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
-from abstain.thresholds.ltt import learn_then_test
 from abstain.thresholds.rule import DecisionRule
-from abstain.thresholds.sgr import sgr
 from abstain.typing import AnyArray
 
 
