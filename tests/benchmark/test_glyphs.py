@@ -14,7 +14,7 @@ from abstain.benchmark.data import (
     glyphs,
     textures,
 )
-from abstain.benchmark.data.textures import _MAKERS
+from abstain.benchmark.data.embedded import _MAKERS
 from abstain.errors import AbstainError, DomainError, InputError
 
 STYLES = ("mono", "pixel", "script", "blackletter")

@@ -68,16 +68,8 @@ def over_coverage(
     """Integrate mean loss x weight over the coverages from low to high.
 
     With c = low + (high - low) expit(x) the ends lie at infinity, where the integrand vanishes
-    whatever its singularity: -ln(1-u) at u = 1, a power of u at u = 0.
-
-    Parameters
-    ----------
-    loss_at : callable
-        Mean loss at coverages; smooth between `low` and `high`.
-    weight : callable
-        Weight of a coverage c, given c and high - c with all its digits.
-    low, high : float
-        The range of coverages.
+    whatever its singularity: -ln(1-u) at u = 1, a power of u at u = 0. The mean loss is smooth
+    between the ends; the weight gets c and high - c with all its digits.
     """
 
     def terms(x: FloatArray) -> FloatArray:

@@ -145,7 +145,7 @@ def _both_classes(values: Array, kind: str) -> Array:
 
 def class_names(columns: Sequence[str], pattern: str, label: Column | None) -> list[str]:
     """Name the classes by what distinguishes the columns; prefer names that occur as labels."""
-    candidates = [_strip(columns, p) for p in _prefixes(columns, pattern)]
+    candidates = [[c.removeprefix(p) for c in columns] for p in _prefixes(columns, pattern)]
     if label is not None:
         known = {str(t) for t in label.distinct()[1]}
         for names in candidates:
@@ -165,10 +165,6 @@ def _prefixes(columns: Sequence[str], pattern: str) -> list[str]:
     prefixes = [common[:i] for i in reversed(cuts)]
     given = [literal] if literal else []
     return list(dict.fromkeys([*given, *prefixes, common.rstrip("0123456789"), ""]))
-
-
-def _strip(columns: Sequence[str], prefix: str) -> list[str]:
-    return [c.removeprefix(prefix) for c in columns]
 
 
 def typed_names(names: list[str], label: Column | None) -> tuple[Hashable, ...]:

@@ -229,6 +229,8 @@ _MOST_LINES = 100
 _BLOCK = 1 << 20
 
 
+# ------------------------------------------------------------- what is looked at before polars
+# polars keeps the first of two equal keys, and renames the second of two equal columns.
 def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterator[str]:
     """Yield the lines of a text; refuse to read more than `most` bytes of it, if there is a most.
 

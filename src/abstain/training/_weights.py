@@ -136,18 +136,6 @@ def _harmonic(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tenso
     return float(harmonic(float(n))) - float(np.euler_gamma) - torch.digamma(n - r + 1.0)
 
 
-def _log(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
-    return -torch.log1p(-r / (n + 1.0))
-
-
-def _share(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
-    return r / n
-
-
-def _mid_share(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
-    return (r - 0.5) / n
-
-
 def _ramp(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "torch.Tensor":
     """Integrate over the interval how much of the sample is accepted.
 
@@ -192,7 +180,7 @@ for _entry in (
         "AURC, log estimator",
         'aurc(estimator="log")',
         lambda _: log_weight,
-        _log,
+        lambda r, n, _: -torch.log1p(-r / (n + 1.0)),
         _ZHOU.format("eq. 18"),
     ),
     RankWeights(
@@ -200,7 +188,7 @@ for _entry in (
         "SELE",
         'aurc(estimator="sele")',
         lambda _: sele_weight,
-        _share,
+        lambda r, n, _: r / n,
         "Franc et al. (2023), https://jmlr.org/papers/v24/21-0048.html",
     ),
     RankWeights(
@@ -208,7 +196,7 @@ for _entry in (
         "AUGRC",
         "augrc()",
         lambda _: augrc_weight,
-        _mid_share,
+        lambda r, n, _: (r - 0.5) / n,
         "Traub et al. (2024), eq. 6, https://arxiv.org/abs/2407.01032",
     ),
     RankWeights(

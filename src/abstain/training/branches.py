@@ -260,16 +260,14 @@ class DeVries(_Branched):
         log_c = functional.logsigmoid(confidence)
         hinted = torch.logaddexp(log_c + plain, functional.logsigmoid(-confidence))
         if self.training:
-            hinted = torch.where(self._drawn(len(labels)).to(hinted.device), hinted, plain)
+            drawn = torch.rand(len(labels), generator=self._generator) < self.hinted
+            hinted = torch.where(drawn.to(hinted.device), hinted, plain)
         asked = -log_c.mean()
         # A copy: the buffer changes before the backward pass reads it.
         price = self.multiplier.to(asked.device, asked.dtype, copy=True)
         if self.training:
             self._reprice(asked.detach())
         return price * asked - hinted.mean()
-
-    def _drawn(self, n: int) -> Tensor:
-        return torch.rand(n, generator=self._generator) < self.hinted
 
     def _reprice(self, asked: Tensor) -> None:
         over = mean_over_processes(asked) >= self.budget

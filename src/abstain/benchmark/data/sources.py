@@ -6,7 +6,7 @@ from pathlib import Path
 
 from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark.data.cifar import read_cifar10, read_cifar100
-from abstain.benchmark.data.digits import digits, digits8
+from abstain.benchmark.data.embedded import digits, digits8
 from abstain.benchmark.data.images import Images, Splits, split
 from abstain.errors import InputError, MissingInputError
 from abstain.typing import Rng

@@ -20,21 +20,7 @@ _COUNT = "num_batches_tracked"
 def load_weights(backbone: Backbone, path: str | Path) -> None:
     """Put trained weights into a backbone; the last layer of the file is left out.
 
-    Parameters
-    ----------
-    backbone : Backbone
-        Changed in place.
-    path : str or Path
-        A file of tensors by name: safetensors, or one that `torch.save` wrote.
-
-    Raises
-    ------
-    InputError
-        There is no such file.
-    FileFormatError
-        It holds other things than tensors, or the weights of another model.
-    MissingInputError
-        The file is a safetensors one and the package is not installed.
+    The file holds tensors by name: safetensors, or what `torch.save` wrote.
     """
     path = Path(path)
     if not path.is_file():

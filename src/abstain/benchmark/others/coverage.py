@@ -9,29 +9,10 @@ from abstain.errors import InputError
 def covered_runs(
     store: Store, cells: Collection[tuple[str, str]], source: str
 ) -> tuple[tuple[Run, ...], list[str]]:
-    """Return the runs that are scored in full, and what is to say about it.
+    """Return the runs that are scored in full, in the order of the folder, and what is to say.
 
-    Parameters
-    ----------
-    store : Store
-        The folder, without what was added before.
-    cells : collection of (str, str)
-        The run and exposure of all rows.
-    source : str
-        How messages name the file.
-
-    Returns
-    -------
-    runs : tuple of Run
-        Those of the file that were tested, in the order of the folder.
-    notes : list of str
-        Sentences.
-
-    Raises
-    ------
-    InputError
-        Exposures of a run, seeds of a setting, or the validation rows that a choice among
-        settings needs are missing.
+    Refused where exposures of a run, seeds of a setting, or the validation rows that a choice among
+    settings needs are missing. `cells` are the run and exposure of all rows.
     """
     by_run: dict[str, set[str]] = {}
     for run, exposure in cells:

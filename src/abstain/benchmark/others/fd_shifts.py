@@ -71,20 +71,10 @@ class Told:
 
 
 def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
-    """Return kind and name of each data set of a folder.
+    """Return kind and name of each data set of a folder, in the order of its index.
 
-    Parameters
-    ----------
-    given : sequence of str
-        For each data set in the order of its index: "validation", "iid", "corruption", "-" to
-        leave it out, or a kind with a name such as "new-class:svhn".
-    sizes : sequence of int
-        Their numbers of pictures.
-
-    Returns
-    -------
-    list of (str, str)
-        Kind and name.
+    Given as "validation", "iid", "corruption", "-" to leave it out, or a kind with a name such as
+    "new-class:svhn".
     """
     if isinstance(given, str) or len(given) != len(sizes):
         got = repr(given) if isinstance(given, str) else f"{len(given)} entries"
@@ -118,29 +108,10 @@ def _kind_and_name(given: str) -> tuple[str, str]:
 
 
 def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> Told:
-    """Read a folder of FD-Shifts results.
+    """Read what a folder of FD-Shifts results holds of the data sets that are wanted.
 
-    Parameters
-    ----------
-    path : Path
-        The folder.
-    exposures : sequence of str
-        What its data sets are; see `named_exposures`.
-    abstains : bool, default=False
-        Whether the network has an output for abstention, as those of DeepGamblers. It is the last
-        row of the last layer, and no class: the logits are without it already.
-
-    Returns
-    -------
-    Told
-        Of the data sets that are wanted.
-
-    Raises
-    ------
-    InputError
-        It is no such folder, or `exposures` do not fit it.
-    MissingInputError
-        It holds probabilities only.
+    A network that `abstains`, as those of DeepGamblers, has an output for it. It is the last row of
+    the last layer, and no class: the logits are without it already.
     """
     if not path.is_dir():
         msg = f"there is no folder {str(path)!r} of FD-Shifts results"
@@ -158,13 +129,10 @@ def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> 
             continue
         whole = _part(reading[split], kind, name, first)
         parts += _blocks(whole, notes) if kind == "corruption" else [whole]
-    train, layer = _training(_place_of(path), parts, notes, abstains)
+    inside = path if (path / "raw_logits.npz").is_file() else path / "test_results"
+    train, layer = _training(inside, parts, notes, abstains)
     classes = tuple(map(str, range(parts[0].outputs.classes)))
     return Told(tuple(parts), classes, train, layer, tuple(notes))
-
-
-def _place_of(path: Path) -> Path:
-    return path if (path / "raw_logits.npz").is_file() else path / "test_results"
 
 
 def _part(said: Predictions, kind: str, name: str, first: int) -> Part:

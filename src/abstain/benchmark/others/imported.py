@@ -26,21 +26,8 @@ _ALSO: Final = {"confidnet": ("cross-entropy",)}
 def scored(told: Told, objective: str) -> tuple[list[RunScores], dict[str, str], list[str]]:
     """Score every part by every method that can be computed for all of them.
 
-    Parameters
-    ----------
-    told : Told
-        What lies in the folder.
-    objective : str
-        What the network was trained by.
-
-    Returns
-    -------
-    scores : list of RunScores
-        In the order of the parts.
-    reasons : dict
-        By the name of the method: why it could not score the network.
-    notes : list of str
-        What became of external confidences.
+    Also returned: why others could not score the network, by the name of the method, and what
+    became of external confidences.
     """
     external, notes = _external(told, objective)
     notes += _suspect(told, objective)

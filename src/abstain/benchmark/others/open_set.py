@@ -30,15 +30,7 @@ _LISTED: Final = re.compile(
 def configured(folder: Path) -> tuple[int, ...]:
     """Return the classes that the configuration of a folder of results holds out, in order.
 
-    Parameters
-    ----------
-    folder : Path
-        With the results, or the one above.
-
-    Returns
-    -------
-    tuple of int
-        Empty where there is no configuration, or it names none.
+    Empty where there is no configuration, in the folder or the one above, or it names none.
     """
     for name in _CONFIGS:
         path = folder / name
@@ -53,24 +45,10 @@ def configured(folder: Path) -> tuple[int, ...]:
 def without(told: Told, held_out: Sequence[int]) -> Told:
     """Return what a network says of the classes it learned, and as new classes the others.
 
-    Parameters
-    ----------
-    told : Told
-        Of all classes that the network has an output for.
-    held_out : sequence of int
-        Those that it did not learn.
-
-    Returns
-    -------
-    Told
-        Without their outputs. I.i.d. pictures of them are an exposure "held-out-classes" to new
-        classes; of validation and shifted pictures those of them are left out.
-
-    Raises
-    ------
-    InputError
-        They are no classes of the network, fewer than two are left, or training pictures or no
-        i.i.d. ones are of them.
+    Their outputs are left out. I.i.d. pictures of them are an exposure "held-out-classes" to new
+    classes; of validation and shifted pictures those of them are left out. Refused where they are
+    no classes of the network, fewer than two are left, or training pictures or no i.i.d. ones are
+    of them.
     """
     out = _checked(held_out, len(told.classes))
     _refuse_learned(told, out)

@@ -92,7 +92,9 @@ class Writing:
             stored[run.name] = place
             n += sum(part.n for part in parts)
             if there[0] == VALIDATION:
-                checked |= {run.name: _checked_metrics(parts[0], name, self.store)}
+                checked |= {
+                    run.name: validated(parts[0], {name: False}, metrics_of(self.store))[name]
+                }
         seen = {exposure for _, exposure in self._pictures}
         return AddedFacts(
             name=name,
@@ -139,7 +141,3 @@ class Writing:
         rows = self.rows.cells[run.name, key]
         prediction = base.prediction if self.own is None else self.own[rows]
         return replace(base, prediction=prediction, averaged=None, confidence={name: values[rows]})
-
-
-def _checked_metrics(said: RunScores, name: str, store: Store) -> dict[str, float | None]:
-    return validated(said, {name: False}, metrics_of(store))[name]

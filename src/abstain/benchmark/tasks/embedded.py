@@ -1,5 +1,6 @@
 """Tasks that need no download: letters in many typefaces, and handwritten digits."""
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -90,14 +91,32 @@ def _handwritten() -> Images:
 def _digits(_folder: Path | None) -> Parts:
     train, validation, test = split(digits(), 2000, 500, 2500)
     (some,) = split(test, _FEW)
+    return _of_digits(train, validation, test, some, _letters)
+
+
+def _digits8(_folder: Path | None) -> Parts:
+    train, validation, test = split(digits8(), 900, 300, 597)
+    return _of_digits(train, validation, test, test, _letters8)
+
+
+def _of_digits(
+    train: Images,
+    validation: Images,
+    test: Images,
+    some: Images,
+    letters: Callable[[tuple[str, ...]], Images],
+) -> Parts:
+    """Return the parts of digits; corruptions spoil `some` of the test pictures."""
     return Parts(
         given(train),
         given(validation),
         (
             Exposure("iid", "iid", given(test)),
             *corrupted(given(some)),
-            Exposure("letters", "new-class", partial(_letters, train.classes)),
-            Exposure("textures", "far-new-class", partial(_textures, 28, train.classes)),
+            Exposure("letters", "new-class", partial(letters, train.classes)),
+            Exposure(
+                "textures", "far-new-class", partial(_textures, train.shape[1], train.classes)
+            ),
         ),
     )
 
@@ -109,20 +128,6 @@ def _letters(classes: tuple[str, ...]) -> Images:
     kept = _unlike_digits(copies=2)
     pixels = zoom(kept.pixels, (1, 1, 28 / 48, 28 / 48), order=1)
     return Images(pixels, np.full(kept.n, -1), classes, kept.places)
-
-
-def _digits8(_folder: Path | None) -> Parts:
-    train, validation, test = split(digits8(), 900, 300, 597)
-    return Parts(
-        given(train),
-        given(validation),
-        (
-            Exposure("iid", "iid", given(test)),
-            *corrupted(given(test)),
-            Exposure("letters", "new-class", partial(_letters8, train.classes)),
-            Exposure("textures", "far-new-class", partial(_textures, 8, train.classes)),
-        ),
-    )
 
 
 def _letters8(classes: tuple[str, ...]) -> Images:

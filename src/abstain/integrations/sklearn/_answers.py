@@ -50,23 +50,8 @@ WORD = "abstain"
 def abstain_label_for(label: Any, classes: Array) -> Any:
     """Return the label of abstentions: the caller's, or one that is safe with these classes.
 
-    Parameters
-    ----------
-    label : object
-        "auto", or a label of the caller's.
-    classes : ndarray of shape (K,)
-        The classes, sorted.
-
-    Returns
-    -------
-    object
-        For "auto" the word "abstain" among strings, else -1; where -1 is a class, one below the
-        smallest class.
-
-    Raises
-    ------
-    InputError
-        A label that is a class, or of another kind than the classes.
+    For "auto" the word "abstain" among strings, else -1; where -1 is a class, one below the
+    smallest class. Refused where it is a class, or of another kind than the classes.
     """
     known = classes.tolist()
     words = all(isinstance(name, str) for name in known)

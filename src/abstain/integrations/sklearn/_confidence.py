@@ -67,19 +67,7 @@ class Scoring:
     def of(self, estimator: Any, X: Any, said: Predictions | None = None) -> ConfidenceScore:
         """Return the confidences of samples under a fitted classifier.
 
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted.
-        X : array-like or sparse matrix of shape (n, d)
-            The samples.
-        said : Predictions, optional
-            The outputs of `method_of` for these samples, where the caller has them already.
-
-        Returns
-        -------
-        ConfidenceScore
-            Name and values (n,), higher is more trusted.
+        `said` are the outputs of `method_of` for these samples, where the caller has them already.
         """
         if callable(self.score) and not self._fitted:
             values = np.asarray(checks.confidence(self.score(estimator, X)))
@@ -155,19 +143,7 @@ def _refuse_unfitted(name: str) -> None:
 def outputs(estimator: Any, X: Any, method: str) -> Predictions:
     """Return what a fitted classifier says of samples, with its classes as codes 0 to K - 1.
 
-    Parameters
-    ----------
-    estimator : classifier
-        Fitted.
-    X : array-like or sparse matrix of shape (n, d)
-        The samples.
-    method : str
-        "predict_proba" or "decision_function".
-
-    Returns
-    -------
-    Predictions
-        Of unknown truth: its loss is zero everywhere, and nobody reads it.
+    Of unknown truth: the loss is zero everywhere, and nobody reads it.
     """
     scores: dict[str, Any] = class_scores_by(estimator, X, method)
     return Predictions(**scores, loss=np.zeros(next(iter(scores.values())).shape[0]))

@@ -21,6 +21,11 @@ from abstain.integrations.torchmetrics._library import Metric, gather_all_tensor
 from abstain.streaming import Histogram
 from abstain.streaming.scales import Scale, bin_index, checked_bins, checked_scale
 
+# The exact state keeps every sample. torchmetrics keeps a list of one tensor an update, half a
+# kilobyte each however small. Here the list is cut short by joining its newest blocks, so that a
+# million updates of one sample hold a few hundred tensors, and each sample is copied a few times in
+# all. The bounded state is the histogram of `abstain.streaming` as tensors, filled on the device.
+
 #: The list is cut when it gets longer.
 MOST_BLOCKS = 512
 
@@ -168,7 +173,8 @@ class StreamState(Metric):
         self.score = score
         entry = self._score_entry
         self.bins = None if bins is None else checked_bins(bins)
-        default = "probability" if entry is None else _scale_of(entry)
+        unit = "probability" if entry is None else entry.unit
+        default = unit if unit in {"probability", "log-odds"} else "real"
         self.scale = default if scale is None else checked_scale(scale)
         # Metrics of a collection share states of equal names and values: different options must
         # never look alike, however alike the first batch may be.
@@ -290,10 +296,6 @@ class StreamState(Metric):
         return read(
             confidence, loss, weight, inputs=self.inputs, score=self.score, device=self.device
         )
-
-
-def _scale_of(entry: Score) -> str:
-    return entry.unit if entry.unit in {"probability", "log-odds"} else "real"
 
 
 def _names(tag: str, scale: str) -> dict[str, str]:

@@ -248,7 +248,8 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pa
     >>> parts = read_cifar100_super("data/cifar-100-binary")  # doctest: +SKIP
     """
     fine = read_cifar100(folder, records=records)
-    where = next(p for p in (Path(folder), Path(folder) / "cifar-100-binary") if _whole(p))
+    places = (Path(folder), Path(folder) / "cifar-100-binary")
+    where = next(p for p in places if all((p / name).is_file() for name in _FILES))
     coarse = [_coarse(where / name) for name in _FILES]
     names = _names(where, "coarse_label_names.txt", 20)
     _names(where, "fine_label_names.txt", 100)
@@ -267,10 +268,6 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pa
         inside.append(_part(part, labels, (labels >= 0) & ~held, kept))
         outside.append(_part(part, labels, (labels >= 0) & held, kept))
     return Parts(inside[0], None, inside[1], {"sub-class": _joined(outside[0], outside[1], fine)})
-
-
-def _whole(folder: Path) -> bool:
-    return all((folder / name).is_file() for name in _FILES)
 
 
 def _coarse(path: Path) -> IntArray:

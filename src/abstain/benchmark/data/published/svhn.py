@@ -13,6 +13,9 @@ from abstain.benchmark.data.published.pictures import Layout, needed, place
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 
+# ------------------------------------------------------------------------------- MATLAB 5 files
+# SciPy reads these files too, but a damaged one can end the whole process (a crash in compiled
+# code, SciPy 1.17), and files come damaged. Only arrays of real numbers are read, nothing else.
 _HEAD = 128
 _MATRIX, _COMPRESSED = 14, 15
 #: How numbers are stored, by the number of the type.
