@@ -9,10 +9,10 @@ from tests.plots.comparisons import DATA, METHODS, critical, made_up
 from tests.report.pages import Page
 
 from abstain.evaluation.comparison import Aggregate, NonInferiority, Profile
-from abstain.plots import chosen
+from abstain.plots.words import NOT_ADJUSTED, SUPPOSED
 from abstain.report import comparison_html, comparison_terminal
-from abstain.report.comparison_margin import margin_line
-from abstain.report.comparison_verdict import comparison_verdict
+from abstain.report.subjects.comparison.margin import margin_line
+from abstain.report.subjects.comparison.verdict import comparison_verdict
 
 #: Each draws a page of many figures.
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_every_table_of_chances_says_so(plain):
     captions = re.findall("<caption>(.*?)</caption>", comparison_html(plain))
     chances = [c for c in captions if "a method each rank" in c]
     assert len(chances) == len(plain.metrics) * (len(plain.data) + 1)
-    assert all(chosen.SUPPOSED in c and chosen.NOT_ADJUSTED in c for c in chances)
+    assert all(SUPPOSED in c and NOT_ADJUSTED in c for c in chances)
 
 
 # ------------------------------------------------------------------------------ over all data
@@ -126,7 +126,7 @@ def test_notes_start_sentences_with_a_capital():
 
 def test_a_test_that_is_not_valid_finds_nobody_better(plain):
     page = comparison_html(plain)
-    for part in page.split('<details class="literature">')[1:]:
+    for part in page.split('<details class="caution">')[1:]:
         table = part.split("</details>")[0]
         assert "Found better" not in table
         assert 'class="best"' not in table
@@ -176,7 +176,7 @@ def held(comparison, *, margin=0.002):
     rows = []
     for metric in comparison.metrics:
         for data in comparison.data:
-            values = {e.method: e.value for e in chosen.estimates_in(comparison, metric, data)}
+            values = {e.method: e.value for e in comparison.estimates_of(metric, data)}
             for method in comparison.methods[1:]:
                 worse = values[method] - values[reference]
                 rows.append(

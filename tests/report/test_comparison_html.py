@@ -9,9 +9,9 @@ from tests.report import page_rules as rules
 from tests.report.pages import HOSTILE, Page
 
 from abstain.errors import InputError
-from abstain.plots import chosen
+from abstain.evaluation.comparison import best_first, best_of
 from abstain.report import comparison_html, write_comparison, write_figures
-from abstain.report.comparison_verdict import comparison_verdict
+from abstain.report.subjects.comparison.verdict import comparison_verdict
 from abstain.report.words import number
 
 #: Each draws a page of many figures.
@@ -73,7 +73,7 @@ def test_tables_are_captioned_and_headings_in_order(page):
 
 
 def test_every_number_is_there(comparison, page):
-    exact = {a["data-v"] for a in page.of("td") if "data-v" in a}
+    exact = {a["value"] for a in page.of("data")}
     for estimate in comparison.estimates:
         assert estimate.note or repr(float(estimate.value)) in exact
     for p in comparison.pairs:
@@ -94,9 +94,9 @@ def test_a_name_that_looks_like_markup_of_a_figure_stays_as_it_is():
 
 def test_what_is_not_valid_stands_apart(plain):
     text = comparison_html(plain)
-    sections = text.split('<details class="literature">')[1:]
+    sections = text.split('<details class="caution">')[1:]
     assert len(sections) == len(plain.metrics) * len(plain.data)
-    outside = re.sub(r'<details class="literature">.*?</details>', "", text, flags=re.DOTALL)
+    outside = re.sub(r'<details class="caution">.*?</details>', "", text, flags=re.DOTALL)
     assert LITERATURE not in outside
     assert all("Do not conclude from these p-values" in section for section in sections)
 
@@ -148,7 +148,7 @@ def test_every_figure_has_its_table(tmp_path):
     with (tmp_path / "new" / "forest_augrc_1-script-img-src-x-onerror-alert-1.csv").open() as file:
         rows = list(csv.DictReader(file))
     split = comparison.data[0]
-    expected = chosen.by_value(chosen.estimates_in(comparison, "augrc", split))
+    expected = best_first(comparison.estimates_of("augrc", split))
     assert [row["method"] for row in rows] == [e.method for e in expected]
     assert float(rows[0]["value"]) == expected[0].value
 
@@ -169,7 +169,7 @@ def test_unknown_formats_are_refused(plain, tmp_path):
 # ----------------------------------------------------------------------------------- verdict
 def test_the_verdict_of_one_data_set():
     comparison = made_up(METHODS[:3], ("augrc",), ((),), spread=0.2)
-    best = chosen.by_value(comparison.estimates)[0]
+    best = best_first(comparison.estimates)[0]
     text = " ".join(comparison_verdict(comparison))
     assert f"Of 3 methods, “{best.method}” has the lowest AUGRC ({number(best.value)}" in text
     for p in comparison.pairs:
@@ -182,7 +182,7 @@ def test_the_verdict_of_one_data_set():
 
 def test_the_verdict_of_several(plain):
     first, second, agreement = comparison_verdict(plain)
-    wins = [chosen.best_of(chosen.estimates_in(plain, "augrc", d)) for d in DATA]
+    wins = [best_of(plain.estimates_of("augrc", d)) for d in DATA]
     count = max(wins.count(w) for w in wins)
     assert f"has the lowest AUGRC on {count} of 3 data sets" in first
     assert "Friedman p" in first

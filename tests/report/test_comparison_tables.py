@@ -9,8 +9,14 @@ from tests.plots.comparisons import DATA, METHODS, made_up
 from tests.report.pages import DISARMED, HOSTILE, steering
 
 from abstain.errors import InputError, UnknownNameError
-from abstain.evaluation.comparison import Comparison, Estimate, PairedDifference
-from abstain.plots import chosen
+from abstain.evaluation.comparison import (
+    Comparison,
+    Estimate,
+    PairedDifference,
+    best_first,
+    footings,
+)
+from abstain.plots.words import SUPPOSED
 from abstain.report import comparison_latex, comparison_markdown, comparison_terminal
 from abstain.report.render.terminal import narrow
 from abstain.report.words import number
@@ -79,9 +85,9 @@ def test_latex_to_the_letter():
         "\\toprule\n"
         "Method & AUGRC $\\times 10^3$ $\\downarrow$ \\\\\n"
         "\\midrule\n"
-        "m\\_1 & \\textbf{30.00} [26.00, 35.00] \\\\\n"
-        "m\\textbar{}2 & 31.00\\textsuperscript{\\dag} [27.00, 36.00] \\\\\n"
-        "m\\&3 & 50.00 [46.00, 55.00] \\\\\n"
+        "m\\_1 & \\textbf{30.00} {\\scriptsize [26.00, 35.00]} \\\\\n"
+        "m\\textbar{}2 & 31.00\\textsuperscript{\\dag} {\\scriptsize [27.00, 36.00]} \\\\\n"
+        "m\\&3 & 50.00 {\\scriptsize [46.00, 55.00]} \\\\\n"
         "\\bottomrule\n"
         "\\end{tabular}\n"
         "\n"
@@ -107,8 +113,8 @@ def test_marks_are_those_of_the_comparison(plain):
     for line, method in zip(lines, METHODS, strict=True):
         cells = [cell.strip() for cell in line.strip("|").split("|")][1:]
         for cell, data in zip(cells, DATA, strict=True):
-            estimates = chosen.estimates_in(plain, "aurc", data)
-            stands = chosen.footing(estimates, chosen.pairs_in(plain, "aurc", data))[method]
+            estimates = plain.estimates_of("aurc", data)
+            stands = footings(estimates, plain.pairs_of("aurc", data))[method]
             assert cell.startswith("**") == (stands == "best")
             assert cell.endswith("†") == (stands == "not told apart")
 
@@ -188,11 +194,11 @@ def test_many_tables_are_lines_unless_all_are_asked_for():
     assert "--full" not in full
     lines = [line for line in short.splitlines() if line.startswith("AUGRC, shift = ")]
     assert len(lines) == 30
-    found = chosen.by_value(chosen.estimates_in(comparison, "augrc", comparison.data[0]))
+    found = best_first(comparison.estimates_of("augrc", comparison.data[0]))
     top = found[0]
     ends = f"{narrow(top.value)} [{narrow(top.low)}, {narrow(top.high)}]"
     assert lines[0].startswith(f"AUGRC, shift = s0: best {top.method} {ends}")
-    stands = chosen.footing(found, chosen.pairs_in(comparison, "augrc", comparison.data[0]))
+    stands = footings(found, comparison.pairs_of("augrc", comparison.data[0]))
     alike = [m for m, footing in stands.items() if footing == "not told apart"]
     assert lines[0].endswith(f"; not told from it: {', '.join(alike)}" if alike else "]")
 
@@ -212,5 +218,5 @@ def test_resamples_are_counted_and_the_literature_left_to_the_report(plain):
 
 def test_ranks_are_said_to_suppose_and_not_to_be_adjusted(plain):
     text = printed(comparison_terminal(plain), width=400)
-    assert f"{chosen.SUPPOSED}; not adjusted for the number of pairs, p is" in text
+    assert f"{SUPPOSED}; not adjusted for the number of pairs, p is" in text
     assert "drawn anew" not in text

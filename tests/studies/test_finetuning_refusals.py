@@ -17,7 +17,8 @@ from abstain.benchmark.training import Recipe  # noqa: E402
 from abstain.errors import AbstainError, FileFormatError, InputError  # noqa: E402
 from abstain.predictions import Predictions  # noqa: E402
 from abstain.report import study_html  # noqa: E402
-from abstain.report.study_words import facts  # noqa: E402
+from abstain.report.document import Origin  # noqa: E402
+from abstain.report.subjects.study.document import study_document  # noqa: E402
 from abstain.studies import STUDIES  # noqa: E402
 from abstain.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
     Contender,
@@ -124,9 +125,11 @@ def test_objectives_that_ask_for_the_same_are_both_there(tmp_path):
     assert "same +0.0 % (times 1000: +0.00" in found.verdict[0]
     again = STUDIES["finetune"].run(tmp_path / "x.toml", device="cpu:0", out=tmp_path / "out")
     # A rebuilt report says what the jobs took, not only what the rebuilding did.
-    said = dict(facts(again))
+    said = dict(study_document(again, Origin()).facts)
     assert (said["Jobs"], said["Jobs of earlier runs"]) == ("4", "4")
-    assert said["Time of all jobs"] == dict(facts(found))["Time of all jobs"]
+    assert (
+        said["Time of all jobs"] == dict(study_document(found, Origin()).facts)["Time of all jobs"]
+    )
     assert "Time of this run" in said
 
 

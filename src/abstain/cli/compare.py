@@ -102,8 +102,8 @@ def _named(reading: Reading, columns: Columns) -> list[str] | None:
 
 def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
     from abstain.report import comparison_html
-    from abstain.report.comparison_figures import figures_of
     from abstain.report.figure_files import display_files
+    from abstain.report.subjects.comparison.figures import comparison_figures
     from abstain.tables.results import result_files
 
     files = result_files(comparison.rows("estimates"))
@@ -112,8 +112,7 @@ def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dic
             files |= result_files(rows, table)
     files[REPORT] = comparison_html(comparison, source=source, command=command()).encode()
     if formats:
-        named = ((figure.name, figure.display) for figure in figures_of(comparison))
-        files |= display_files(named, formats)
+        files |= display_files(comparison_figures(comparison), formats)
     return files
 
 

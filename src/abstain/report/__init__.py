@@ -4,17 +4,7 @@ Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleC
 `StudyResult` and are formatted.
 """
 
-from abstain.report.comparison_figures import write_figures as write_figures
-from abstain.report.comparison_html import comparison_html as comparison_html
-from abstain.report.comparison_html import write_comparison as write_comparison
-from abstain.report.comparison_latex import comparison_latex as comparison_latex
-from abstain.report.comparison_markdown import comparison_markdown as comparison_markdown
-from abstain.report.comparison_terminal import comparison_terminal as comparison_terminal
 from abstain.report.render import render as render
-from abstain.report.study_html import study_html as study_html
-from abstain.report.study_html import write_study as write_study
-from abstain.report.study_html import write_study_figures as write_study_figures
-from abstain.report.study_terminal import study_terminal as study_terminal
 from abstain.report.subjects import document_of as document_of
 from abstain.report.subjects.benchmark.files import write_tables as write_tables
 from abstain.report.subjects.benchmark.formats import benchmark_html as benchmark_html
@@ -24,6 +14,12 @@ from abstain.report.subjects.benchmark.formats import benchmark_terminal as benc
 from abstain.report.subjects.benchmark.formats import write_benchmark as write_benchmark
 from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
 from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
+from abstain.report.subjects.comparison.formats import comparison_html as comparison_html
+from abstain.report.subjects.comparison.formats import comparison_latex as comparison_latex
+from abstain.report.subjects.comparison.formats import comparison_markdown as comparison_markdown
+from abstain.report.subjects.comparison.formats import comparison_terminal as comparison_terminal
+from abstain.report.subjects.comparison.formats import write_comparison as write_comparison
+from abstain.report.subjects.comparison.formats import write_figures as write_figures
 from abstain.report.subjects.evaluation.formats import html_report as html_report
 from abstain.report.subjects.evaluation.formats import latex_table as latex_table
 from abstain.report.subjects.evaluation.formats import markdown_table as markdown_table
@@ -33,6 +29,10 @@ from abstain.report.subjects.rule.formats import threshold_html as threshold_htm
 from abstain.report.subjects.rule.formats import threshold_terminal as threshold_terminal
 from abstain.report.subjects.rule.formats import write_rule_figures as write_rule_figures
 from abstain.report.subjects.rule.formats import write_threshold as write_threshold
+from abstain.report.subjects.study.formats import study_html as study_html
+from abstain.report.subjects.study.formats import study_terminal as study_terminal
+from abstain.report.subjects.study.formats import write_study as write_study
+from abstain.report.subjects.study.formats import write_study_figures as write_study_figures
 
 __all__ = [
     "Pictures",

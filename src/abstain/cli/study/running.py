@@ -95,7 +95,7 @@ def study_files(found: "StudyResult", formats: Sequence[str]) -> dict[str, bytes
     """Return the tables, the page and the figures of a study."""
     from abstain.report import study_html
     from abstain.report.figure_files import display_files
-    from abstain.report.study_html import study_figures
+    from abstain.report.subjects.study.document import study_figures
     from abstain.tables.results import result_files
 
     files: dict[str, bytes] = {}

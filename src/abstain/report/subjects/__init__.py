@@ -5,17 +5,23 @@ from typing import Any
 
 from abstain.benchmark.results import BenchmarkResults
 from abstain.errors import InputError
+from abstain.evaluation.comparison import Comparison
 from abstain.evaluation.records import Evaluation
 from abstain.evaluation.rule_checks import RuleChecks
 from abstain.report.document import Document, Origin
 from abstain.report.subjects.benchmark.document import benchmark_document
+from abstain.report.subjects.comparison.document import comparison_document
 from abstain.report.subjects.evaluation.document import evaluation_document
 from abstain.report.subjects.rule.document import rule_document
+from abstain.report.subjects.study.document import study_document
+from abstain.studies import StudyResult
 
 _BUILDERS: Mapping[type, Callable[[Any, Origin], Document]] = {
     BenchmarkResults: benchmark_document,
+    Comparison: comparison_document,
     Evaluation: evaluation_document,
     RuleChecks: rule_document,
+    StudyResult: study_document,
 }
 
 
@@ -31,7 +37,7 @@ def document_of(
 
     Parameters
     ----------
-    result : BenchmarkResults, Evaluation or RuleChecks
+    result : BenchmarkResults, Comparison, Evaluation, RuleChecks or StudyResult
         What was found.
     title : str, optional
         The heading; by default that of the subject.

@@ -1,7 +1,9 @@
-"""The words of a comparison, one sentence each."""
+"""The words of a comparison, one sentence each, with its metrics and methods."""
 
 from abstain.evaluation.comparison import Comparison
-from abstain.plots import chosen
+from abstain.plots.words import percent
+from abstain.report.document import Entry, Fold, Glossary, Section
+from abstain.report.glossary import metric_words, score_words
 
 _WORDS = {
     "Interval": (
@@ -53,14 +55,24 @@ _WORDS = {
 }
 
 
-def word_entries(comparison: Comparison) -> list[dict[str, str]]:
+def glossary_of(comparison: Comparison) -> Section:
     """Return the words with their meanings at the level of the comparison."""
-    level, alpha = chosen.percent(comparison.level), round(1 - comparison.level, 10)
-    blocks = chosen.blocks_of(comparison)
+    level, alpha = percent(comparison.level), round(1 - comparison.level, 10)
+    blocks = comparison.blocks
     unasked = set() if comparison.across else {"CD", "Friedman"}
     unasked |= set() if comparison.non_inferiority else {"Within the margin"}
-    return [
-        {"title": title, "meaning": words.format(level=level, alpha=alpha, blocks=blocks)}
-        for title, words in _WORDS.items()
+    words = [
+        Entry(title, said.format(level=level, alpha=alpha, blocks=blocks))
+        for title, said in _WORDS.items()
         if title not in unasked
     ]
+    metrics = metric_words(comparison.metrics)
+    methods = score_words(comparison.methods)
+    title = f"{len(metrics)} metrics and {len(methods)} methods with their sources"
+    sources = Section(
+        "metrics",
+        "Metrics and methods",
+        (Fold(title, (Glossary((*metrics, *methods)),)),),
+        level=3,
+    )
+    return Section("glossary", "Glossary", (Glossary(tuple(words)), sources))

@@ -1,0 +1,1 @@
+"""A comparison as a document: who leads by each metric on each data set, and how surely."""

@@ -1,0 +1,275 @@
+"""What a comparison says of all data sets or runs together, and of its metrics."""
+
+import math
+from collections.abc import Iterator
+
+from abstain.evaluation.comparison import Comparison
+from abstain.plots import RankingChangeDisplay
+from abstain.plots.words import SUPPOSED, metric_title, percent, sentence
+from abstain.report.document import (
+    Block,
+    Box,
+    Cell,
+    Column,
+    Figure,
+    Fold,
+    Interval,
+    Number,
+    Prose,
+    Section,
+    Table,
+    rows_of,
+)
+from abstain.report.subjects.comparison.figures import Figures
+from abstain.report.subjects.comparison.place import Place
+from abstain.report.subjects.comparison.tables import (
+    METHOD,
+    chances_tables,
+    ends,
+    numbers,
+    pairs_table,
+    shared_note,
+    tested,
+)
+from abstain.report.words import unique
+from abstain.tables import split_name
+
+#: From so many runs on an interval by resampling them holds about what it promises.
+_ENOUGH = 10
+
+#: With more methods the chances of their ranks stand below the figure, not beside it.
+_BESIDE = 8
+
+#: So many rows are not folded away.
+_FEW = 4
+
+
+def over_all(comparison: Comparison, figures: Figures) -> Iterator[Section]:
+    """Yield the section over all data sets or runs, where there are several."""
+    parts = [
+        Box(tuple(found), tags={"metric": str(i)})
+        for i, metric in enumerate(comparison.metrics)
+        if (found := _of_metric(Place(comparison, metric, None), figures))
+    ]
+    if not parts:
+        return
+    blocks = comparison.blocks
+    one = blocks.removesuffix("s")
+    averaged = " (its runs averaged)" if blocks == "data sets" and len(comparison.runs) > 1 else ""
+    lead = (
+        f"Each {one}{averaged} ranks the methods once. Bars join methods whose mean ranks are "
+        f"closer than the critical difference. Few {blocks} can tell few methods apart, however "
+        "large each is."
+    )
+    caution = independence_said(comparison)
+    yield Section(
+        "overall",
+        f"Over all {blocks}",
+        (Prose(lead, "lead"), *([Prose(caution, "caution")] if caution else []), *parts),
+    )
+
+
+def independence_said(comparison: Comparison) -> str:
+    """Say what the tests across data sets or runs take for granted, and which test to read."""
+    if not comparison.across:
+        return ""
+    blocks = comparison.blocks
+    taken = (
+        f"Friedman's, Wilcoxon's and Nemenyi's tests take the {blocks} as independent of each other"
+    )
+    if blocks == "runs":
+        return (
+            f"{taken}, which folds that share training data are not. For differences of these "
+            "trained models, read the pairs; for what training again would give, read Friedman "
+            "and Wilcoxon."
+        )
+    return (
+        f"{taken}, which shifted copies of the same images are not. For differences on these data "
+        "sets, read the pairs of each; for what to expect of other data sets, read Friedman and "
+        "Wilcoxon."
+    )
+
+
+def _of_metric(place: Place, figures: Figures) -> list[Block]:
+    across = place.comparison.across_of(place.metric)
+    if across is None and not place.standings:
+        return []
+    found = tested(place)
+    blocks: list[Block] = []
+    if across is not None:
+        note = sentence(across.note)
+        said = {shared_note(pairs) for pairs in found}
+        blocks += figures.of("critical-difference", place, "" if note in said else note)
+        ranked = zip(across.methods, across.mean_ranks, strict=True)
+        table = Table(
+            (METHOD, numbers("Mean rank")),
+            rows_of((method, Number(rank, form="two")) for method, rank in ranked),
+            caption=f"Mean ranks over all {place.comparison.blocks}; {place.title}",
+        )
+        blocks.append(Fold("Mean ranks", (table,)))
+    blocks += [pairs_table(place, pairs) for pairs in found]
+    blocks += ranks(place, figures)
+    beside = [*figures.of("profile", place), *_aggregates(place)]
+    blocks += [Box(tuple(beside), look="side")] if beside else []
+    return [*blocks, *_improvements(place)]
+
+
+def ranks(place: Place, figures: Figures) -> list[Block]:
+    """Return the blobs of the ranks with their tables beside or below them."""
+    tables = chances_tables(place)
+    if not tables:
+        return []
+    blocks = (*figures.of("ranks", place), Box(tuple(tables)))
+    beside = len(place.comparison.methods) <= _BESIDE
+    return [Box(blocks, look="side" if beside else "stack")]
+
+
+def _aggregates(place: Place) -> list[Table]:
+    """Return the interquartile means, with what they and their intervals rest on."""
+    found = [a for a in place.comparison.aggregates if a.metric == place.metric]
+    if not found:
+        return []
+    scores, over = found[0].scores, place.comparison.aggregated_over
+    said = [f"Interquartile mean over {scores} {over}; {place.title}."]
+    if all(math.isnan(a.low) for a in found):
+        said.append("No intervals.")
+    elif scores < _ENOUGH:
+        said.append(
+            f"The intervals rest on {scores} {over}, too few for them to hold what they promise: "
+            "take them for a rough range."
+        )
+    said += unique(f"{sentence(a.note)}." for a in found if a.note)
+    interval = ends(f"{percent(place.comparison.level)} interval")
+    table = Table(
+        (METHOD, numbers("Interquartile mean"), interval),
+        rows_of((a.method, Number(a.interquartile_mean), Interval(a.low, a.high)) for a in found),
+        caption=" ".join(said),
+        sortable=True,
+    )
+    return [table]
+
+
+def _improvements(place: Place) -> list[Fold]:
+    """Return the chances that a run of one method beats a run of another."""
+    found = [i for i in place.comparison.improvements if i.metric == place.metric]
+    if not found:
+        return []
+    several = len(place.comparison.runs) > 1
+    title = (
+        "How often a run of one method beats a run of another"
+        if several
+        else "On how many data sets one method beats another"
+    )
+    columns = (
+        Column("First", "name"),
+        Column("Second", "name"),
+        numbers("First better, %"),
+        ends(f"{percent(place.comparison.level)} interval"),
+    )
+    rows = (
+        (
+            i.first,
+            i.second,
+            Number(i.chance, form="hundred"),
+            Interval(i.low, i.high, form="hundred"),
+        )
+        for i in found
+    )
+    about = f"{title}, in percent, ties half; {place.title}"
+    return [Fold(title, (Table(columns, rows_of(rows), caption=about, sortable=True),))]
+
+
+# -------------------------------------------------------------------------------- the metrics
+def metrics_compared(comparison: Comparison, figures: Figures) -> Iterator[Section]:
+    """Yield the section on what the choice of the metric does to the ranking."""
+    if not comparison.agreements:
+        return
+    lead = (
+        "Lines join the rank of each method by one metric with its rank by another. Drawn lines "
+        "in orange fall, dashed ones in blue rise, thin ones stay."
+    )
+    taus = Fold(
+        "Kendall's tau of all pairs of metrics",
+        (_taus(comparison),),
+        open=len(comparison.agreements) <= _FEW,
+    )
+    changes = (
+        Box(
+            (figure, _change(drawn.display, figure)),
+            look="side",
+            tags={} if drawn.data is None else {"data": str(comparison.data.index(drawn.data))},
+        )
+        for drawn, figure in figures.changes()
+    )
+    yield Section(
+        "metrics-compared",
+        "Does the ranking depend on the metric?",
+        (Prose(lead, "lead"), *changes, taus),
+        nav="Metrics compared",
+    )
+
+
+def _change(display: RankingChangeDisplay, figure: Figure) -> Table:
+    titles = map(metric_title, (display.first, display.second))
+    rows: Iterator[tuple[Cell, ...]] = (
+        (method, *(Number(rank, form="rank") for rank in found))
+        for method, found in display.ranks.items()
+    )
+    heads = (METHOD, *(numbers(f"Rank by {title}") for title in titles))
+    return Table(heads, rows_of(rows), caption=figure.title)
+
+
+def _taus(comparison: Comparison) -> Table:
+    together = f"all {comparison.blocks} together"
+    columns = (
+        Column("Metric"),
+        Column("Metric"),
+        Column("Data", "name"),
+        numbers("tau"),
+        ends(f"{percent(comparison.level)} of studies"),
+    )
+    rows = (
+        (
+            metric_title(a.first),
+            metric_title(a.second),
+            together if a.data is None else split_name(a.data) or "all samples",
+            _tau(a.tau),
+            Interval(a.low, a.high, form="two"),
+        )
+        for a in comparison.agreements
+    )
+    return Table(
+        columns,
+        rows_of(rows),
+        title="Kendall's tau",
+        caption=(
+            "Kendall's tau of two rankings: 1 the same order, −1 the reverse. The range is that of "
+            f"studies of this size, {SUPPOSED}."
+        ),
+        sortable=True,
+    )
+
+
+def stability(comparison: Comparison) -> Iterator[Fold]:
+    """Yield how alike the rankings of resamples are, where there are some."""
+    rows = [
+        (
+            metric_title(s.metric),
+            split_name(s.data) if s.data else "all samples",
+            _tau(s.mean_tau),
+            Interval(s.low, s.high, form="two"),
+        )
+        for s in comparison.stability
+    ]
+    if rows:
+        about = (
+            "Kendall's tau between the rankings of pairs of resamples: 1 when all resamples agree"
+        )
+        columns = (Column("Metric"), Column("Data", "name"), numbers("Mean tau"), ends("Range"))
+        table = Table(columns, rows_of(rows), caption=about)
+        yield Fold("How alike the rankings of resamples are", (table,))
+
+
+def _tau(value: float) -> Number:
+    """Return a tau, whose last digits are rounding."""
+    return Number(round(value, 12), form="two")

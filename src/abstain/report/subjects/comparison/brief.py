@@ -1,0 +1,123 @@
+"""A comparison in brief, for a terminal of 60 columns or more."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from abstain.evaluation.comparison import Comparison, Estimate
+from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, percent
+from abstain.report.document import (
+    Block,
+    Cell,
+    Findings,
+    Interval,
+    Number,
+    Prose,
+    Table,
+    rows_of,
+)
+from abstain.report.findings import remarks
+from abstain.report.render.terminal import label, narrow
+from abstain.report.subjects.comparison.across import independence_said
+from abstain.report.subjects.comparison.margin import margin_lines
+from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.subjects.comparison.tables import METHOD, numbers
+from abstain.report.subjects.comparison.verdict import comparison_verdict
+
+#: More tables than this are lines instead.
+_TABLES = 6
+
+#: Methods named in a line before the rest is only counted.
+_NAMED = 4
+
+_GAP = Prose("")
+
+
+def brief(comparison: Comparison, *, full: bool) -> Iterator[Block]:
+    """Yield the verdict, a table or a line for each metric and data set, and the findings."""
+    places = list(places_of(comparison))
+    tables = full or len(places) <= _TABLES
+    yield from map(Prose, comparison_verdict(comparison))
+    if said := independence_said(comparison):
+        yield Prose(said, "about")
+    yield _GAP
+    if tables:
+        for place in places:
+            yield from (_table(place), _GAP)
+    else:
+        yield from (Prose(_line(place)) for place in places)
+        yield Prose("--full prints a table of each; --out leaves all of them.", "about")
+        yield _GAP
+    if lines := margin_lines(places, short=not tables):
+        yield from (*map(Prose, lines), _GAP)
+    yield Findings(remarks(comparison.findings), whole=full)
+    if comparison.bootstrap:
+        yield Prose(_drawn(comparison), "about")
+    yield Prose(_footer(comparison, tables=tables), "about")
+
+
+def _line(place: Place) -> str:
+    """Say in one line who leads by one metric on one data set, and who is not told from it."""
+    ranked = {e.method: place.footing[e.method] for e in place.ranked}
+    best, alike = (
+        _some([method for method, stands in ranked.items() if stands == wanted])
+        for wanted in ("best", "not told apart")
+    )
+    if not best:
+        return f"{place.label}: no method leads"
+    top = place.ranked[0]
+    ends = "" if math.isnan(top.low) else f" [{narrow(top.low)}, {narrow(top.high)}]"
+    rest = f"; not told from it: {alike}" if alike else ""
+    return f"{place.label}: best {best} {narrow(top.value)}{ends}{rest}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
+
+
+def _drawn(comparison: Comparison) -> str:
+    """Say how much was resampled, and where the test of the literature is."""
+    said = f"{comparison.bootstrap:,} resamples drawn."
+    if all(pair.valid for pair in comparison.pairs):
+        return said
+    return f"{said} The test of the literature, on the replicates, is in the report only (--out)."
+
+
+def _table(place: Place) -> Table:
+    level = percent(place.comparison.level)
+    heads = ("Value", f"{level} interval", "Ranks", "p, best")
+    title = ", ".join(filter(None, [label(place.name), place.where]))
+    rows = (_row(place, e) for e in place.ranked)
+    return Table((METHOD, *map(numbers, heads)), rows_of(rows), title=title)
+
+
+def _row(place: Place, estimate: Estimate) -> tuple[Cell, ...]:
+    method = estimate.method
+    stands, pair = place.footing[method], place.lead(method)
+    standing = next((s for s in place.standings if s.method == method), None)
+    p: Cell = ""
+    if pair is not None and stands != "best":
+        p = Number(pair.adjusted, form="p", stands="tie" if stands == "not told apart" else "")
+    return (
+        method,
+        Number(estimate.value, stands="best" if stands == "best" else ""),
+        Interval(estimate.low, estimate.high),
+        Interval(standing.rank_low, standing.rank_high, form="rank") if standing else "",
+        p,
+    )
+
+
+def _footer(comparison: Comparison, *, tables: bool) -> str:
+    said = comparison.judged_by()
+    test = f" ({said})" if said else ""
+    level = percent(comparison.level)
+    if not tables:
+        return (
+            f"In brackets: {level} intervals. Not told from it: by the adjusted p-value{test}. "
+            "Values are fractions."
+        )
+    return (
+        f"Bold: best value. p, best: adjusted p-value against the best{test}; ≈ not told from it. "
+        f"Ranks: {level} of ranks in studies of this size, "
+        f"{SUPPOSED}; {NOT_ADJUSTED}. Values are fractions."
+    )

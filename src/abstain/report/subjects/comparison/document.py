@@ -1,0 +1,211 @@
+"""A comparison as a document: what a page, a paper or a terminal says of it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from abstain.evaluation.comparison import Comparison
+from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, metric_title, percent
+from abstain.report.document import (
+    Block,
+    Box,
+    Choice,
+    Controls,
+    Document,
+    Fold,
+    Option,
+    Origin,
+    Prose,
+    Section,
+    Span,
+    reproduce,
+)
+from abstain.report.findings import remarks
+from abstain.report.subjects.comparison.across import (
+    metrics_compared,
+    over_all,
+    ranks,
+    stability,
+)
+from abstain.report.subjects.comparison.brief import brief
+from abstain.report.subjects.comparison.curves import curves
+from abstain.report.subjects.comparison.figures import Figures
+from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.subjects.comparison.tables import (
+    glance_table,
+    margin_table,
+    pairs_table,
+    tested,
+    values_table,
+)
+from abstain.report.subjects.comparison.verdict import comparison_verdict
+from abstain.report.subjects.comparison.words import glossary_of
+from abstain.report.words import count
+from abstain.typing import Split
+
+_TITLE = "Comparison of confidence scores"
+
+#: Figures and rows of pairs on one page: beyond these a page is too heavy to open.
+_FIGURES, _PAIRS = 90, 4000
+
+#: Letters of a name that a column of a table has room for.
+_NAME = 18
+
+
+def comparison_document(comparison: Comparison, origin: Origin, *, full: bool = False) -> Document:
+    """Return what a comparison says; `full` leaves nothing out on a terminal."""
+    checked(comparison)
+    data = comparison.data[: _most_data(comparison)]
+    return Document(
+        origin.title or _TITLE,
+        _TITLE,
+        lambda: _sections(comparison, data, origin.command),
+        lambda: brief(comparison, full=full),
+        verdict=tuple(comparison_verdict(comparison)),
+        facts=tuple(_facts(comparison, origin.source)),
+        findings=remarks(comparison.findings, [*origin.notes, *_left_out(comparison, data)]),
+        longest=min(max(map(len, comparison.methods)), _NAME),
+    )
+
+
+def _most_data(comparison: Comparison) -> int:
+    """Return how many data sets the page has room for."""
+    figures = 3 * len(comparison.metrics) + 5
+    pairs = max(len(comparison.pairs) // len(comparison.data), 1)
+    return max(min(_FIGURES // figures, _PAIRS // pairs), 1)
+
+
+def _left_out(comparison: Comparison, data: Sequence[Split]) -> list[str]:
+    if len(data) == len(comparison.data):
+        return []
+    shown = f"{len(data)} of {len(comparison.data)}"
+    words = (
+        "The first table and what is over all data sets are complete; figures and tables in "
+        f"detail are of the first {shown} data sets. `--figures svg` leaves the figures of all."
+    )
+    return [words]
+
+
+def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
+    """Yield what was compared by what."""
+    sizes = {e.n for e in comparison.estimates}
+    if source:
+        yield "Source", source
+    if len(sizes) == 1:
+        yield "Samples", count(*sizes)
+    yield "Methods", str(len(comparison.methods))
+    yield "Metrics", ", ".join(map(metric_title, comparison.metrics))
+    yield "Data sets", str(len(comparison.data))
+    if len(comparison.runs) > 1:
+        yield "Runs", str(len(comparison.runs))
+    yield "Test that decides", comparison.judged_by() or "none"
+    if comparison.bootstrap:
+        seed = "" if comparison.seed is None else f", seed {comparison.seed}"
+        yield "Resamples", f"{count(comparison.bootstrap)}{seed}"
+
+
+# ------------------------------------------------------------------------------------ sections
+def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[Block]:
+    figures = Figures(comparison, data)
+    glance = (
+        "The best value of each metric, who is not told from it and who is found worse, at the "
+        f"level of {percent(comparison.level)}, adjusted for the number of pairs. Arrows "
+        "point to where better is."
+    )
+    leaders = (Prose(glance, "lead"), glance_table(comparison))
+    yield Section("glance", "Who leads, and how surely", leaders, nav="Who leads")
+    yield from _choices(comparison, data)
+    yield _values(comparison, data, figures)
+    yield _differences(comparison, data, figures)
+    yield _ranks(comparison, data, figures)
+    yield from over_all(comparison, figures)
+    yield from metrics_compared(comparison, figures)
+    yield from curves(comparison, data, figures)
+    yield glossary_of(comparison)
+    cite = (
+        "Cite the sources of the metrics you report, listed above, and name this version and the "
+        "test."
+    )
+    yield reproduce(command, cite=cite)
+
+
+def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[Controls]:
+    """Yield what to choose: a metric, a data set."""
+    leads = [next(places_of(comparison, [metric])) for metric in comparison.metrics]
+    arrows = {"lower": "\u2193", "higher": "\u2191", "": ""}
+    options = {
+        ("metric", "Metric"): [f"{p.title} {arrows[p.name.better]}" for p in leads],
+        ("data", "Data"): [p.where or "all samples" for p in places_of(comparison, ["x"], data)],
+    }
+    choices = [
+        Choice(name, label, tuple(Option(str(i), said) for i, said in enumerate(found)))
+        for (name, label), found in options.items()
+        if len(found) > 1
+    ]
+    if choices:
+        yield Controls(tuple(choices), "What the figures and tables show", sticky=True)
+
+
+def _views(
+    comparison: Comparison, data: Sequence[Split], blocks: Callable[[Place], Iterable[Block]]
+) -> Iterator[Box]:
+    """Yield the blocks of each metric on each data set, seen when that is chosen."""
+    for i, metric in enumerate(comparison.metrics):
+        for j, place in enumerate(places_of(comparison, [metric], data)):
+            yield Box(tuple(blocks(place)), tags={"metric": str(i), "data": str(j)})
+
+
+def _values(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Section:
+    lead = (
+        "The diamond is the best value and the dotted line runs through it. Filled dots are not "
+        "told from the best by the test of the pairs; hollow dots are found worse. Compare methods "
+        "by that test, not by whether their intervals overlap: all were measured on the same "
+        "samples."
+    )
+    views = _views(comparison, data, lambda p: [*figures.of("forest", p), values_table(p)])
+    title = "Values and their intervals"
+    return Section("values", title, (Prose(lead, "lead"), *views), nav="Values")
+
+
+def _differences(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Section:
+    lead = (
+        "Every pair of methods on the same samples. A blue cell says that the method of its row is "
+        "found better than that of its column; a gray one holds the adjusted p-value of a pair "
+        "that is not told apart. Not told apart does not mean equal: more samples may find what "
+        "these did not."
+    )
+    views = _views(comparison, data, lambda p: [*figures.of("significance", p), *_pairs(p)])
+    title = "Which differences are more than chance"
+    return Section("differences", title, (Prose(lead, "lead"), *views), nav="Differences")
+
+
+def _pairs(place: Place) -> Iterator[Block]:
+    """Yield the pairs by the test that decides; folded, those by others; apart, those by none."""
+    found = [(pairs[0], pairs_table(place, pairs)) for pairs in tested(place)]
+    valid = [(first.test, table) for first, table in found if first.valid]
+    if not valid:
+        yield Prose("There is no pair to compare.")
+    for i, (test, table) in enumerate(valid):
+        yield table if i == 0 else Fold(f"By another test: {test}", (table,))
+    if margin := margin_table(place):
+        yield margin
+    why = (
+        " Resamples of one data set are no independent samples: with more of them every p-value "
+        "shrinks, whatever the methods. The rows are here so that published ones can be checked."
+    )
+    warning = (Span("Do not conclude from these p-values.", "strong"), why)
+    for first, table in found:
+        if not first.valid:
+            title = f"As the literature reports it: {first.test} (not a valid test)"
+            yield Fold(title, (Prose(warning, "caution"), table), look="caution")
+
+
+def _ranks(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Section:
+    lead = (
+        "The area of a blob is the share of studies of this size in which the method would get "
+        f"that rank, {SUPPOSED}. A ranking is firm where each row is one large blob. The "
+        "leader is flattered: a lead that is chance is taken for real here. Ranks and chances are "
+        f"{NOT_ADJUSTED}."
+    )
+    nothing = Prose("There are no ranks.")
+    views = _views(comparison, data, lambda p: ranks(p, figures) or [nothing])
+    blocks = (Prose(lead, "lead"), *views, *stability(comparison))
+    return Section("ranks", "How firm the ranking is", blocks, nav="Ranks")

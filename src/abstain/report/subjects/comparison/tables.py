@@ -1,0 +1,244 @@
+"""The tables of one metric on one data set: values, pairs, ranks, the margin."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from abstain.evaluation.comparison import Comparison, PairedDifference, Standing
+from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, percent, sentence
+from abstain.report.document import (
+    Cell,
+    Column,
+    Interval,
+    Label,
+    Number,
+    Span,
+    Table,
+    rows_of,
+)
+from abstain.report.subjects.comparison.margin import margin_asked, margin_caution
+from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.words import count, unique
+
+_STANDS = {
+    "best": "best",
+    "not told apart": "not told apart",
+    "worse": "found worse",
+    "untested": "",
+    "undefined": "",
+}
+
+#: Pairs that are seen at once.
+_PAIRS = 12
+
+METHOD = Column("Method", "name")
+
+
+def numbers(label: str | Label) -> Column:
+    """Return a column of numbers."""
+    return Column(label, "number")
+
+
+def ends(label: str) -> Column:
+    """Return a column of intervals, by which nobody sorts."""
+    return Column(label, "number", sort=False)
+
+
+def glance_table(comparison: Comparison) -> Table:
+    """Return who leads by each metric on each data set, and how surely."""
+    return Table(
+        (
+            Column("Metric"),
+            Column("Data", "name"),
+            Column("Best", "name"),
+            numbers("Value"),
+            Column("Not told from it", "name", sort=False),
+            Column("Found worse", "name", sort=False),
+        ),
+        rows_of(map(_glance, places_of(comparison))),
+        caption="One row for each metric and data set",
+        look="leads",
+        sortable=True,
+    )
+
+
+def _glance(place: Place) -> tuple[Cell, ...]:
+    top = place.ranked[0] if place.ranked else None
+    best = ", ".join(place.those("best"))
+    return (
+        place.name,
+        place.where or "all samples",
+        Span(best, "best") if best else Span("none", "undefined"),
+        Number(top.value, top.low, top.high) if top else Number(float("nan")),
+        ", ".join(place.those("not told apart")) or None,
+        ", ".join(place.those("worse")) or None,
+    )
+
+
+def values_table(place: Place) -> Table:
+    """Return the estimates, the best first."""
+    forms = unique(e.interval for e in place.ranked)
+    failures = unique(count(e.failures) for e in place.ranked)
+    noted, several = any(e.note for e in place.ranked), len(failures) > 1
+    about = [f"{place.label}; {count(place.ranked[0].n)} samples"] if place.ranked else []
+    about += [f", {failures[0]} failures"] if len(failures) == 1 else []
+    about += [f"; {forms[0]}"] if len(forms) == 1 and forms[0] else []
+    columns = (
+        METHOD,
+        numbers("Value"),
+        ends(f"{percent(place.comparison.level)} interval"),
+        numbers("Standard error"),
+        Column("Against best"),
+        *([numbers("Failures")] if several else []),
+        *([Column("Note", "words", sort=False)] if noted else []),
+    )
+    rows: Iterator[tuple[Cell, ...]] = (
+        (
+            e.method,
+            Number(e.value, stands="best" if place.footing[e.method] == "best" else ""),
+            Interval(e.low, e.high, title=e.interval),
+            Number(e.standard_error),
+            _STANDS[place.footing[e.method]],
+            *([Number(e.failures, form="count")] if several else []),
+            *([e.note] if noted else []),
+        )
+        for e in place.ranked
+    )
+    return Table(
+        columns,
+        rows_of(rows),
+        title=f"Values: {place.label}",
+        caption="".join(about) or place.label,
+        sortable=True,
+    )
+
+
+# --------------------------------------------------------------------------------------- pairs
+def tested(place: Place) -> list[list[PairedDifference]]:
+    """Return the pairs by each test, the one that decides first."""
+    comparison, own = place.comparison, (place.metric, place.data)
+    return [comparison.pairs_of(*own, test) for test in comparison.tests_of(*own)]
+
+
+def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
+    """Return the pairs by one test."""
+    ahead = Label(
+        "First better, of 100 studies",
+        title=f"Of 100 studies of this size, {SUPPOSED}; no evidence by itself",
+    )
+    if place.data is None:
+        share = f"First better, % of {place.comparison.blocks}"
+        ahead = Label(share, title="Ties counted half")
+    first, label, shared = pairs[0], place.label, shared_note(pairs)
+    noted = not shared and any(p.note for p in pairs)
+    many = f"; {len(pairs)} pairs, scroll for the rest" if len(pairs) > _PAIRS else ""
+    judged = sentence(first.judged_by)
+    columns = (
+        Column("First", "name"),
+        Column("Second", "name"),
+        *map(numbers, ("Difference", "Ratio", "p", "Adjusted p")),
+        numbers(ahead),
+        *([Column("Found better", "name")] if first.valid else []),
+        *([Column("Note", sort=False)] if noted else []),
+    )
+    return Table(
+        columns,
+        rows_of(_pair(p, noted=noted) for p in pairs),
+        title=f"Pairs: {label}, {first.test}",
+        caption=f"{judged}; {label}. Differences and ratios are first to second{many}."
+        + (f" {shared}." if shared else ""),
+        look="pairs",
+        sortable=True,
+    )
+
+
+def shared_note(pairs: Sequence[PairedDifference]) -> str:
+    """Return the note of all pairs where they share one: it is said once, above them."""
+    notes = unique(p.note for p in pairs)
+    return sentence(notes[0].rstrip(".")) if len(notes) == 1 else ""
+
+
+def _pair(p: PairedDifference, *, noted: bool) -> tuple[Cell, ...]:
+    better: Cell = Span(p.better, "strong") if p.better else Span("neither", "undefined")
+    return (
+        p.first,
+        p.second,
+        Number(p.difference, p.low, p.high),
+        None if math.isnan(p.ratio) else Number(p.ratio, p.ratio_low, p.ratio_high),
+        Number(p.p_value, form="p"),
+        Number(p.adjusted, form="p", stands="best" if p.better and p.valid else ""),
+        Number(p.superiority, form="hundred"),
+        *([better] if p.valid else []),
+        *([p.note] if noted else []),
+    )
+
+
+def margin_table(place: Place) -> Table | None:
+    """Return who is at most a margin worse than the reference, if that was asked."""
+    if not place.margins:
+        return None
+    asked = sentence(margin_asked(place.margins[0], quoted=False))
+    level = percent(place.comparison.level)
+    heads = ("Worse by", f"At most, at {level}", "p", "Adjusted p")
+    rows = (
+        (
+            n.method,
+            Number(n.worse_by),
+            Number(n.bound),
+            Number(n.p_value, form="p"),
+            Number(n.adjusted, form="p", stands="best" if n.non_inferior else ""),
+            Span("shown", "strong") if n.non_inferior else "not shown",
+        )
+        for n in place.margins
+    )
+    return Table(
+        (METHOD, *map(numbers, heads), Column("Within the margin")),
+        rows_of(rows),
+        title=f"Non-inferiority: {place.label}",
+        caption=f"{asked}? {place.label}. {margin_caution(place.comparison)}".rstrip(),
+        sortable=True,
+    )
+
+
+# --------------------------------------------------------------------------------------- ranks
+def chances_tables(place: Place) -> list[Table]:
+    """Return the chances of each rank, a table for each way in which they were found."""
+    own = (place.metric, place.data)
+    sources = unique(s.source for s in place.comparison.standings if (s.metric, s.data) == own)
+    return [
+        _chances_table(place, place.comparison.standings_of(*own, source)) for source in sources
+    ]
+
+
+def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
+    source = found[0].source
+    # Over all data sets the mean of the ranks on each is not the mean of the rank over all.
+    each = place.data is None and "rank then aggregate" in source
+    columns = (
+        METHOD,
+        numbers("Rank"),
+        numbers("Mean rank per data set" if each else "Mean rank"),
+        ends(f"{percent(place.comparison.level)} of ranks"),
+        *(numbers(str(rank + 1)) for rank in range(max(len(s.chances) for s in found))),
+    )
+    rows: Iterator[tuple[Cell, ...]] = (
+        (
+            s.method,
+            Number(s.rank, form="rank"),
+            Number(s.mean_rank, form="two"),
+            Interval(s.rank_low, s.rank_high, form="rank"),
+            *(Number(chance, form="hundred") for chance in s.chances),
+        )
+        for s in found
+    )
+    return Table(
+        columns,
+        rows_of(rows),
+        title=f"Chances of ranks: {place.label}, {source}",
+        caption=(
+            "Of 100 studies of this size, how many would give a method each rank, "
+            f"{SUPPOSED}; {place.label} ({source}). Ranks and chances are "
+            f"{NOT_ADJUSTED}."
+        ),
+        look="ranks",
+        sortable=True,
+    )

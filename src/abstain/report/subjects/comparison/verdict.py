@@ -1,0 +1,160 @@
+"""What a comparison says, in plain words, for someone who never read a paper on it."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from abstain.evaluation.comparison import Comparison, Estimate, against
+from abstain.plots.words import SUPPOSED, metric_title, p_value, percent, said_of_p, sentence
+from abstain.report.subjects.comparison.margin import margin_caution, margin_verdict
+from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.words import between, listed, number, of_hundred
+
+#: Metrics that get sentences of their own.
+_METRICS = 3
+
+#: Methods of which it is said on how many data sets the lead over them is found.
+_SOMEWHERE = 4
+
+#: Methods beside the first of which it is said on how many data sets they lead.
+_NAMED = 3
+
+#: From this Kendall's tau on two rankings are called much alike.
+_ALIKE = 0.8
+
+
+def comparison_verdict(comparison: Comparison) -> list[str]:
+    """Return a few sentences; each is left out when the numbers behind it are not there."""
+    metrics = comparison.metrics[:_METRICS]
+    everywhere = [list(places_of(comparison, [metric])) for metric in metrics]
+    sentences = [
+        *(_on_many(places) if len(places) > 1 else _on_one(places[0]) for places in everywhere),
+        *map(margin_verdict, everywhere),
+        margin_caution(comparison),
+        *(_agreement(comparison, metric) for metric in metrics[1:]),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+# ------------------------------------------------------------------------------ one data set
+def _on_one(place: Place) -> str:
+    if not place.best:
+        return _no_best(place.title, place.estimates)
+    top = place.ranked[0]
+    span = between(top.low, top.high)
+    level = percent(top.level)
+    shown = f"{number(top.value)}, {level} interval {span}" if span else number(top.value)
+    extreme = "lowest" if top.lower_is_better else "highest"
+    verb = "has" if len(place.best) == 1 else "share"
+    lead = (
+        f"Of {len(place.estimates)} methods, {listed(place.best)} {verb} the {extreme} "
+        f"{place.title} ({shown})."
+    )
+    worse, alike = place.those("worse"), place.those("not told apart")
+    sentences = [
+        lead,
+        f"Its lead over {listed(worse)} is more than chance ({_p_values(place, worse)})."
+        if worse
+        else "",
+        f"{listed(alike)} cannot be told from it ({_p_values(place, alike)})." if alike else "",
+        _first(place),
+    ]
+    return " ".join(filter(None, sentences))
+
+
+def _no_best(title: str, estimates: Sequence[Estimate]) -> str:
+    """Say why no method leads."""
+    known = [e.method for e in estimates if not math.isnan(e.value)]
+    if not known:
+        return f"{title} is undefined here."
+    if len(set(known)) == 1:
+        return f"Only {listed(known[:1])} has a value of {title}."
+    return f"By {title}, all methods are equal."
+
+
+def _p_values(place: Place, others: Sequence[str]) -> str:
+    """Write one adjusted p-value, or the range of several."""
+    found = [place.lead(other) for other in others]
+    values = sorted(pair.adjusted for pair in found if pair is not None)
+    low, high = p_value(values[0]), p_value(values[-1])
+    if low == high:
+        return said_of_p(values[0], "adjusted p")
+    return f"adjusted p {low} to {high}"
+
+
+def _first(place: Place) -> str:
+    """Say how often the best would come first."""
+    own = next((s for s in place.standings if s.method == place.best[0]), None)
+    if own is None or not own.chances or math.isnan(own.chances[0]):
+        return ""
+    count = of_hundred(own.chances[0])
+    supposed = sentence(SUPPOSED)
+    return f"{supposed}, it would come first in {count} of 100 studies of this size."
+
+
+# -------------------------------------------------------------------------- several data sets
+def _on_many(places: Sequence[Place]) -> str:
+    wins = Counter(method for place in places for method in place.best)
+    title, known = places[0].title, [e for place in places for e in place.estimates]
+    if not wins:
+        return _no_best(title, known)
+    extreme = "lowest" if known[0].lower_is_better else "highest"
+    (best, count), *rest = wins.most_common()
+    nobody = sum(not place.best for place in places)
+    others = [
+        *(f"“{method}” on {count}" for method, count in rest[:_NAMED]),
+        f"{len(rest) - _NAMED} more on others" if len(rest) > _NAMED else "",
+        f"no method leads on {nobody}" if nobody else "",
+    ]
+    on = ", ".join([f"{count} of {len(places)} data sets", *filter(None, others)])
+    lead = f"“{best}” has the {extreme} {title} on {on}."
+    return " ".join(filter(None, [lead, _leads(places, best), _friedman(places[0])]))
+
+
+def _leads(places: Sequence[Place], best: str) -> str:
+    """Say over whom the lead is found on all, some and none of the data sets."""
+    everywhere, somewhere, nowhere = [], [], []
+    for other in places[0].comparison.methods:
+        pairs = [against(place.pairs, other, best) for place in places]
+        tested = [pair for pair in pairs if pair is not None and not math.isnan(pair.adjusted)]
+        found = sum(pair.better == best for pair in tested)
+        if tested and found == len(places):
+            everywhere.append(other)
+        elif found:
+            somewhere.append(f"“{other}” on {found}")
+        elif tested:
+            nowhere.append(other)
+    parts = [
+        f"{listed(everywhere)} on all of them" if everywhere else "",
+        *somewhere[:_SOMEWHERE],
+        f"{len(somewhere) - _SOMEWHERE} more on some" if len(somewhere) > _SOMEWHERE else "",
+        f"{listed(nowhere)} on none" if nowhere else "",
+    ]
+    said = ", than ".join(filter(None, parts))
+    return f"By more than chance it is better than {said}." if said else ""
+
+
+def _friedman(place: Place) -> str:
+    across = place.comparison.across_of(place.metric)
+    if across is None or math.isnan(across.p_value):
+        return ""
+    found = across.p_value < 1 - across.level
+    than = "by more than chance" if found else "no more than chance explains"
+    return f"Over all, the mean ranks differ {than} (Friedman {said_of_p(across.p_value)})."
+
+
+# -------------------------------------------------------------------------------- two metrics
+def _agreement(comparison: Comparison, second: str) -> str:
+    first = comparison.metrics[0]
+    wanted = None if len(comparison.data) > 1 else comparison.data[0]
+    taus = [
+        a.tau
+        for a in comparison.agreements
+        if {a.first, a.second} == {first, second} and a.data == wanted and not math.isnan(a.tau)
+    ]
+    if not taus:
+        return ""
+    alike = "much alike" if taus[0] >= _ALIKE else "differently"
+    how = "in the same order" if taus[0] > 1 - 1e-9 else alike
+    names = f"{metric_title(first)} and {metric_title(second)}"
+    return f"{names} rank the methods {how} (Kendall's tau {taus[0]:.2f})."

@@ -1,0 +1,1 @@
+"""What a study found as a document: its tables, figures and verdict."""
