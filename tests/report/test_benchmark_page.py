@@ -21,10 +21,9 @@ from abstain.errors import InputError
 from abstain.plots import SignificanceMapDisplay, chosen
 from abstain.report import Pictures, benchmark_html, benchmark_pictures, write_benchmark
 from abstain.report.document import joined
-from abstain.report.subjects.benchmark.figures import change_of, curves_of, drawn
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, at
 from abstain.report.subjects.benchmark.pictures import _address, shown_extremes
-from abstain.report.subjects.benchmark.studies import map_of
+from abstain.report.subjects.benchmark.studies import change_of, curves_of, map_of
 from abstain.report.subjects.benchmark.verdict import verdict_of
 from abstain.report.words import number
 
@@ -225,8 +224,7 @@ def test_the_map_is_that_of_the_pairs():
 def test_few_lines_and_the_baseline_among_them():
     many = made_results((*(f"method {i}" for i in range(12)), "msr"))
     board = Leaderboard(many)
-    order = drawn(board)
-    assert order[0] == "msr" == board.baseline
+    assert board.drawn[0] == "msr" == board.baseline
     for study in many.headline:
         display = curves_of(board, study)
         assert len(display.names) in {4, 5}

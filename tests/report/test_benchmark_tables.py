@@ -19,7 +19,7 @@ from abstain.report import (
     benchmark_terminal,
     write_tables,
 )
-from abstain.report.subjects.benchmark.figures import backbones_of
+from abstain.report.subjects.benchmark.backbones import backbones_of
 from abstain.report.subjects.benchmark.grids import footnote
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard
 from abstain.report.words import spelled

@@ -12,12 +12,8 @@ from tests.report.pages import Page
 
 from abstain.report import benchmark_html
 from abstain.report.document import Label
+from abstain.report.subjects.benchmark.corruption import severities_of
 from abstain.report.subjects.benchmark.facts import facts_of
-from abstain.report.subjects.benchmark.figures import (
-    corruption_order,
-    mean_rows,
-    severities_of,
-)
 from abstain.report.subjects.benchmark.grids import reading_of
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, kind_title
 
@@ -62,7 +58,7 @@ def _unattainable(results, names):
 
 
 def test_a_page_says_why_a_line_or_the_figure_is_missing():
-    first, *others = corruption_order(Leaderboard(plain()))
+    first, *others = Leaderboard(plain()).corrupted
     lead, figure = _severities(_unattainable(plain(), [first]))
     assert figure
     assert f"“{first}” has no such threshold." in lead
@@ -111,7 +107,8 @@ def test_a_method_with_one_seed_keeps_its_rows():
     rows = [row for row in plain().thresholds if row.study == "iid"]
     seeds = [replace(row, run=run) for row in rows for run in ("1", "2")]
     single = [replace(row, run="1") for row in rows[:1]]
-    found = mean_rows([*single, *rows[1:], *(r for r in seeds if r.method != rows[0].method)])
+    kept = [*single, *rows[1:], *(r for r in seeds if r.method != rows[0].method)]
+    found = Leaderboard(replace(plain(), thresholds=tuple(kept))).thresholds
     assert found == [*single, *rows[1:]]
 
 

@@ -6,12 +6,12 @@ Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleC
 
 from abstain.report.render import render as render
 from abstain.report.subjects import document_of as document_of
-from abstain.report.subjects.benchmark.files import write_tables as write_tables
 from abstain.report.subjects.benchmark.formats import benchmark_html as benchmark_html
 from abstain.report.subjects.benchmark.formats import benchmark_latex as benchmark_latex
 from abstain.report.subjects.benchmark.formats import benchmark_markdown as benchmark_markdown
 from abstain.report.subjects.benchmark.formats import benchmark_terminal as benchmark_terminal
 from abstain.report.subjects.benchmark.formats import write_benchmark as write_benchmark
+from abstain.report.subjects.benchmark.formats import write_tables as write_tables
 from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
 from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
 from abstain.report.subjects.comparison.formats import comparison_html as comparison_html

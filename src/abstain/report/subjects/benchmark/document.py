@@ -28,31 +28,14 @@ from abstain.report.document import (
     reproduce,
     rows_of,
 )
+from abstain.report.subjects.benchmark.backbones import backbones_section
+from abstain.report.subjects.benchmark.corruption import corruption_section
 from abstain.report.subjects.benchmark.facts import facts_of, findings_of, task_of, words_of
-from abstain.report.subjects.benchmark.figures import (
-    CHANGE,
-    CHANGE_SAID,
-    change_of,
-    figure,
-    severities_of,
-    severities_said,
-)
-from abstain.report.subjects.benchmark.grids import (
-    TOP,
-    back,
-    head_of,
-    inlier_tables,
-    main_tables,
-    severity_tables,
-)
+from abstain.report.subjects.benchmark.grids import TOP, back, head_of, inlier_tables, main_tables
 from abstain.report.subjects.benchmark.leaderboard import Grid, Leaderboard
-from abstain.report.subjects.benchmark.methods import (
-    backbones_section,
-    calibration_section,
-    methods_section,
-)
+from abstain.report.subjects.benchmark.methods import calibration_section, methods_section
 from abstain.report.subjects.benchmark.pictures import Pictures
-from abstain.report.subjects.benchmark.studies import over_seeds, studies_section
+from abstain.report.subjects.benchmark.studies import change_figure, studies_section
 from abstain.report.subjects.benchmark.verdict import verdict_of
 from abstain.report.words import percent, short_title
 
@@ -98,11 +81,10 @@ def _sections(
 ) -> Iterator[Block]:
     results = board.results
     yield _controls(board)
-    by_all = f"By the mean rank over all studies. {CHANGE_SAID}"
-    blocks = (*main_tables(board), *figure(change_of(board, None), "change", CHANGE, by_all))
+    change = change_figure(board, None, "change", "By the mean rank over all studies. ")
+    blocks = (*main_tables(board), *change)
     yield Section("tables", "Who leads where", (Prose(_LEAD, "lead"), *blocks, back(TOP)))
-    if any(study.severity for study in results.studies):
-        yield _severities(board)
+    yield from corruption_section(board)
     inliers = tuple(inlier_tables(board))
     if inliers:
         title = "New classes: what counts as a failure"
@@ -131,17 +113,6 @@ def _controls(board: Leaderboard) -> Controls:
         "What the tables show, and where to go",
         sticky=True,
     )
-
-
-def _severities(board: Leaderboard) -> Section:
-    """Return what happens as corruptions grow."""
-    about = f"Risk and coverage are fractions{over_seeds(board.results.thresholds)}."
-    title = "A threshold under growing corruption"
-    figures = figure(severities_of(board), "severities", title, about)
-    tables = severity_tables(board)
-    lead = severities_said(board, drawn=bool(figures), tables=bool(tables))
-    blocks = (Prose(lead, "lead"), *figures, *tables, back(TOP))
-    return Section("severities", "Growing corruption", blocks)
 
 
 # -------------------------------------------------------------------------------------- terminal

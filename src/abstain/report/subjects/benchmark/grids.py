@@ -7,12 +7,14 @@ from typing import Final
 
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import MethodFacts
+from abstain.plots.drawable import Drawable
 from abstain.report.document import (
     PAGE,
     Block,
     Box,
     Cell,
     Column,
+    Figure,
     Fold,
     Label,
     Number,
@@ -58,6 +60,11 @@ def back(*places: tuple[str, str]) -> Prose:
     """Return links to what a part belongs to."""
     links = [Span(words, link=f"#{place}") for place, words in places]
     return Prose(tuple(part for link in links for part in (" · ", link))[1:], "back", only=PAGE)
+
+
+def figure(display: Drawable | None, key: str, title: str, about: str) -> list[Figure]:
+    """Return a figure of the page, where there is something to draw."""
+    return [] if display is None else [Figure(f"figure-{key}", f"{title}.", lambda: display, about)]
 
 
 def wide_table(
@@ -192,20 +199,6 @@ def reading_of(metric: str, label: Label) -> str:
         return ""
     unit = ", printed times 1000" if label.scale > 1 else ""
     return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.better} is better."
-
-
-def severity_tables(board: Leaderboard) -> list[Block]:
-    """Return methods x severities by each metric, and all together; none of one severity alone."""
-    corrupted = [study for study in board.results.studies if study.kind == "corruption"]
-    studies = [study for study in corrupted if not study.headline]
-    if len(studies) < 2 and len(corrupted) > len(studies):
-        return []
-    grids = [board.whole(metric).only(studies) for metric in board.results.comparisons]
-    return [
-        Fold(f"{head_of(grid)} by severity, all methods", (grid_table(board, grid),))
-        for grid in grids
-        if grid.studies
-    ]
 
 
 def inlier_tables(board: Leaderboard) -> Iterator[Block]:

@@ -2,14 +2,15 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.results import BenchmarkResults, MethodFacts
+from abstain.benchmark.results import BenchmarkResults, MethodFacts, ThresholdRow
+from abstain.benchmark.results.records import MEAN
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.comparison import AcrossData, Comparison, Estimate
 from abstain.plots import chosen
@@ -24,6 +25,9 @@ _RANKING: Final = ("augrc", "aurc")
 
 #: Up to which share of the ranks of a column a cell has which color, the strongest first.
 _SHADES: Final = (0.07, 0.18, 0.32, 0.5, 0.7)
+
+#: Lines of a figure, beside that of the baseline.
+_LINES: Final = 4
 
 #: The arms that have a name of their own.
 _ARMS: Final = {
@@ -177,14 +181,48 @@ class Leaderboard:
         ranks = self.ranks(self.metrics[0], study) if self.metrics else {}
         return [name for name, rank in ranks.items() if not math.isnan(rank)]
 
-    def leaders(self, study: Study, most: int = 4) -> list[str]:
+    def leaders(self, study: Study, most: int = _LINES) -> list[str]:
         """Return the best methods of a study and the baseline: what a figure has room for."""
-        names, base = self.order(study), self.baseline
-        return list(dict.fromkeys([*names[:most], *([base] if base in names else [])]))
+        return _with_baseline(self.order(study), self.baseline, most)
+
+    @cached_property
+    def thresholds(self) -> list[ThresholdRow]:
+        """What thresholds achieve: the means over the seeds, and methods with one seed."""
+        rows = self.results.thresholds
+        means = {(row.study, row.method) for row in rows if row.run == MEAN}
+        return [row for row in rows if row.run == MEAN or (row.study, row.method) not in means]
+
+    @cached_property
+    def usable(self) -> set[str]:
+        """The methods that found a threshold for the target risk with some seed."""
+        return {row.method for row in self.results.thresholds if row.verdict != "unattainable"}
+
+    @cached_property
+    def corrupted(self) -> list[str]:
+        """The methods by their rank under all corruptions, or under the strongest one."""
+        studies = [study for study in self.results.studies if study.kind == "corruption"]
+        strongest = min(studies, key=lambda s: (s.severity > 0, -s.severity), default=None)
+        return self.order(strongest) if strongest else []
+
+    @cached_property
+    def followed(self) -> list[str]:
+        """The best methods under corruption that have a threshold, and the baseline."""
+        names = [name for name in self.corrupted if name in self.usable]
+        return _with_baseline(names, self.baseline)
+
+    @cached_property
+    def drawn(self) -> tuple[str, ...]:
+        """All methods that some figure draws, so that each keeps its color on the page."""
+        names = [name for study in self.results.headline for name in self.leaders(study)]
+        return tuple(dict.fromkeys([self.baseline, *names, *self.followed]))
 
     def place(self, method: MethodFacts) -> str:
         """Return the anchor of a method."""
         return f"method-{self.results.methods.index(method) + 1}"
+
+
+def _with_baseline(names: Sequence[str], base: str, most: int = _LINES) -> list[str]:
+    return list(dict.fromkeys([*names[:most], *([base] if base in names else [])]))
 
 
 def at(study: Study) -> tuple[tuple[str, str], ...]:
@@ -221,6 +259,11 @@ def _shade(rank: float, of: int) -> int | None:
         return None
     place = (rank - 1) / (of - 1)
     return next((i for i, most in enumerate(_SHADES) if place <= most), None)
+
+
+def over_seeds(rows: Iterable[ThresholdRow]) -> str:
+    """Say that values are means, where they are."""
+    return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
 
 
 def arm_title(arm: str) -> str:

@@ -1,14 +1,13 @@
 """One method of a benchmark in all studies, its settings, its calibration, and other networks."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
 from abstain.benchmark.results.records import MEAN
 from abstain.plots import chosen
-from abstain.plots.backbones import BackboneDisplay
 from abstain.report.document import (
     NAN,
     Block,
@@ -24,7 +23,6 @@ from abstain.report.document import (
     Text,
     rows_of,
 )
-from abstain.report.subjects.benchmark.figures import backbones_of, figure
 from abstain.report.subjects.benchmark.grids import (
     TOP,
     back,
@@ -42,14 +40,6 @@ _CALIBRATION: Final = (
     "after Platt scaling on validation data; confidences that are no probabilities have the second "
     "only. What was calibrated without a shift need not be under it. Fractions{means}."
 )
-
-_BACKBONES: Final = (
-    "Filled marks are the baseline “{base}”, hollow ones the best method of each model by that "
-    "metric. Compare accuracy first: a network that errs less leaves less to a confidence score. "
-    "Accuracy is shown where all classes are known."
-)
-_BACKBONES_ABOUT: Final = "Values are fractions; the arrow points to where better is."
-_APART: Final = "These benchmarks have no study and metric in common that could be compared."
 
 
 def methods_section(board: Leaderboard) -> Section:
@@ -179,30 +169,3 @@ def _calibrated(row: CalibrationRow | None) -> Cell:
     if row.raw is None or math.isnan(row.raw):
         return Number(row.platt, said=f"{row.platt:.3f}")
     return Number(row.platt, said=f"{row.raw:.3f} → {row.platt:.3f}")
-
-
-def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iterator[Section]:
-    """Return the same task with several networks, where there are several."""
-    if not beside:
-        return
-    display = backbones_of(board, beside)
-    blocks: list[Block] = [
-        Prose(_BACKBONES.format(base=board.baseline) if display else _APART, "lead")
-    ]
-    if display:
-        blocks += figure(display, "backbones", "Models side by side", _BACKBONES_ABOUT)
-        blocks.append(_backbone_table(display))
-    yield Section("backbones", "Backbones", (*blocks, back(TOP)))
-
-
-def _backbone_table(display: BackboneDisplay) -> Table:
-    columns = (
-        *(Column(head) for head in ("Metric", "Study", "Model")),
-        *(Column(head, "number") for head in ("Baseline", "Best")),
-        Column("Best method"),
-    )
-    rows = (
-        (v.metric, v.data, v.model, Number(v.plain), Number(v.best), v.best_method)
-        for v in display.values
-    )
-    return wide_table("Baseline and best method of each model, fractions", columns, rows)

@@ -7,14 +7,20 @@ from typing import Final
 
 from abstain.benchmark.protocol import ERRORS, Study
 from abstain.benchmark.results import MethodFacts, ThresholdRow
-from abstain.benchmark.results.records import MEAN
-from abstain.plots import SignificanceMapDisplay, chosen
+from abstain.plots import (
+    RankingChangeDisplay,
+    Series,
+    SeriesDisplay,
+    SignificanceMapDisplay,
+    chosen,
+)
 from abstain.report.document import (
     PAGE,
     Block,
     Box,
     Cell,
     Column,
+    Figure,
     Fold,
     Label,
     Links,
@@ -25,16 +31,14 @@ from abstain.report.document import (
     Table,
     rows_of,
 )
-from abstain.report.subjects.benchmark.figures import (
-    CHANGE,
-    CHANGE_SAID,
-    change_of,
-    curves_of,
-    figure,
-    mean_rows,
+from abstain.report.subjects.benchmark.grids import TOP, back, figure, method_link, wide_table
+from abstain.report.subjects.benchmark.leaderboard import (
+    NEW,
+    Leaderboard,
+    at,
+    kind_title,
+    over_seeds,
 )
-from abstain.report.subjects.benchmark.grids import TOP, back, method_link, wide_table
-from abstain.report.subjects.benchmark.leaderboard import NEW, Leaderboard, at, kind_title
 from abstain.report.subjects.benchmark.pictures import Pictures, shots_of
 from abstain.report.subjects.rule.words import verdict_said
 from abstain.report.words import count, percent, short_title
@@ -43,6 +47,8 @@ _CURVES: Final = (
     "The share of failures among the accepted, as more and more is accepted; lower is better. The "
     "best four methods and the baseline"
 )
+
+_LINES_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones stay."
 
 
 def _said(board: Leaderboard, study: Study) -> str:
@@ -130,7 +136,7 @@ def map_of(square: SignificanceMapDisplay) -> Table:
 
 def threshold_table(board: Leaderboard, study: Study) -> Table | None:
     """Return what the thresholds set on validation data achieve in a study."""
-    rows = [row for row in mean_rows(board.results.thresholds) if row.study == study.name]
+    rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
         return None
     risk, delta = percent(rows[0].risk), percent(rows[0].delta)
@@ -169,16 +175,55 @@ def _known(number: Number) -> Number | None:
     return None if math.isnan(number.value) else number
 
 
-def over_seeds(rows: Sequence[ThresholdRow]) -> str:
-    """Say that values are means, where they are."""
-    return ", means over the seeds" if any(row.run == MEAN for row in rows) else ""
-
-
 def _verdict(row: ThresholdRow) -> str:
     if row.verdict != "differs":
         return verdict_said(row.verdict)
     rest = "" if row.holds + row.broken == row.runs else "; the others cannot tell"
     return f"of {row.runs} seeds, holds with {row.holds}, is broken with {row.broken}{rest}"
+
+
+def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:
+    """Return risk against coverage of the leaders, the baseline, and a random order."""
+    own = {name: board.results.curves.get((study.name, name)) for name in board.leaders(study)}
+    series = tuple(
+        Series(name, tuple(curve.coverage.tolist()), tuple(curve.selective_risk.tolist()))
+        for name, curve in own.items()
+        if curve is not None and len(curve.coverage)
+    )
+    if not series:
+        return None
+    # In a random order the selective risk is that of full coverage everywhere.
+    full = next((s for s in series if s.name == board.baseline), series[0])
+    return SeriesDisplay(
+        series,
+        f"Risk and coverage, {study.title}",
+        "Coverage (share accepted)",
+        "Selective risk",
+        log_x=False,
+        level={"": full.y[-1]},
+        level_name=f"random order ({full.name})",
+        order=board.drawn,
+    )
+
+
+def change_of(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
+    """Return how the ranking changes from AURC to AUGRC; over all studies without one."""
+    metrics = ("aurc", "augrc")
+    if not set(metrics) <= set(board.results.comparisons):
+        return None
+    before, after = (board.ranks(metric, study) for metric in metrics)
+    both = {name: (rank, after[name]) for name, rank in before.items() if name in after}
+    if len(both) < 2:
+        return None
+    return RankingChangeDisplay(*metrics, both, at(study) if study else None, None)
+
+
+def change_figure(
+    board: Leaderboard, study: Study | None, key: str, about: str = ""
+) -> list[Figure]:
+    """Return the figure of how the ranking changes from AURC to AUGRC."""
+    title = "From AURC to AUGRC: how the ranking changes"
+    return figure(change_of(board, study), key, title, f"{about}{_LINES_SAID}")
 
 
 def studies_section(board: Leaderboard, pictures: Pictures | None) -> Section:
@@ -212,7 +257,7 @@ def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Itera
     lines = f"{_CURVES} “{board.baseline}”, of the first seed."
     figures = (
         *figure(curves_of(board, study), f"{place}-curves", "Risk and coverage", lines),
-        *figure(change_of(board, study), f"{place}-change", CHANGE, CHANGE_SAID),
+        *change_figure(board, study, f"{place}-change"),
     )
     yield Box(figures, "pair") if len(figures) > 1 else Box(figures)
     yield study_table(board, study)
