@@ -26,52 +26,54 @@ _SHOWN: Final = {
 
 def task_of(results: BenchmarkResults) -> str:
     """Return the name of the task; empty where it is not known."""
-    return str(_from(results.facts, "benchmark", "task"))
+    return str(_asked(results, "task"))
 
 
 def folder_of(results: BenchmarkResults) -> str:
     """Return where the files of the task were; empty where none were needed."""
-    return str(_from(results.facts, "benchmark", "folder"))
+    return str(_asked(results, "folder"))
 
 
 def model_of(results: BenchmarkResults) -> str:
     """Return the name of the networks' backbone; empty where it is not known."""
-    model = _config(results.facts).get("model", results.facts.get("model", ""))
+    model = _config(results).get("model", results.facts.get("model", ""))
     return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+
+
+def _config(results: BenchmarkResults) -> Mapping[str, Any]:
+    found = results.facts.get("config", {})
+    return found if isinstance(found, Mapping) else {}
+
+
+def _asked(results: BenchmarkResults, name: str) -> Any:
+    """Return an entry of the configuration, in its table or not; empty where there is none."""
+    inner = _config(results).get("benchmark")
+    found = inner.get(name) if isinstance(inner, Mapping) else None
+    return found or _config(results).get(name, "")
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
     """Return what the benchmark was run with."""
     own = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
+    numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
+    known = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
+    versions = own.get("versions") if isinstance(own.get("versions"), Mapping) else {}
     found = (
         ("Task", task_of(results)),
         ("Model", model_of(results)),
-        ("Seeds", _seeds(own.get("seeds") or _from(own, "benchmark", "seeds"))),
+        ("Seeds", _seeds(own.get("seeds") or _asked(results, "seeds"))),
         ("Trained by", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),
         ("Metrics", ", ".join(short_title(metric) for metric in results.comparisons)),
-        ("Training pictures", _counted(own.get("train"))),
-        ("Validation pictures", _counted(own.get("validation"))),
+        ("Training pictures", count(known["train"]) if "train" in known else ""),
+        ("Validation pictures", count(known["validation"]) if "validation" in known else ""),
         *((title, str(own.get(name) or "")) for name, title in _SHOWN.items()),
-        ("Versions", _versions(own.get("versions"))),
-        ("Time of all jobs", _seconds(own.get("seconds"))),
+        ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
+        ("Time of all jobs", seconds_said(known["seconds"]) if known.get("seconds") else ""),
     )
     return tuple((label, value) for label, value in found if value)
-
-
-def _config(own: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = own.get("config", {})
-    return found if isinstance(found, Mapping) else {}
-
-
-def _from(own: Mapping[str, Any], part: str, name: str) -> Any:
-    """Return an entry of the configuration, in its table or not; empty where there is none."""
-    config = _config(own)
-    inner = config.get(part)
-    found = inner.get(name) if isinstance(inner, Mapping) else None
-    return found or config.get(name, "")
 
 
 def _seeds(values: object) -> str:
@@ -79,20 +81,6 @@ def _seeds(values: object) -> str:
     if isinstance(values, Sequence) and not isinstance(values, str):
         return f"{count(len(values))} ({', '.join(map(str, values))})" if values else ""
     return "" if values is None else str(values)
-
-
-def _counted(value: object) -> str:
-    return count(value) if isinstance(value, int) else ""
-
-
-def _seconds(value: object) -> str:
-    return seconds_said(float(value)) if isinstance(value, int | float) and value else ""
-
-
-def _versions(found: object) -> str:
-    if not isinstance(found, Mapping):
-        return ""
-    return ", ".join(f"{name} {found[name]}" for name in _PACKAGES if found.get(name))
 
 
 def findings_of(results: BenchmarkResults, notes: Sequence[str] = ()) -> tuple[Remark, ...]:
