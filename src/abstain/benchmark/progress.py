@@ -13,7 +13,7 @@ from abstain.benchmark.jobs import Job, Outcome
 from abstain.benchmark.jobs.record import Receipt, receipts_in
 from abstain.benchmark.selection import Chosen, choose
 from abstain.benchmark.specification import Specification, from_run
-from abstain.benchmark.specification.jobs import TRAIN
+from abstain.benchmark.specification.jobs import stage_of
 from abstain.benchmark.store import JOBS, MANIFEST, Store
 from abstain.benchmark.tasks import TASKS
 from abstain.errors import FileFormatError, InputError
@@ -197,19 +197,24 @@ class _Ended:
 
     def __init__(self, receipts: Mapping[str, Receipt]) -> None:
         self.receipts = receipts
+        self.known: dict[str, Outcome | None] = {}
 
     def __call__(self, job: Job) -> Outcome | None:
+        if job.stem not in self.known:
+            self.known[job.stem] = self._looked_up(job)
+        return self.known[job.stem]
+
+    def _looked_up(self, job: Job) -> Outcome | None:
         found = self.receipts.get(job.stem)
-        if found is None or found["key"] != job.key or found["spec"] != _as_read(job.spec):
+        if found is None or found["key"] != job.key:
+            return None
+        # Somebody may have changed it; as it was read, a tuple is a list.
+        if found["spec"] != json.loads(json.dumps(job.spec)):
             return None
         # What a training started from is in its own files.
-        if not job.name.startswith(TRAIN) and None in map(self, job.needs):
+        if stage_of(job) != "train" and None in map(self, job.needs):
             return None
         return Outcome(job, "kept", found["seconds"], facts=found["facts"])
-
-
-def _as_read(spec: Mapping[str, object]) -> object:
-    return json.loads(json.dumps(spec))
 
 
 def _arms(spec: Specification, ended: _Ended, chosen: Sequence[Chosen]) -> Iterator[ArmProgress]:

@@ -21,6 +21,7 @@ from abstain.benchmark.models import MODELS
 from abstain.benchmark.selection import choose
 from abstain.benchmark.specification import Config, Specification, plain
 from abstain.benchmark.specification.config import look_up
+from abstain.benchmark.specification.jobs import stage_of
 from abstain.benchmark.store import (
     IMPORTED,
     JOBS,
@@ -154,7 +155,7 @@ class _Run:
 
     def told(self, outcome: Outcome, *counts: int, more: OnOutcome | None) -> None:
         """Let the manifest name a network as soon as it is tested: a kill may be the next thing."""
-        if outcome.there and "exposures" in outcome.job.spec:
+        if outcome.there and stage_of(outcome.job) == "test":
             self.tested[outcome.job.key] = outcome
             # One of an earlier run is in the manifest already.
             if outcome.status == "done":

@@ -20,7 +20,7 @@ from abstain.benchmark.outputs import Outputs, ensemble_outputs
 from abstain.benchmark.passes import outputs_of
 from abstain.benchmark.selection import validated
 from abstain.benchmark.specification.config import ENSEMBLE
-from abstain.benchmark.specification.jobs import SCORES, TRAIN
+from abstain.benchmark.specification.jobs import SCORES, stage_of
 from abstain.benchmark.store import VALIDATION, RunScores, ScoreFile, packed
 from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, train
 from abstain.benchmark.training.loop import load_state, save_state
@@ -119,7 +119,7 @@ class Worker(Trainer):
 
     def do(self, job: Job, place: Path) -> Mapping[str, Any]:
         """Do one job."""
-        if job.name.startswith(TRAIN):
+        if stage_of(job) == "train":
             return self._train(job, place)
         if job.name.startswith(ENSEMBLE):
             return _together(job, place)
@@ -166,7 +166,7 @@ class Worker(Trainer):
             *((None, None) if layer is None else map(_plain, (layer.weight, layer.bias))),
         )
         fitted = fit_all(job.spec["methods"], known)
-        if "metrics" in job.spec:
+        if stage_of(job) == "validate":
             return _validation_of(job, place, _run_scores(VALIDATION, validation, fitted))
         exposures = {exposure.key: exposure for exposure in task.parts.exposures}
         parts = [
@@ -211,7 +211,7 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
         # Nothing is fitted on what several networks say.
         fitted = fitted or fit_all(job.spec["methods"], Known(outputs, outputs))
         parts.append(_run_scores(key, outputs, fitted))
-    if "metrics" in job.spec:
+    if stage_of(job) == "validate":
         return _validation_of(job, place, parts[0])
     return _tests_of(job, place, parts)
 

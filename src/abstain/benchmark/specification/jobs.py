@@ -32,8 +32,10 @@ SCORED: Final = 3
 #: Where the files of scores are, by their ending.
 SCORES: Final = ".npz"
 
-#: How the names of jobs begin that train a network.
-TRAIN: Final = "train-"
+
+def stage_of(job: Job) -> str:
+    """Return "train", "validate" or "test": of one network, or of those of all seeds."""
+    return job.name.removeprefix(f"{ENSEMBLE}-").partition("-")[0]
 
 
 @dataclass(frozen=True)
@@ -163,11 +165,11 @@ class Specification:
         spec = self._training(arm, setting, seed)
         name = f"{arm.name}-{setting.label}-seed{seed}"
         if arm.kind in BEGINS_WITH:
-            return Job(f"{TRAIN}{name}", spec, (self._classifier(arm, setting, seed),))
+            return Job(f"train-{name}", spec, (self._classifier(arm, setting, seed),))
         if arm.kind in BEGINS_WITH.values():
             # It has one name, whichever arms use it.
             name = _classifier_name(arm.kind, setting, seed)
-        return Job(f"{TRAIN}{name}", spec)
+        return Job(f"train-{name}", spec)
 
     def _classifier(self, arm: Arm, setting: Setting, seed: int) -> Job:
         """Return the job that trains what a network begins with: one for all that need it alike."""
@@ -178,7 +180,7 @@ class Specification:
         # The arm of that kind may be trained otherwise; then the name must not be the same.
         alike = all(one.recipe == plain.recipe for one in others)
         own = kind if alike else f"{arm.name}-classifier"
-        return Job(f"{TRAIN}{_classifier_name(own, setting, seed)}", spec)
+        return Job(f"train-{_classifier_name(own, setting, seed)}", spec)
 
     @property
     def _tested(self) -> dict[str, object]:
