@@ -4,12 +4,7 @@
 FOREIGN_PRIVATES: frozenset[str] = frozenset()
 
 #: Three siblings or more that share their first word, and are no folder yet.
-FAMILIES = frozenset(
-    {
-        "report/comparison_*",
-        "report/study_*",
-    }
-)
+FAMILIES: frozenset[str] = frozenset()
 
 #: Modules that import each other, inside functions too.
 IN_CIRCLES: frozenset[str] = frozenset()
