@@ -16,32 +16,21 @@ Limits: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The bins that hold samples, most confident first.
+    """The bins that hold samples, most confident first."""
 
-    Attributes
-    ----------
-    least, most : ndarray of shape (b,)
-        The confidences at the ends of each.
-    weight, loss : ndarray of shape (b,)
-        Sums of the weight and of weight x loss.
-    count : ndarray of shape (b,)
-        Number of samples.
-    spread : ndarray of shape (b,)
-        Whether it holds more than one confidence.
-    peak : float
-        The largest loss of any sample: within a block the loss mass takes at least the weight
-        loss / peak.
-    precision : int
-        Bits in which thresholds are compared.
-    """
-
+    #: The confidences at the ends of each, shape (b,).
     least: FloatArray
     most: FloatArray
+    #: Sums of the weight and of weight x loss, shape (b,).
     weight: FloatArray
     loss: FloatArray
+    #: Number of samples, shape (b,).
     count: IntArray
+    #: Whether it holds more than one confidence, shape (b,).
     spread: BoolArray
+    #: The largest loss of any sample: the loss mass of a block takes at least loss / peak.
     peak: float
+    #: Bits in which thresholds are compared.
     precision: int
 
     @cached_property
@@ -104,20 +93,13 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Binned:
-    """Limits of a metric where samples are known by bins only.
+    """Limits of a metric where samples are known by bins only."""
 
-    Attributes
-    ----------
-    limits : callable
-        From the bins to the least and the largest value.
-    size : float
-        What its values are rounded as at least: a difference from 1 as numbers near 1 are.
-    central : bool
-        Whether the middle of the limits is closer than the value of the bins, taken for ties.
-    """
-
+    #: From the bins to the least and the largest value.
     limits: Callable[[Blocks], Limits]
+    #: What its values are rounded as at least: a difference from 1 as numbers near 1 are.
     size: float = 0.0
+    #: Whether the middle of the limits is closer than the value of the bins, taken for ties.
     central: bool = False
 
 

@@ -1,13 +1,7 @@
 """Fills the catalogue of metrics, and makes those with numbers in their names."""
 
 from abstain.errors import UnknownNameError
-from abstain.metrics import (
-    calibration,
-    classifier,
-    failure_ranking,
-    retention,
-    review,
-)
+from abstain.metrics import calibration, classifier, failure_ranking, retention, review
 from abstain.metrics.areas import achievable, balanced, excess, generalized, partial, selective
 from abstain.metrics.confidence_weighted import sweep, threshold
 from abstain.metrics.entry import METRICS, Family, Metric

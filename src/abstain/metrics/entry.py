@@ -41,48 +41,31 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class Resampled:
-    """How a metric of every resample follows from areas that are found for all scores at once.
+    """How a metric of every resample follows from areas that are found for all scores at once."""
 
-    Attributes
-    ----------
-    areas : frozenset of str
-        Which of those that `abstain.inference.replicates` computes.
-    value : callable
-        From these areas to the values, shape (sets, resamples).
-    holds : callable
-        Tells whether it does for these data.
-    """
-
+    #: Which of those that `abstain.inference.replicates` computes.
     areas: frozenset[str]
+    #: From these areas to the values, shape (sets, resamples).
     value: Callable[[Areas], FloatArray]
+    #: Tells whether it does for these data.
     holds: Callable[[Scored], bool] = lambda _: True
 
 
 @dataclass(frozen=True, eq=False)
 class OpenThresholds:
-    """The thresholds that a working point may mean, where tie groups make it jump.
+    """The thresholds that a working point may mean, where tie groups make it jump."""
 
-    Attributes
-    ----------
-    vertex : int
-        The one that is found.
-    others : ndarray of shape (k,)
-        Vertices that may be meant; -1 accepts nothing.
-    away : ndarray of shape (k,)
-        How far from the data each is, in standard errors.
-    values : ndarray of shape (k,)
-        The number there.
-    value : float
-        The number at the one that is found.
-    influence : callable
-        From a vertex to the influences (n,) on the number at its threshold, held fixed.
-    """
-
+    #: The one that is found.
     vertex: int
+    #: Vertices that may be meant; -1 accepts nothing, shape (k,).
     others: IntArray
+    #: How far from the data each is, in standard errors, shape (k,).
     away: FloatArray
+    #: The number there, shape (k,).
     values: FloatArray
+    #: The number at the one that is found.
     value: float
+    #: From a vertex to the influences (n,) on the number at its threshold, held fixed.
     influence: Callable[[int], FloatArray]
 
     @property
@@ -264,21 +247,14 @@ def counted_failures(s: Scored) -> int:
 
 @dataclass(frozen=True)
 class Family:
-    """Metrics that differ by the numbers in their names.
+    """Metrics that differ by the numbers in their names."""
 
-    Attributes
-    ----------
-    form : str
-        Their names, with ``{}`` for each number.
-    make : callable
-        From the name and the numbers as they are written there to the metric; None where such
-        numbers have no meaning.
-    example : tuple of str
-        Numbers for an example.
-    """
-
+    #: Their names, with ``{}`` for each number.
     form: str
+    #: From the name and the numbers as they are written there to the metric; None where such
+    #: numbers have no meaning.
     make: Callable[..., Metric | None]
+    #: Numbers for an example.
     example: tuple[str, ...]
 
     @property

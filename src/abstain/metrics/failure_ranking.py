@@ -9,10 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero
-from abstain.inference.influence import (
-    Gradient,
-    tail_sums,
-)
+from abstain.inference.influence import Gradient, tail_sums
 from abstain.metrics.areas.generalized import FROM_AUGRC, auroc_of, is_binary
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Metric, Need, Resampled, value_of

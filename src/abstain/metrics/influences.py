@@ -13,9 +13,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import Influence
-from abstain.typing import (
-    FloatArray,
-)
+from abstain.typing import FloatArray
 
 
 def kept(influence: Influence) -> Influence:

@@ -6,11 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.names import codes_of
-from abstain._foundation.scored import (
-    Measured,
-    Scored,
-    scored_on_host,
-)
+from abstain._foundation.scored import Measured, Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
     Difference,
@@ -97,7 +93,7 @@ def metric_interval(
     (0.0206, 0.0947)
     """
     chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
-    _applies(chosen, s)
+    refuse_needs(chosen, s)
     return interval_of(
         chosen,
         s,
@@ -176,12 +172,13 @@ def metric_difference(
         msg = f"`other` must have the length of `confidence`, {pair[0].n}; got {pair[1].n}"
         raise ShapeError(msg)
     for s in pair:
-        _applies(chosen, s)
+        refuse_needs(chosen, s)
     codes = None if group is None else codes_of(group, "group", pair[0].n)
     return difference_of(chosen, pair, level=level_of(level), cluster=codes)
 
 
-def _applies(metric: Metric, s: Scored) -> None:
+def refuse_needs(metric: Metric, s: Scored) -> None:
+    """Refuse a metric that needs more than a confidence and a loss."""
     if missing := metric.missing(s):
         msg = f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
         raise InputError(msg)

@@ -27,23 +27,10 @@ def replicates(
     *,
     threads: int | None = None,
 ) -> FloatArray:
-    """Compute metrics of every resample of scores that share their samples.
+    """Compute metrics of every resample of scores of the same samples, which meet their needs.
 
-    Parameters
-    ----------
-    scored_sets : sequence of Scored
-        Of the same samples in the same order.
-    metrics : sequence of Metric
-        The sets meet their needs.
-    draws : Draws
-        The resamples, the same for all sets and metrics.
-    threads : int, optional
-        How many work at a time; the processors available, at most two, by default.
-
-    Returns
-    -------
-    ndarray of shape (metrics, sets, resamples)
-        NaN where a resample leaves a metric undefined.
+    Shape (metrics, sets, resamples); NaN where a resample leaves a metric undefined. As many
+    `threads` work at a time; the processors available, at most two, by default.
     """
     for s in scored_sets:
         if s.n != draws.n:

@@ -27,7 +27,7 @@ from abstain.inference.replicates import ordered
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric
-from abstain.metrics.intervals import bounds_of, influence_of
+from abstain.metrics.intervals import bounds_of, influence_of, refuse_needs
 from abstain.metrics.replicates import replicates, weighted
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
@@ -171,9 +171,7 @@ def central(metric: Metric, drawn: FloatArray, value: float, *, level: float) ->
 
 
 def _applies(metric: Metric, s: Scored, interval: str) -> None:
-    if missing := metric.missing(s):
-        msg = f"`metric` {metric.name!r} {missing}; confidence and loss do not have that"
-        raise InputError(msg)
+    refuse_needs(metric, s)
     if interval != "percentile" and metric.why_no_influence:
         msg = (
             f"`interval` {interval!r} needs an influence function, which {metric.title} has not; "

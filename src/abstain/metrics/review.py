@@ -14,12 +14,7 @@ from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import ClassView, Measured, Scored, undefined
 from abstain.metrics.class_views import probabilities_of, view_of
 from abstain.metrics.entry import Metric, Need, value_of
-from abstain.metrics.roc import (
-    area_under_roc,
-    average_precision,
-    no_less_than_zero,
-    some,
-)
+from abstain.metrics.roc import area_under_roc, average_precision, no_less_than_zero, some
 from abstain.typing import AnyArray, Array, FloatArray
 
 #: What the catalogue's entries use.
@@ -32,20 +27,13 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class BinaryTask:
-    """A binary task.
+    """A binary task."""
 
-    Attributes
-    ----------
-    scored : Scored
-        Holds the confidence and the weight.
-    positive : ndarray of shape (n,)
-        1 for the positive class, 0 for the other.
-    score : ndarray of shape (n,)
-        Higher means more likely positive.
-    """
-
+    #: Holds the confidence and the weight.
     scored: Scored
+    #: 1 for the positive class, 0 for the other, shape (n,).
     positive: Array
+    #: Higher means more likely positive, shape (n,).
     score: Array
 
 

@@ -13,13 +13,8 @@ from abstain._foundation.scored import Measured, Scored
 from abstain.inference.intervals import Interval
 from abstain.inference.proportions import clopper_pearson
 from abstain.inference.small_samples import Expected
-from abstain.metrics.entry import (
-    Metric,
-    counted_failures,
-)
-from abstain.metrics.roc import (
-    hanley_mcneil,
-)
+from abstain.metrics.entry import Metric, counted_failures
+from abstain.metrics.roc import hanley_mcneil
 from abstain.typing import FloatArray, IntArray
 
 

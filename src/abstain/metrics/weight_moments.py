@@ -19,20 +19,13 @@ _AT_ONCE = 1 << 17
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Samples that may each lie above one of known rank, one case for each entry.
+    """Samples that may each lie above one of known rank, one case for each entry."""
 
-    Attributes
-    ----------
-    rank : ndarray of shape (k,)
-        Population rank u of the sample, in [0, 1).
-    count : ndarray of shape (k,)
-        How many other samples there are.
-    n : ndarray of shape (k,)
-        The n of the estimator: `count`, or one more.
-    """
-
+    #: Population rank u of the sample, in [0, 1), shape (k,).
     rank: FloatArray
+    #: How many other samples there are, shape (k,).
     count: FloatArray
+    #: The n of the estimator: `count`, or one more, shape (k,).
     n: FloatArray
 
     @property
@@ -57,23 +50,15 @@ class Trials:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """The numbers above that have a chance, one row for each case.
+    """The numbers above that have a chance, one row for each case."""
 
-    Attributes
-    ----------
-    trials : Trials
-        The cases, arrays of shape (k, 1).
-    above : ndarray of shape (k, w)
-        Numbers of samples above, from 0 to the count.
-    excess : ndarray of shape (k, w)
-        The same less their mean.
-    probability : ndarray of shape (k, w)
-        Each row sums to 1.
-    """
-
+    #: The cases, arrays of shape (k, 1).
     trials: Trials
+    #: Numbers of samples above, from 0 to the count, shape (k, w).
     above: FloatArray
+    #: The same less their mean, shape (k, w).
     excess: FloatArray
+    #: Each row sums to 1, shape (k, w).
     probability: FloatArray
 
     def mean(self, values: FloatArray) -> FloatArray:

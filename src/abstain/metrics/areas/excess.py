@@ -7,11 +7,7 @@ from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
-from abstain.inference.influence import (
-    Gradient,
-    tail_sums,
-    trapezoid_steps,
-)
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics.areas.selective import (
     ESTIMATORS,
     best_aurc,

@@ -20,9 +20,7 @@ from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain.errors import DomainError, InputError
 from abstain.metrics.entry import Need
-from abstain.metrics.roc import (
-    no_less_than_zero,
-)
+from abstain.metrics.roc import no_less_than_zero
 from abstain.typing import AnyArray, Array, FloatArray, Scalar
 
 Normalize = Literal["all", "accepted"]
@@ -71,29 +69,19 @@ def ramp_of(x: RampName | Ramp) -> Ramp:
 
 @dataclass(frozen=True)
 class Sums:
-    """What is accepted at a threshold.
+    """What is accepted at a threshold."""
 
-    Attributes
-    ----------
-    signed : float
-        Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
-    correct : float
-        Sum of weight x ramp x (1 - loss).
-    right : float
-        Sum of weight x (1 - loss).
-    weight : float
-        Weight accepted.
-    total : float
-        Weight of all samples.
-    count : int
-        Number of samples accepted.
-    """
-
+    #: Sum of weight x ramp x (1 - 2 loss): +1 for a success, -1 for a failure.
     signed: Scalar
+    #: Sum of weight x ramp x (1 - loss).
     correct: Scalar
+    #: Sum of weight x (1 - loss).
     right: Scalar
+    #: Weight accepted.
     weight: float
+    #: Weight of all samples.
     total: float
+    #: Number of samples accepted.
     count: int
 
     def cwsa(self, normalize: str) -> Measured:

@@ -13,11 +13,7 @@ from abstain._foundation.foreign import double, joined, scalar
 from abstain._foundation.scored import Measured, Scored, kind_of
 from abstain.curves.quadrature import linear_weights
 from abstain.errors import UndefinedMetricWarning
-from abstain.inference.influence import (
-    Gradient,
-    tail_sums,
-    trapezoid_steps,
-)
+from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics.confidence_weighted.sums import (
     NEEDS,
     RAMPS,
@@ -30,11 +26,7 @@ from abstain.metrics.confidence_weighted.sums import (
 )
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
-from abstain.typing import (
-    AnyArray,
-    FloatArray,
-    IntArray,
-)
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     import polars as pl

@@ -10,12 +10,7 @@ from abstain._foundation.scored import Measured, Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.proportions import clopper_pearson
 from abstain.metrics.blocks import Binned, Blocks, Limits, risk_at
-from abstain.metrics.entry import (
-    Extremes,
-    Family,
-    Metric,
-    Need,
-)
+from abstain.metrics.entry import Extremes, Family, Metric, Need
 from abstain.metrics.working_points.inversion import inverted_interval
 from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
 from abstain.metrics.working_points.quantities import (
@@ -77,10 +72,8 @@ def _selective_extremes(share: float) -> Extremes:
     return (lambda r: max(0.0, (r + share - 1) / share), lambda r: min(r / share, 1.0))
 
 
-def _selective_risk(name: str, percent: str) -> Metric | None:
+def _selective_risk(name: str, percent: str) -> Metric:
     share = float(percent) / 100
-    if share > 1:
-        return None
     found = _at_coverage(
         name,
         percent,
@@ -100,10 +93,8 @@ def _selective_risk(name: str, percent: str) -> Metric | None:
     )
 
 
-def _generalized_risk(name: str, percent: str) -> Metric | None:
+def _generalized_risk(name: str, percent: str) -> Metric:
     share = float(percent) / 100
-    if share > 1:
-        return None
     found = _at_coverage(
         name,
         percent,
@@ -136,9 +127,7 @@ def _quality(found: Metric, source: str, field: str, percent: str) -> Metric:
     )
 
 
-def _classification_quality(name: str, percent: str) -> Metric | None:
-    if float(percent) > 100:
-        return None
+def _classification_quality(name: str, percent: str) -> Metric:
     found = _at_coverage(
         name,
         percent,
@@ -149,9 +138,7 @@ def _classification_quality(name: str, percent: str) -> Metric | None:
     return _quality(found, "eq. 7", "classification_quality", percent)
 
 
-def _rejection_quality(name: str, percent: str) -> Metric | None:
-    if float(percent) > 100:
-        return None
+def _rejection_quality(name: str, percent: str) -> Metric:
     found = _at_coverage(
         name,
         percent,
@@ -164,10 +151,8 @@ def _rejection_quality(name: str, percent: str) -> Metric | None:
     return replace(found, high=float("inf"), between_kinds=True)
 
 
-def _coverage(name: str, percent: str) -> Metric | None:
+def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
-    if risk > 1:
-        return None
 
     def compute(s: Scored) -> Measured:
         return coverage_of(s.groups, at_risk(s.groups, risk))
@@ -225,12 +210,21 @@ def _coverage_limits(blocks: Blocks, max_risk: float) -> Limits:
     return known / blocks.total, high / blocks.total
 
 
+def _family(form: str, make: Callable[[str, str], Metric], example: str) -> Family:
+    """Return the family of a percentage."""
+    return Family(
+        form,
+        lambda name, percent: make(name, percent) if float(percent) <= 100 else None,
+        (example,),
+    )
+
+
 FAMILIES = (
-    Family("selective_risk@{}cov", _selective_risk, ("85",)),
-    Family("generalized_risk@{}cov", _generalized_risk, ("85",)),
-    Family("classification_quality@{}cov", _classification_quality, ("85",)),
-    Family("rejection_quality@{}cov", _rejection_quality, ("85",)),
-    Family("coverage@{}risk", _coverage, ("2",)),
+    _family("selective_risk@{}cov", _selective_risk, "85"),
+    _family("generalized_risk@{}cov", _generalized_risk, "85"),
+    _family("classification_quality@{}cov", _classification_quality, "85"),
+    _family("rejection_quality@{}cov", _rejection_quality, "85"),
+    _family("coverage@{}risk", _coverage, "2"),
 )
 
 #: The names of the catalogue, and which of them a reader sees first: of each kind, one number.

@@ -27,10 +27,7 @@ from abstain.inference.reach import squares_left
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.working_points.quantities import influence_at_risk
 from abstain.metrics.working_points.vertices import at_risk, jumps
-from abstain.typing import (
-    FloatArray,
-    IntArray,
-)
+from abstain.typing import FloatArray, IntArray
 
 
 def inverted_interval(

@@ -7,10 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.foreign import (
-    numbers_beside,
-    scalar,
-)
+from abstain._foundation.foreign import numbers_beside, scalar
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated

@@ -28,9 +28,7 @@ from abstain.metrics.working_points.vertices import (
     inside,
     share_at_vertex,
 )
-from abstain.typing import (
-    FloatArray,
-)
+from abstain.typing import FloatArray
 
 
 def selective_risk_of(groups: TieGroups, index: int) -> Measured:
@@ -120,21 +118,14 @@ def _rejection_qualities(groups: TieGroups) -> FloatArray:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number at a vertex.
+    """A number at a vertex."""
 
-    Attributes
-    ----------
-    at : callable
-        From tie groups and a vertex to the number.
-    held : callable
-        From cases, a vertex and who is accepted there to the influences at its threshold, held
-        fixed, but for their mean.
-    everywhere : callable or None
-        The numbers of all vertices at once, on the host, where vertices of one risk differ in it.
-    """
-
+    #: From tie groups and a vertex to the number.
     at: Callable[[TieGroups, int], Measured]
+    #: From cases, a vertex and who is accepted there to the influences at its threshold, held
+    #: fixed, but for their mean.
     held: Callable[[Scored, int, FloatArray], FloatArray]
+    #: The numbers of all vertices at once, on the host, where vertices of one risk differ in it.
     everywhere: Callable[[TieGroups], FloatArray] | None = None
 
     def at_vertex(self, s: Scored, index: int) -> FloatArray:
