@@ -17,12 +17,12 @@ from tests.laws.backends import (
     refuse_to_come_home,
     with_view,
 )
+from tests.laws.on_host import ON_HOST
 
 from abstain import curves, metrics
 from abstain._foundation.foreign import carries_gradient
 from abstain._foundation.scored import scored
 from abstain.metrics import METRICS
-from abstain.metrics.on_host import ON_HOST
 
 PUBLIC = {
     name: getattr(package, name)

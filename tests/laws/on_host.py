@@ -1,4 +1,4 @@
-"""What is computed on the host even for arrays of a device, and why; the tests read this."""
+"""What is computed on the host even for arrays of a device, and why (docs/conventions.md)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
