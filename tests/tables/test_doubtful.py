@@ -114,7 +114,7 @@ def test_the_wrong_direction_is_told_whatever_is_asked_for(graded, metric):
 def test_a_score_that_knows_nothing_is_rarely_called_wrong():
     # Above two standard deviations on one side: 2.3 %; 4 sigma would be 0.003 %.
     from abstain._foundation.scored import scored
-    from abstain.evaluation.direction import wrong_way
+    from abstain.evaluation.findings import wrong_way
 
     rng = np.random.default_rng(1)
     told = 0
@@ -128,7 +128,7 @@ def test_a_score_that_knows_nothing_is_rarely_called_wrong():
 def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just_below():
     """By the test of Mann and Whitney, worked out here from the pairs that failures win."""
     from abstain._foundation.scored import scored
-    from abstain.evaluation.direction import wrong_way
+    from abstain.evaluation.findings import wrong_way
 
     n, failures = 100, 20
     pairs = failures * (n - failures)
@@ -147,7 +147,7 @@ def test_a_score_is_called_wrong_just_above_two_standard_deviations_and_not_just
 
 def test_the_failure_auroc_told_is_the_metric():
     from abstain._foundation.scored import scored
-    from abstain.evaluation.direction import wrong_way
+    from abstain.evaluation.findings import wrong_way
 
     confidence, loss = pointing(2)
     weight = np.random.default_rng(0).random(loss.size)

@@ -1,13 +1,15 @@
 """What the reader of the numbers should know: ties, saturation, small counts, in plain words."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain._foundation.scored import Scored
-from abstain.evaluation.direction import wrong_way
+from abstain.evaluation.inputs import DEFAULT_METRIC
 from abstain.evaluation.records import Finding, Result
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.predictions import Predictions
@@ -19,6 +21,8 @@ TIED_NOTE, TIE_WARNING = 0.01, 0.05
 #: Share of samples at one extreme confidence from which it is called a mass point, and from
 #: which it is a warning.
 MASS_POINT, SATURATED = 0.01, 0.20
+#: Standard deviations of a score that knows nothing, from which on it is worth a warning.
+_NOTABLE = 2.0
 
 
 def sources(
@@ -44,7 +48,7 @@ def findings_of(
     said = (
         *_counts(s, predictions),
         *_saturation(s),
-        *_ties(s, values.get("augrc")),
+        *_ties(s, values.get(DEFAULT_METRIC)),
         *_direction(s, own=score in (predictions.confidence or {})),
         *_labels(predictions),
         *_scale(s),
@@ -163,3 +167,47 @@ def _scale(s: Scored) -> Iterator[Finding]:
 def _extreme(s: Scored, of: Callable[[Array], Any]) -> str:
     """Write the highest or the lowest confidence, as a probability where it means one."""
     return f"{float(of(s.shown)):.6g}"
+
+
+def wrong_way(s: Scored, *, own: bool) -> str | None:
+    """Say that failures are the more confident, where that is more than chance.
+
+    The correlation of the loss with the (middle) rank of the confidence, against what it is for a
+    score that knows nothing: for 0/1 losses the test of Mann and Whitney, corrected for ties.
+
+    Parameters
+    ----------
+    s : Scored
+        Confidences and losses.
+    own : bool
+        Whether the score came with the data, so that its direction can be given.
+
+    Returns
+    -------
+    str or None
+        A sentence; None when the score points the right way, or nobody can tell.
+    """
+    groups = s.groups
+    rank = 0.5 - (groups.through - groups.weight / 2) / s.total
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    loss = s.loss.astype(np.float64)
+    risk = float(weight @ loss) / s.total
+    spread = float(weight @ (loss - risk) ** 2) * float(groups.weight @ rank**2) / s.total**2
+    if spread <= 0:
+        return None
+    together = float(groups.loss @ rank) / s.total
+    correlation = together / math.sqrt(spread)
+    worth = s.total**2 / float(weight @ weight)  # samples of equal weight that tell as much
+    if correlation * math.sqrt(max(worth - 1, 0.0)) <= _NOTABLE:
+        return None
+    if s.binary:
+        auroc = 0.5 - together / (risk * (1 - risk))
+        said = (
+            "Failures have higher confidence than successes more often than not (failure AUROC "
+            f"{auroc:.3f})."
+        )
+    else:
+        said = f"The more confident, the larger the loss (rank correlation {correlation:.3f})."
+    if not own:
+        return said
+    return f"{said} If it is an uncertainty, say so: {option('lower_is_safer', value=True)}."

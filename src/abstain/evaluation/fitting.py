@@ -9,13 +9,11 @@ from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitting import kind_named
 from abstain.errors import DomainError, InputError, MissingInputError
-from abstain.evaluation.inputs import join
+from abstain.evaluation.inputs import DEFAULT_METRIC, join
 from abstain.metrics import Metric, metric_named
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
 
-#: What a search looks at where nothing is said.
-DEFAULT_METRIC = "augrc"
 #: Metrics outside the family "classifier" that do not look at the confidence either.
 _BLIND = frozenset({"augrc_classifier", "classwise_ece"})
 

@@ -1,7 +1,7 @@
 """What is evaluated: the parts of the data, the metrics and the scores asked for, their losses."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, Scorer, applicable, score
@@ -11,6 +11,8 @@ from abstain.metrics import Metric, metric_named
 from abstain.predictions import Predictions
 from abstain.typing import Array, Split
 
+#: The metric that is looked at where nobody says which.
+DEFAULT_METRIC: Final = "augrc"
 #: The argument `scores` of `evaluate` and `compare`.
 Asked: TypeAlias = Sequence[str | Scorer] | str | Scorer | None
 

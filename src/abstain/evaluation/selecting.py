@@ -10,7 +10,8 @@ import numpy as np
 from abstain.confidence import ConfidenceScore, FittedScore
 from abstain.confidence.fitting import kind_named
 from abstain.errors import AbstainError, InputError
-from abstain.evaluation.fitting import DEFAULT_METRIC, MetricCriterion, fit_score, searches, telling
+from abstain.evaluation.fitting import MetricCriterion, fit_score, searches, telling
+from abstain.evaluation.inputs import DEFAULT_METRIC
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray

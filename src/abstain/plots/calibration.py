@@ -76,7 +76,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         if not isinstance(given, CalibrationCheck):
             msg = f"`check` must be what `calibration_check` returned; got {type(given).__name__}"
             raise InputError(msg)
-        ece = check.number("ece")
+        ece = check.ece
         curves: dict[str, ReliabilityCurve] = {}
         if check.reliability_before is not None:
             curves[BEFORE] = check.reliability_before

@@ -14,7 +14,7 @@ from abstain.benchmark.results.scores import averages_of
 from abstain.benchmark.store import Run, RunScores
 from abstain.curves import thin
 from abstain.curves.risk_coverage import curve_of
-from abstain.metrics import METRICS
+from abstain.metrics.bins import ece_of
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 __all__ = ["EXTREMES", "POINTS", "calibration_rows", "curve_points", "extremes_of", "mean_curve"]
@@ -118,7 +118,7 @@ def _errors(parts: Sequence[Samples], run: Run, method: str) -> tuple[float | No
 
 def _error(s: Scored) -> float:
     """Return the expected calibration error of confidences that are probabilities."""
-    return float(METRICS["ece"].compute(s).value)
+    return float(ece_of(s).value)
 
 
 def _as_probability(method: str, confidence: FloatArray) -> FloatArray | None:

@@ -25,9 +25,6 @@ from abstain.metrics import Metric
 
 __all__ = ["Options", "Tables"]
 
-#: Metrics of the predictions alone, whatever the confidence.
-_OF_THE_CLASSIFIER = ("accuracy", "balanced_accuracy")
-
 
 @dataclass(frozen=True)
 class Options:
@@ -180,6 +177,6 @@ def _meaningless(metric: Metric, study: Study) -> str:
     # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
     if study.errors == "scod" and metric.needs:
         return "it counts right and wrong, and here failures have costs"
-    if study.errors == "removed" and metric.name in _OF_THE_CLASSIFIER:
+    if study.errors == "removed" and metric.family == "classifier":
         return "wrong answers are left out, so that it is the share of known classes and no more"
     return ""

@@ -20,7 +20,8 @@ from abstain.curves.reliability import (
 )
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.metrics import METRICS
+from abstain.evaluation.inputs import DEFAULT_METRIC
+from abstain.metrics import METRICS, Need
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, Array, FloatArray
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 _BINS = 15
 #: Below these numbers the check carries a warning.
 _FEW, _FEW_FAILURES = 1000, 20
-
-
-#: Catalogue metrics that are compared, and those that only a temperature can change.
-_OF_CONFIDENCE = ("ece", "ece_equal_mass", "mce", "augrc")
-_OF_CLASSES = ("nll", "brier")
-_RANKS_ONLY = ("augrc",)
 
 
 @dataclass(frozen=True)
@@ -100,6 +95,11 @@ class CalibrationCheck:
     consistent_high: FloatArray
     note: str = ""
 
+    @property
+    def ece(self) -> BeforeAfter:
+        """The expected calibration error, the first of the numbers."""
+        return self.numbers[0]
+
     def number(self, metric: str) -> BeforeAfter:
         """Return one number by name, before and after."""
         known = {number.metric: number for number in self.numbers}
@@ -129,7 +129,7 @@ class CalibrationCheck:
 
     def __str__(self) -> str:
         """Say it in plain sentences."""
-        ece = self.number("ece")
+        ece = self.ece
         before = "" if np.isnan(ece.before) else f" {ece.before:.4f} before,"
         said = (
             f"{self.name}: ECE{before} {ece.after:.4f} after, on {self.n} samples. A perfectly "
@@ -279,15 +279,18 @@ def _tempered(
 
 
 def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tuple[BeforeAfter, ...]:
-    out = []
-    names = [*_OF_CONFIDENCE]
+    """Return what of the catalogue a calibration may change, and two numbers of being right."""
+    of_confidence = (m for m in METRICS.values() if m.family == "calibration")
+    metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.needs]
+    metrics.append(METRICS[DEFAULT_METRIC])
     if isinstance(calibrated.calibration, Temperature) and after.view is not None:
-        names += _OF_CLASSES
-    for name in names:
-        metric = METRICS[name]
-        known = before.probability is not None or name in _RANKS_ONLY
+        of_classes = (m for m in METRICS.values() if m.family == "classifier")
+        metrics += [m for m in of_classes if Need.PROBABILITIES in m.needs]
+    out = []
+    for metric in metrics:
+        known = before.probability is not None or Need.UNIT_CONFIDENCE not in metric.needs
         first = metric.compute(before) if known else _no_probability()
-        out.append(_pair(name, metric.title, first, metric.compute(after)))
+        out.append(_pair(metric.name, metric.title, first, metric.compute(after)))
     for name, title, compute in (
         ("brier_correct", "Brier score of being right", _brier),
         ("nll_correct", "NLL of being right", _nll),

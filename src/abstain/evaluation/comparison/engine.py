@@ -14,7 +14,7 @@ from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.findings import sources
-from abstain.evaluation.inputs import metrics_of, splits_of
+from abstain.evaluation.inputs import DEFAULT_METRIC, metrics_of, splits_of
 from abstain.evaluation.records import Finding, ordered
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix, Predictions
@@ -28,7 +28,7 @@ def compare(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
     scores: Sequence[str | Scorer] | None = None,
-    metrics: Sequence[str] = ("augrc",),
+    metrics: Sequence[str] = (DEFAULT_METRIC,),
     level: float = 0.95,
     test: str = "influence",
     bootstrap: int = 0,

@@ -9,7 +9,7 @@ from abstain.evaluation.comparison.across import Together
 from abstain.evaluation.comparison.data import DataPart
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.units import Unit, independent, same_samples
-from abstain.evaluation.direction import wrong_way
+from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import Finding, ordered
 from abstain.inference.paired import WARNING
 from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAILURES_HEAVY

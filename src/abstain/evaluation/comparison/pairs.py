@@ -23,6 +23,7 @@ from abstain.inference.paired import (
 from abstain.inference.permutation import swap_test, swap_test_by_ranks
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric
+from abstain.metrics.rank_weights import augrc_weight
 from abstain.typing import Array, FloatArray
 
 _NAN = float("nan")
@@ -226,7 +227,7 @@ def _by_permutation(family: _Family) -> Iterator[PairedDifference]:
             "cluster": unit.cluster,
         }
         # The weight of a rank is the rank itself: no sort for each swap.
-        if metric.name == "augrc":
+        if metric.rank_weight is augrc_weight:
             found = swap_test_by_ranks(lambda u: u, one, two, **options)
         else:
             found = swap_test(_statistic(metric), one, two, **options)

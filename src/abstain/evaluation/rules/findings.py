@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.scored import Scored
-from abstain.evaluation.direction import wrong_way
+from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import RuleData
 from abstain.thresholds import DecisionRule, RuleCheck
