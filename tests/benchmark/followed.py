@@ -6,7 +6,7 @@ from abstain.benchmark.jobs import run_jobs
 from abstain.benchmark.reading import from_plain, plain
 from abstain.benchmark.selection import choose
 from abstain.benchmark.specification import Specification
-from abstain.benchmark.store import JOBS, ExposureFacts, Kept, write_manifest
+from abstain.benchmark.store import JOBS, ExposureFacts, StoredRun, write_manifest
 
 EXPOSURES = (ExposureFacts("iid", "iid", "iid", "iid"),)
 
@@ -63,7 +63,8 @@ def after(folder: Path, config, jobs=slice(None)):
     """Choose, and do the jobs after it."""
     plan = plan_of(config)
     kept = [
-        Kept(one.run, validated=values(one.validate)) for one in (*plan.networks, *plan.ensembles)
+        StoredRun(one.run, validated=values(one.validate))
+        for one in (*plan.networks, *plan.ensembles)
     ]
     chosen = choose(kept, config.metrics)
     asked = plan.after_choice((one.arm, one.setting) for one in chosen)

@@ -12,10 +12,10 @@ from abstain.benchmark.store import (
     JOBS,
     VALIDATION,
     ExposureFacts,
-    Kept,
     Run,
     RunScores,
     Store,
+    StoredRun,
     packed,
     write_manifest,
 )
@@ -118,7 +118,7 @@ def made_store(
         first = ensemble.written(folder, run, facts, metrics)
         for seed in range(1, seeds + 1):
             own = Run(f"{run.name}-seed{seed}", run.arm, run.setting, seed, run.model)
-            kept.append(Kept(own, first.validation, first.tested, first.validated))
+            kept.append(StoredRun(own, first.validation, first.tested, first.validated))
     write_manifest(
         folder,
         config={
@@ -135,13 +135,13 @@ def made_store(
     return Store.read(folder)
 
 
-def _tested_where_chosen(kept: Sequence[Kept], metrics: Sequence[str]) -> list[Kept]:
+def _tested_where_chosen(kept: Sequence[StoredRun], metrics: Sequence[str]) -> list[StoredRun]:
     """Return the runs; those of settings that nobody chose were not tested."""
     wanted = {(one.arm, one.setting) for one in choose(kept, metrics)}
     return [
         one
         if (one.run.arm, one.run.setting) in wanted
-        else Kept(one.run, one.validation, "", one.validated)
+        else StoredRun(one.run, one.validation, "", one.validated)
         for one in kept
     ]
 
@@ -167,7 +167,7 @@ class _Maker:
 
     def written(
         self, folder: Path, run: Run, exposures: Sequence[ExposureFacts], metrics: Sequence[str]
-    ) -> Kept:
+    ) -> StoredRun:
         """Write its scores; return what is told of them in the manifest."""
         known = self.scores(VALIDATION, "iid", 0)
         values = validated(known, {name: own for name, (_, own) in self.methods.items()}, metrics)
@@ -175,7 +175,7 @@ class _Maker:
         names = [f"{JOBS}/{run.name}-{part}.npz" for part in ("validation", "test")]
         for name, content in zip(names, ([known], parts), strict=True):
             (folder / name).write_bytes(packed(content))
-        return Kept(run, *names, validated=values)
+        return StoredRun(run, *names, validated=values)
 
     def scores(self, key: str, kind: str, severity: int) -> RunScores:
         """Make up the scores of one exposure."""

@@ -8,10 +8,10 @@ from abstain.benchmark.selection import validated
 from abstain.benchmark.store import (
     JOBS,
     ExposureFacts,
-    Kept,
     Run,
     RunScores,
     Store,
+    StoredRun,
     packed,
     write_manifest,
 )
@@ -80,7 +80,7 @@ def make_runs(
             else:
                 (folder / files[1]).write_bytes(packed(parts[1:]))
             own = validated(parts[0], {m: METHODS[m].averages for m in methods}, METRICS)
-            kept.append(Kept(Run(name, "plain", setting, seed, "small"), *files, own))
+            kept.append(StoredRun(Run(name, "plain", setting, seed, "small"), *files, own))
     write_manifest(
         folder,
         config={"metrics": list(METRICS), "methods": list(methods)},

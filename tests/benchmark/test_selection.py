@@ -7,7 +7,7 @@ import pytest
 
 import abstain as ab
 from abstain.benchmark.selection import choose, validated
-from abstain.benchmark.store import VALIDATION, Kept, Run, RunScores
+from abstain.benchmark.store import VALIDATION, Run, RunScores, StoredRun
 from abstain.errors import InputError, UnknownNameError
 
 METRICS = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
@@ -77,7 +77,7 @@ def test_an_unknown_metric_is_refused(scores):
 def kept(values, metric="augrc", method="m"):
     """Return runs from values by arm, setting and seed."""
     return [
-        Kept(Run("-".join(map(str, place)), *place), validated={method: {metric: value}})
+        StoredRun(Run("-".join(map(str, place)), *place), validated={method: {metric: value}})
         for place, value in values.items()
     ]
 
@@ -145,7 +145,9 @@ def test_a_method_of_several_arms_names_them():
 
 def test_every_method_and_metric_has_its_own_choice():
     runs = [
-        Kept(Run(s, "x", s, 0), validated={"m": {"augrc": a, "accuracy": b}, "o": {"augrc": -a}})
+        StoredRun(
+            Run(s, "x", s, 0), validated={"m": {"augrc": a, "accuracy": b}, "o": {"augrc": -a}}
+        )
         for s, a, b in (("a", 0.1, 0.5), ("b", 0.2, 0.6))
     ]
     found = {(one.method, one.metric): one.setting for one in choose(runs, ["augrc", "accuracy"])}
@@ -159,4 +161,4 @@ def test_two_runs_of_one_place_are_refused_and_so_is_nothing():
     with pytest.raises(InputError, match="two runs are of arm 'x', setting 'a', seed 0"):
         choose(twice, ["augrc"])
     with pytest.raises(InputError, match="validation"):
-        choose([Kept(Run("r", "x", "a", 0))], ["augrc"])
+        choose([StoredRun(Run("r", "x", "a", 0))], ["augrc"])

@@ -24,12 +24,12 @@ from abstain.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
     Contender,
     DataChoice,
     Experiment,
-    Setting,
+    Trial,
     changed,
     experiment_of,
     read_experiment,
 )
-from abstain.studies.finetuning.jobs import Specification, Worker  # noqa: E402
+from abstain.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker  # noqa: E402
 from abstain.studies.finetuning.results import _family  # noqa: E402
 from abstain.studies.finetuning.words import failures, told  # noqa: E402
 
@@ -152,7 +152,7 @@ def test_models_without_a_failure_have_no_share_and_no_nan():
     labels = np.arange(40) % 4
     logits = (3 * np.eye(4)[labels] + np.random.default_rng(0).random((40, 4))).astype(np.float32)
     perfect = Predictions(logits=logits, labels=labels, ids=np.arange(40), group=np.arange(40))
-    setting = (Setting({}, Recipe(epochs=1), {}),)
+    setting = (Trial({}, Recipe(epochs=1), {}),)
     named = (("ce", "<script>x</script>"), ("b", "[bold]"))
     contenders = tuple(Contender(name, title, "cross-entropy", setting) for name, title in named)
     data = DataChoice(name="digits8", train=50, test=50)
@@ -174,10 +174,10 @@ def test_other_pictures_in_the_folder_are_other_jobs(tmp_path):
         for folder in (place, place.parent):
             data = {"name": "cifar10", "records": 20, "folder": str(folder), "validation": 20}
             experiment = experiment_of(mini(data=data))
-            pictures = Worker(str(folder)).pictures(experiment)
-            keys.add(Specification(experiment, "cpu", pictures).starts[1].key)
+            pictures = FinetuningWorker(str(folder)).pictures(experiment)
+            keys.add(FinetuningSpecification(experiment, "cpu", pictures).starts[1].key)
     assert len(keys) == 2
-    assert not Worker().pictures(experiment_of(mini()))
+    assert not FinetuningWorker().pictures(experiment_of(mini()))
 
 
 def test_the_configuration_of_the_page_is_whole_and_its_fields_are_explained():

@@ -27,8 +27,8 @@ from abstain.benchmark.store import (
     JOBS,
     MANIFEST,
     ExposureFacts,
-    Kept,
     Store,
+    StoredRun,
     lost,
     set_aside,
     write_manifest,
@@ -116,7 +116,7 @@ def run_benchmark(
     notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
     spec = _specification(config, task, exposures, kind_of(devices), folder)
-    run = _Run(spec, folder, task, exposures, notes)
+    run = _OngoingRun(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
         work=Worker(_absolute(config.folder), devices),
@@ -142,7 +142,7 @@ def _specification(
 
 
 @dataclass
-class _Run:
+class _OngoingRun:
     """A benchmark in progress, and what of it is in its folder."""
 
     spec: Specification
@@ -163,7 +163,7 @@ class _Run:
         if more is not None:
             more(outcome, *counts)
 
-    def kept(self) -> list[Kept]:
+    def kept(self) -> list[StoredRun]:
         """Return the networks that were validated, with what is there of each."""
         over = self.tested | {one.job.key: one for one in self.outcomes if one.there}
         # What an earlier run left counts at once: this one may be killed before it comes to it.
@@ -261,7 +261,7 @@ def _rebuilt(folder: Path, task: str) -> list[str]:
     return [note]
 
 
-def _imported(folder: Path) -> Iterable[Kept]:
+def _imported(folder: Path) -> Iterable[StoredRun]:
     """Return the runs of the folder that no job made."""
     if not (folder / MANIFEST).is_file():
         return []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import fsum, isfinite
 from typing import Final
 
-from abstain.benchmark.store import Kept, RunScores
+from abstain.benchmark.store import RunScores, StoredRun
 from abstain.errors import InputError
 from abstain.evaluation import calibrate, evaluate
 from abstain.metrics import Metric, Need, metric_named
@@ -149,14 +149,14 @@ def _plain(value: float) -> float | None:
     return float(value) if isfinite(value) else None
 
 
-def choose(kept: Sequence[Kept], metrics: Sequence[str]) -> tuple[Chosen, ...]:
+def choose(kept: Sequence[StoredRun], metrics: Sequence[str]) -> tuple[Chosen, ...]:
     """Choose, for every method and metric, the setting that is best on validation data.
 
     Answers: which networks does each method use where this metric is reported?
 
     Parameters
     ----------
-    kept : sequence of Kept
+    kept : sequence of StoredRun
         All runs with their `validated` values.
     metrics : sequence of str
         Names in `abstain.metrics.METRICS`.
@@ -178,10 +178,10 @@ def choose(kept: Sequence[Kept], metrics: Sequence[str]) -> tuple[Chosen, ...]:
     --------
     >>> from abstain.benchmark.store import Run
     >>> from abstain.benchmark.selection import choose
-    >>> from abstain.benchmark.store import Kept
+    >>> from abstain.benchmark.store import StoredRun
     >>> values = {("a", 0): 0.3, ("a", 1): 0.1, ("b", 0): 0.1, ("b", 1): 0.15}
     >>> kept = [
-    ...     Kept(Run(f"{s}{i}", "arm", s, i), validated={"msr": {"augrc": v}})
+    ...     StoredRun(Run(f"{s}{i}", "arm", s, i), validated={"msr": {"augrc": v}})
     ...     for (s, i), v in values.items()
     ... ]
     >>> choose(kept, ["augrc"])[0].setting
@@ -202,7 +202,7 @@ def choose(kept: Sequence[Kept], metrics: Sequence[str]) -> tuple[Chosen, ...]:
 _Values = dict[_Place, dict[int, Mapping[str, float | None]]]
 
 
-def _table(kept: Sequence[Kept]) -> dict[str, _Values]:
+def _table(kept: Sequence[StoredRun]) -> dict[str, _Values]:
     out: dict[str, _Values] = {}
     for one in kept:
         place = (one.run.arm, one.run.setting)

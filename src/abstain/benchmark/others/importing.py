@@ -21,10 +21,10 @@ from abstain.benchmark.store import (
     MANIFEST,
     VALIDATION,
     ExposureFacts,
-    Kept,
     Run,
     RunScores,
     Store,
+    StoredRun,
     packed,
     write_manifest,
 )
@@ -256,7 +256,7 @@ def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
         raise InputError(msg)
 
 
-def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None) -> Kept:
+def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None) -> StoredRun:
     """Write the files of a run; nothing counts before the manifest names them."""
     make_folder(folder / IMPORTED)
     parts = {
@@ -274,10 +274,10 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
     if parts["validate"]:
         averages = {name: METHODS[name].averages for name in values}
         values = validated(parts["validate"][0], averages, metrics_of(store))
-    return Kept(run, files["validate"], files["test"], values)
+    return StoredRun(run, files["validate"], files["test"], values)
 
 
-def _record(folder: Path, store: Store | None, kept: Kept, told: Told) -> None:
+def _record(folder: Path, store: Store | None, kept: StoredRun, told: Told) -> None:
     """Write the manifest with the run in it, and delete files that it no longer names."""
     if store is not None:
         others = [one for one in store.kept if one.run.name != kept.run.name]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.scope import Compared
 from abstain.benchmark.selection import Chosen
-from abstain.benchmark.store import Kept
+from abstain.benchmark.store import StoredRun
 from abstain.evaluation import Finding
 from abstain.evaluation.comparison import Unit
 
@@ -73,7 +73,7 @@ def about_runs(who: Mapping[str, Compared], facts: Mapping[str, Any]) -> Iterato
         )
 
 
-def about_untested(chosen: Sequence[Chosen], kept: Sequence[Kept]) -> Iterator[Finding]:
+def about_untested(chosen: Sequence[Chosen], kept: Sequence[StoredRun]) -> Iterator[Finding]:
     """Say that a run was stopped before all networks that were chosen are tested."""
     places = {(one.arm, one.setting) for one in chosen}
     own = [one for one in kept if (one.run.arm, one.run.setting) in places]

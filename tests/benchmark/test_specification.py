@@ -1,4 +1,4 @@
-"""The plan: which jobs there are, what they share, and what is tested."""
+"""The specification: which jobs there are, what they share, and what is tested."""
 
 from dataclasses import replace
 
