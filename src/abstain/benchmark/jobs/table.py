@@ -13,18 +13,8 @@ _TRIES = 2
 class Table:
     """Which jobs wait, run and are over.
 
-    Parameters
-    ----------
-    jobs : iterable of Job
-        What to do, each after those it needs.
-    folder : Path
-        Where receipts are.
-    told : callable or None
-        Of each job that begins, and that is over.
-    earlier : sequence of Outcome
-        How the jobs of earlier rounds ended.
-    total : int
-        How many jobs all rounds have together; 0 for those known so far.
+    `earlier` is how the jobs of earlier rounds ended, and `total` how many there are in all rounds
+    together; 0 for those known so far.
     """
 
     def __init__(

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from abstain.plots.drawable import Drawable
-from abstain.plots.labels import WIDTH, calm, head, labels, name_ticks, room, rule
+from abstain.plots.drawable import Titled
+from abstain.plots.labels import WIDTH, calm, labels, name_ticks, room, rule
 from abstain.plots.palette import LIGHT
 from abstain.plots.style import INK, MUTED, PAPER
 from abstain.studies.finetuning.results import Against
@@ -32,11 +32,12 @@ _BELOW = 0.5
 
 
 @dataclass(eq=False)
-class DifferencesDisplay(Drawable):
+class DifferencesDisplay(Titled):
     """Each objective minus the reference on the same test samples, the best first.
 
     The thick line is the interval for new samples, which decides; the thin one is for new samples
-    and new seeds. Values are multiplied by 1000, as the literature prints them.
+    and new seeds. Values are multiplied by 1000, as the literature prints them. `plot` passes its
+    options on to every ``Axes.errorbar``.
 
     Attributes
     ----------
@@ -67,9 +68,7 @@ class DifferencesDisplay(Drawable):
         rows = [asdict(a) | {"verdict": a.verdict} for a in self._rows()]
         return pl.DataFrame(rows, infer_schema_length=None)
 
-    def plot(self, ax: "Axes | None" = None, *, title: bool = True, **kwargs: Any) -> Self:
-        """Draw the rows."""
-        axes = self._open(ax)
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
         rows = self._rows()
         for y, a in enumerate(rows):
             rule(axes, [0, 1], [y, y], transform=axes.get_yaxis_transform())
@@ -83,9 +82,6 @@ class DifferencesDisplay(Drawable):
         axes.set_xlabel(f"Difference x 1000 ({better})")
         axes.locator_params(axis="x", nbins=7)
         self._name_marks(axes)
-        if title:
-            head(axes, self.title)
-        return self
 
     def _draw(self, ax: "Axes", a: Against, y: int, kwargs: dict[str, Any]) -> None:
         mark = {**_MARKS[a.verdict], "markersize": 5.5, "linestyle": "none", "capsize": 0, **kwargs}
