@@ -4,7 +4,6 @@ from abstain.curves.bands import RiskCoverageBand as RiskCoverageBand
 from abstain.curves.bands import risk_coverage_band as risk_coverage_band
 from abstain.curves.failure_roc import FailureRocCurve as FailureRocCurve
 from abstain.curves.failure_roc import failure_roc_curve as failure_roc_curve
-from abstain.curves.hull import achievable_curve as achievable_curve
 from abstain.curves.metric_coverage import MetricCoverageCurve as MetricCoverageCurve
 from abstain.curves.metric_coverage import metric_coverage_curve as metric_coverage_curve
 from abstain.curves.reliability import ReliabilityCurve as ReliabilityCurve
@@ -14,6 +13,7 @@ from abstain.curves.retention import ErrorRetentionCurve as ErrorRetentionCurve
 from abstain.curves.retention import accuracy_rejection_curve as accuracy_rejection_curve
 from abstain.curves.retention import error_retention_curve as error_retention_curve
 from abstain.curves.risk_coverage import RiskCoverageCurve as RiskCoverageCurve
+from abstain.curves.risk_coverage import achievable_curve as achievable_curve
 from abstain.curves.risk_coverage import (
     generalized_risk_coverage_curve as generalized_risk_coverage_curve,
 )

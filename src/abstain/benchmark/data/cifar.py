@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
+from abstain.benchmark.data.folders import Layout, needed, place
 from abstain.benchmark.data.images import Images
-from abstain.errors import FileFormatError, InputError
+from abstain.errors import FileFormatError
 from abstain.typing import Array
 
 _PIXELS = 3 * 32 * 32
@@ -21,9 +22,7 @@ _PAGE = "https://www.cs.toronto.edu/~kriz/cifar.html"
 class _Format:
     """One of the two data sets as files."""
 
-    title: str
-    folder: str
-    archive: str
+    layout: Layout
     train: tuple[str, ...]
     test: tuple[str, ...]
     names: str
@@ -32,32 +31,42 @@ class _Format:
     head: int
     #: Records of a training and of a test file.
     records: tuple[int, int]
-    pickled: str
+
+
+def _layout(title: str, folder: str, archive: str, mark: str, pickled: str) -> Layout:
+    how = f"unpack {archive} from {_PAGE}"
+    return Layout(title, (mark,), how, (folder,), (archive,), {pickled: f"the binary one: {how}"})
 
 
 _CIFAR10 = _Format(
-    title="CIFAR-10",
-    folder="cifar-10-batches-bin",
-    archive="cifar-10-binary.tar.gz",
+    layout=_layout(
+        "CIFAR-10",
+        "cifar-10-batches-bin",
+        "cifar-10-binary.tar.gz",
+        mark="data_batch_1.bin",
+        pickled="data_batch_1",
+    ),
     train=tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
     test=("test_batch.bin",),
     names="batches.meta.txt",
     classes=10,
     head=1,
     records=(10_000, 10_000),
-    pickled="data_batch_1",
 )
 _CIFAR100 = _Format(
-    title="CIFAR-100",
-    folder="cifar-100-binary",
-    archive="cifar-100-binary.tar.gz",
+    layout=_layout(
+        "CIFAR-100",
+        "cifar-100-binary",
+        "cifar-100-binary.tar.gz",
+        mark="train.bin",
+        pickled="train",
+    ),
     train=("train.bin",),
     test=("test.bin",),
     names="fine_label_names.txt",
     classes=100,
     head=2,
     records=(50_000, 10_000),
-    pickled="train",
 )
 
 
@@ -138,14 +147,14 @@ def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Im
 
 
 def _read(folder: Path, kind: _Format, records: int | None) -> tuple[Images, Images]:
-    place = _place(folder, kind)
+    where = place(folder, kind.layout)
     if records is not None:
         checks.positive_int(records, "records")
-    names = _class_names(place, kind)
+    names = _class_names(where, kind)
     sizes = kind.records if records is None else (records, records)
     parts = []
     for files, count in zip((kind.train, kind.test), sizes, strict=True):
-        read = [_records(place / name, kind, count) for name in files]
+        read = [_records(needed(where, name, kind.layout), kind, count) for name in files]
         part = _images(np.concatenate(read), kind, names)
         if records is None:
             _refuse_unequal(part, kind, files)
@@ -153,57 +162,24 @@ def _read(folder: Path, kind: _Format, records: int | None) -> tuple[Images, Ima
     return parts[0], parts[1]
 
 
-def _place(folder: Path, kind: _Format) -> Path:
-    """Return the folder that holds the files; say what is there instead where none does."""
-    if not folder.exists():
-        msg = f"there is no folder {str(folder)!r} to read {kind.title} from"
-        raise InputError(msg)
-    if not folder.is_dir():
-        msg = f"{str(folder)!r} is no folder; {kind.title} is read from a folder ({_how(kind)})"
-        raise InputError(msg)
-    for place in (folder, folder / kind.folder):
-        if any((place / name).is_file() for name in (*kind.train, *kind.test)):
-            return place
-    inside = [folder, *(p for p in folder.iterdir() if p.is_dir())]
-    if any((place / kind.archive).is_file() for place in inside):
-        msg = f"{kind.archive} in {str(folder)!r} is not unpacked yet: tar xzf {kind.archive}"
-    elif any((place / kind.pickled).is_file() for place in inside):
-        msg = (
-            f"{str(folder)!r} holds {kind.title} in the version for Python, which is made of "
-            "pickles and never read, as they can run any code; take the binary version: "
-            f"{_how(kind)}"
-        )
-    else:
-        msg = (
-            f"{str(folder)!r} does not hold {kind.title}: {kind.train[0]} is missing ({_how(kind)})"
-        )
-    raise InputError(msg)
-
-
-def _how(kind: _Format) -> str:
-    return f"unpack {kind.archive} from {_PAGE}"
-
-
 def _records(path: Path, kind: _Format, count: int) -> Array:
     """Read one file as (records, bytes of a record)."""
-    if not path.is_file():
-        msg = f"{path.name} is missing in {str(path.parent)!r}; {_how(kind)} again"
-        raise InputError(msg)
     length = kind.head + _PIXELS
     size, wanted = path.stat().st_size, count * length
     if size != wanted:
         how = "is cut off (half extracted?)" if size < wanted else "is too long"
         msg = (
             f"{path.name} {how}: {count:,} pictures of {length:,} bytes make {wanted:,} bytes, "
-            f"and it has {size:,}; {_how(kind)} again"
+            f"and it has {size:,}; {kind.layout.how} again"
         )
         raise FileFormatError(msg)
     found = np.fromfile(path, dtype=np.uint8).reshape(count, length)
     wrong = np.flatnonzero(found[:, kind.head - 1] >= kind.classes)
     if wrong.size:
         msg = (
-            f"{path.name} is not of {kind.title} in the binary version: picture {wrong[0]:,} has "
-            f"the label {found[wrong[0], kind.head - 1]}, and the last class is {kind.classes - 1}"
+            f"{path.name} is not of {kind.layout.title} in the binary version: picture "
+            f"{wrong[0]:,} has the label {found[wrong[0], kind.head - 1]}, and the last class is "
+            f"{kind.classes - 1}"
         )
         raise FileFormatError(msg)
     return found
@@ -214,9 +190,9 @@ def _images(found: Array, kind: _Format, names: tuple[str, ...]) -> Images:
     return Images(pixels, found[:, kind.head - 1].astype(np.int64), names)
 
 
-def _class_names(place: Path, kind: _Format) -> tuple[str, ...]:
+def _class_names(where: Path, kind: _Format) -> tuple[str, ...]:
     """Read the names of the classes; numbers where their file is missing."""
-    path = place / kind.names
+    path = where / kind.names
     if not path.is_file():
         return tuple(str(number) for number in range(kind.classes))
     text = path.read_text(encoding="utf-8", errors="replace")
@@ -232,7 +208,7 @@ def _refuse_unequal(part: Images, kind: _Format, files: tuple[str, ...]) -> None
     counts = np.bincount(part.labels, minlength=kind.classes)
     if counts.min() != counts.max():
         msg = (
-            f"{', '.join(files)} are not the files of {kind.title}: every class has "
+            f"{', '.join(files)} are not the files of {kind.layout.title}: every class has "
             f"{part.n // kind.classes:,} pictures there, and here class {counts.argmin()} has "
             f"{counts.min():,} and class {counts.argmax()} has {counts.max():,}"
         )

@@ -41,37 +41,23 @@ class Sizes:
 
 OFFICIAL: Final = Sizes()
 
-#: By data set: the folders that it may lie in, and a file by which it is known to be there.
-_PLACES: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
-    "cifar10": (("cifar-10-batches-bin", ""), "test_batch.bin"),
-    "cifar100": (("cifar-100-binary", ""), "test.bin"),
-    "cifar10-c": (("CIFAR-10-C",), "labels.npy"),
-    "cifar100-c": (("CIFAR-100-C",), "labels.npy"),
-    "svhn": (("svhn", "SVHN", ""), "test_32x32.mat"),
-    "tiny-imagenet": (("tiny-imagenet-200", ""), "val/val_annotations.txt"),
-    # Files have the same names in all that are like MNIST, so only the folder tells them apart.
-    "mnist": (("mnist", "MNIST/raw"), "t10k-images*"),
-    "fashion-mnist": (("fashion-mnist", "FashionMNIST/raw"), "t10k-images*"),
-    "emnist": (("emnist/gzip", "emnist", "gzip"), "emnist-letters-mapping.txt"),
-}
-
 
 def find(name: str, folder: Path) -> Path | None:
     """Return the folder that holds a data set, or None."""
-    inside, mark = _PLACES[name]
-    for where in inside:
-        if any((folder / where).glob(mark)):
+    source = SOURCES[name]
+    for where in source.places:
+        if any((folder / where).glob(source.mark)):
             return folder / where
     return None
 
 
 def left_out(name: str, folder: Path, what: str) -> str:
     """Say that something is left out since a data set is not there."""
-    inside, mark = _PLACES[name]
-    missing = f"{inside[0]}/{mark}".replace("*", "")
+    source = SOURCES[name]
+    missing = f"{source.places[0]}/{source.mark}".replace("*", "")
     return (
         f"{what}: {missing} is not in {str(folder)!r}; `abstain data fetch {name} --folder "
-        f"{shlex.quote(str(folder))}` brings {SOURCES[name].title}"
+        f"{shlex.quote(str(folder))}` brings {source.title}"
     )
 
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored
-from abstain.curves.hull import hull_vertices, take
 from abstain.curves.quadrature import hyperbolic_weights
+from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.areas.selective import best_aurc
 from abstain.metrics.entry import Metric

@@ -7,8 +7,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.benchmark.data.cifar import read_cifar100
+from abstain.benchmark.data.folders import Layout, needed, place
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import Layout, Parts, needed, place
+from abstain.benchmark.data.published.pictures import Parts
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray
 

@@ -80,6 +80,10 @@ class Source:
         What is fetched; nothing where it can only be had by hand.
     folder : str
         Where it lies afterwards, below the folder that was asked for.
+    places : tuple of str
+        The folders in which a task looks for it, below that one.
+    mark : str
+        A file, or a pattern of files, by which it is known to be there.
     note : str
         What else one must know: how to have it by hand, whose checksums these are.
     """
@@ -90,6 +94,8 @@ class Source:
     license: str
     files: tuple[Download, ...] = ()
     folder: str = ""
+    places: tuple[str, ...] = ()
+    mark: str = ""
     note: str = ""
 
     @property
@@ -114,4 +120,5 @@ for _name, _entry in tomllib.loads(
     (resources.files(__package__) / "downloads.toml").read_text(encoding="utf-8")
 ).items():
     _files = tuple(Download(**_file) for _file in _entry.pop("files", ()))
-    SOURCES.add(Source(_name, files=_files, **_entry))
+    _places = tuple(_entry.pop("places", ()))
+    SOURCES.add(Source(_name, files=_files, places=_places, **_entry))

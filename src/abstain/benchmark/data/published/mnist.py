@@ -9,8 +9,8 @@ from typing import IO, Literal, cast
 import numpy as np
 
 from abstain._foundation import checks
+from abstain.benchmark.data.folders import Layout, place
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import Layout, place
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 

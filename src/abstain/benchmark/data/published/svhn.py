@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
+from abstain.benchmark.data.folders import Layout, needed, place
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import Layout, needed, place
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 

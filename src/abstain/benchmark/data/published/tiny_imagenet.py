@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
+from abstain.benchmark.data.folders import Layout, needed, place
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import Layout, PictureFiles, needed, place
+from abstain.benchmark.data.published.pictures import PictureFiles
 from abstain.errors import FileFormatError
 
 _LAYOUT = Layout(

@@ -7,7 +7,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
-from abstain.benchmark.data.published.pictures import FileParts, Layout, PictureFiles, needed, place
+from abstain.benchmark.data.folders import Layout, needed, place
+from abstain.benchmark.data.published.pictures import FileParts, PictureFiles
 from abstain.errors import FileFormatError
 from abstain.typing import Array, IntArray, Rng
 
