@@ -7,6 +7,7 @@ from abstain.evaluation.comparison import Comparison
 from abstain.plots import RankingChangeDisplay
 from abstain.plots.words import SUPPOSED, metric_title, percent, sentence
 from abstain.report.document import (
+    PAGE,
     Block,
     Box,
     Cell,
@@ -20,7 +21,7 @@ from abstain.report.document import (
     Table,
     rows_of,
 )
-from abstain.report.subjects.comparison.figures import Figures
+from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import (
     METHOD,
@@ -44,12 +45,13 @@ _BESIDE = 8
 _FEW = 4
 
 
-def over_all(comparison: Comparison, figures: Figures) -> Iterator[Section]:
+def over_all(shown: Shown) -> Iterator[Section]:
     """Yield the section over all data sets or runs, where there are several."""
+    comparison = shown.comparison
     parts = [
         Box(tuple(found), tags={"metric": str(i)})
         for i, metric in enumerate(comparison.metrics)
-        if (found := _of_metric(Place(comparison, metric, None), figures))
+        if (found := _of_metric(Place(comparison, metric, None), shown))
     ]
     if not parts:
         return
@@ -90,7 +92,7 @@ def independence_said(comparison: Comparison) -> str:
     )
 
 
-def _of_metric(place: Place, figures: Figures) -> list[Block]:
+def _of_metric(place: Place, shown: Shown) -> list[Block]:
     across = place.comparison.across_of(place.metric)
     if across is None and not place.standings:
         return []
@@ -99,7 +101,7 @@ def _of_metric(place: Place, figures: Figures) -> list[Block]:
     if across is not None:
         note = sentence(across.note)
         said = {shared_note(pairs) for pairs in found}
-        blocks += figures.of("critical-difference", place, "" if note in said else note)
+        blocks += shown.of("critical-difference", place, "" if note in said else note)
         ranked = zip(across.methods, across.mean_ranks, strict=True)
         table = Table(
             (METHOD, numbers("Mean rank")),
@@ -108,18 +110,18 @@ def _of_metric(place: Place, figures: Figures) -> list[Block]:
         )
         blocks.append(Fold("Mean ranks", (table,)))
     blocks += [pairs_table(place, pairs) for pairs in found]
-    blocks += ranks(place, figures)
-    beside = [*figures.of("profile", place), *_aggregates(place)]
+    blocks += ranks(place, shown)
+    beside = [*shown.of("profile", place), *_aggregates(place)]
     blocks += [Box(tuple(beside), look="side")] if beside else []
     return [*blocks, *_improvements(place)]
 
 
-def ranks(place: Place, figures: Figures) -> list[Block]:
+def ranks(place: Place, shown: Shown) -> list[Block]:
     """Return the blobs of the ranks with their tables beside or below them."""
     tables = chances_tables(place)
     if not tables:
         return []
-    blocks = (*figures.of("ranks", place), Box(tuple(tables)))
+    blocks = (*shown.of("ranks", place), Box(tuple(tables)))
     beside = len(place.comparison.methods) <= _BESIDE
     return [Box(blocks, look="side" if beside else "stack")]
 
@@ -180,8 +182,9 @@ def _improvements(place: Place) -> list[Fold]:
 
 
 # -------------------------------------------------------------------------------- the metrics
-def metrics_compared(comparison: Comparison, figures: Figures) -> Iterator[Section]:
+def metrics_compared(shown: Shown) -> Iterator[Section]:
     """Yield the section on what the choice of the metric does to the ranking."""
+    comparison = shown.comparison
     if not comparison.agreements:
         return
     lead = (
@@ -199,12 +202,12 @@ def metrics_compared(comparison: Comparison, figures: Figures) -> Iterator[Secti
             look="side",
             tags={} if drawn.data is None else {"data": str(comparison.data.index(drawn.data))},
         )
-        for drawn, figure in figures.changes()
+        for drawn, figure in shown.changes()
     )
     yield Section(
         "metrics-compared",
         "Does the ranking depend on the metric?",
-        (Prose(lead, "lead"), *changes, taus),
+        (Prose(lead, "lead", only=PAGE), *changes, taus),
         nav="Metrics compared",
     )
 

@@ -8,6 +8,7 @@ from abstain.plots.bands import whole
 from abstain.plots.palette import dash, variable
 from abstain.plots.words import sentence
 from abstain.report.document import (
+    PAGE,
     Box,
     Cell,
     Choice,
@@ -21,11 +22,10 @@ from abstain.report.document import (
     Table,
     rows_of,
 )
-from abstain.report.subjects.comparison.figures import Figures
+from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import METHOD, ends, numbers
 from abstain.report.words import unique
-from abstain.typing import Split
 
 #: Curves shown at first; a reader can show the others that are drawn.
 _CURVES = 3
@@ -34,12 +34,13 @@ _CURVES = 3
 _POINTS = 10
 
 
-def curves(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Iterator[Section]:
+def curves(shown: Shown) -> Iterator[Section]:
     """Yield the section of the curves, where there are some."""
+    comparison = shown.comparison
     views = []
-    for j, split in enumerate(data):
+    for j, split in enumerate(shown.data):
         place = Place(comparison, "", split)
-        halves = [half for k in ("selective", "generalized") for half in _half(place, k, figures)]
+        halves = [half for k in ("selective", "generalized") for half in _half(place, k, shown)]
         if halves:
             views.append(Box(tuple(halves), look="pair", tags={"data": str(j)}))
     if not views:
@@ -58,6 +59,7 @@ def curves(comparison: Comparison, data: Sequence[Split], figures: Figures) -> I
         "Risk against coverage, with bands",
         (Prose(lead, "lead"), Controls((chips,)), *views),
         nav="Curves",
+        only=PAGE,
     )
 
 
@@ -70,14 +72,14 @@ def _options(comparison: Comparison) -> Iterator[Option]:
         yield Option(str(i), name, variable(i), pattern, on=name in first)
 
 
-def _half(place: Place, kind: str, figures: Figures) -> Iterator[Box]:
+def _half(place: Place, kind: str, shown: Shown) -> Iterator[Box]:
     """Yield one kind of curve with some of its points."""
     kept = place.comparison.with_curves
     found = [b for b in place.comparison.bands if b.data == place.data and b.method in kept]
     if not found:
         return
     bands = {band.method: getattr(band, kind) for band in found}
-    (figure,) = figures.of(f"{kind}-bands", place, " ".join(_notes(list(bands.values()))))
+    (figure,) = shown.of(f"{kind}-bands", place, " ".join(_notes(list(bands.values()))))
     risk = (numbers("Coverage"), numbers("Risk"), ends("Pointwise"), ends("Simultaneous"))
     rows = (row for method, band in bands.items() for row in _points(method, band))
     points = Table((METHOD, *risk), rows_of(rows), caption=figure.title, look="points")

@@ -1,12 +1,12 @@
 """A comparison as a document: what a page, a paper or a terminal says of it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, metric_title, percent
 from abstain.report.document import (
+    PAGE,
     Block,
-    Box,
     Choice,
     Controls,
     Document,
@@ -27,7 +27,7 @@ from abstain.report.subjects.comparison.across import (
 )
 from abstain.report.subjects.comparison.brief import brief
 from abstain.report.subjects.comparison.curves import curves
-from abstain.report.subjects.comparison.figures import Figures
+from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import (
     glance_table,
@@ -104,7 +104,7 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 
 # ------------------------------------------------------------------------------------ sections
 def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[Block]:
-    figures = Figures(comparison, data)
+    shown = Shown(comparison, data)
     glance = (
         "The best value of each metric, who is not told from it and who is found worse, at the "
         f"level of {percent(comparison.level)}, adjusted for the number of pairs. Arrows "
@@ -113,12 +113,12 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
     leaders = (Prose(glance, "lead"), glance_table(comparison))
     yield Section("glance", "Who leads, and how surely", leaders, nav="Who leads")
     yield from _choices(comparison, data)
-    yield _values(comparison, data, figures)
-    yield _differences(comparison, data, figures)
-    yield _ranks(comparison, data, figures)
-    yield from over_all(comparison, figures)
-    yield from metrics_compared(comparison, figures)
-    yield from curves(comparison, data, figures)
+    yield _values(shown)
+    yield _differences(shown)
+    yield _ranks(shown)
+    yield from over_all(shown)
+    yield from metrics_compared(shown)
+    yield from curves(shown)
     yield glossary_of(comparison)
     cite = (
         "Cite the sources of the metrics you report, listed above, and name this version and the "
@@ -144,37 +144,29 @@ def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[Controls
         yield Controls(tuple(choices), "What the figures and tables show", sticky=True)
 
 
-def _views(
-    comparison: Comparison, data: Sequence[Split], blocks: Callable[[Place], Iterable[Block]]
-) -> Iterator[Box]:
-    """Yield the blocks of each metric on each data set, seen when that is chosen."""
-    for i, metric in enumerate(comparison.metrics):
-        for j, place in enumerate(places_of(comparison, [metric], data)):
-            yield Box(tuple(blocks(place)), tags={"metric": str(i), "data": str(j)})
-
-
-def _values(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Section:
+def _values(shown: Shown) -> Section:
     lead = (
         "The diamond is the best value and the dotted line runs through it. Filled dots are not "
         "told from the best by the test of the pairs; hollow dots are found worse. Compare methods "
         "by that test, not by whether their intervals overlap: all were measured on the same "
         "samples."
     )
-    views = _views(comparison, data, lambda p: [*figures.of("forest", p), values_table(p)])
+    views = shown.views(lambda p: [*shown.of("forest", p), values_table(p)])
     title = "Values and their intervals"
-    return Section("values", title, (Prose(lead, "lead"), *views), nav="Values")
+    return Section("values", title, (Prose(lead, "lead", only=PAGE), *views), nav="Values")
 
 
-def _differences(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Section:
+def _differences(shown: Shown) -> Section:
     lead = (
         "Every pair of methods on the same samples. A blue cell says that the method of its row is "
         "found better than that of its column; a gray one holds the adjusted p-value of a pair "
         "that is not told apart. Not told apart does not mean equal: more samples may find what "
         "these did not."
     )
-    views = _views(comparison, data, lambda p: [*figures.of("significance", p), *_pairs(p)])
+    views = shown.views(lambda p: [*shown.of("significance", p), *_pairs(p)])
     title = "Which differences are more than chance"
-    return Section("differences", title, (Prose(lead, "lead"), *views), nav="Differences")
+    blocks = (Prose(lead, "lead", only=PAGE), *views)
+    return Section("differences", title, blocks, nav="Differences")
 
 
 def _pairs(place: Place) -> Iterator[Block]:
@@ -198,7 +190,7 @@ def _pairs(place: Place) -> Iterator[Block]:
             yield Fold(title, (Prose(warning, "caution"), table), look="caution")
 
 
-def _ranks(comparison: Comparison, data: Sequence[Split], figures: Figures) -> Section:
+def _ranks(shown: Shown) -> Section:
     lead = (
         "The area of a blob is the share of studies of this size in which the method would get "
         f"that rank, {SUPPOSED}. A ranking is firm where each row is one large blob. The "
@@ -206,6 +198,6 @@ def _ranks(comparison: Comparison, data: Sequence[Split], figures: Figures) -> S
         f"{NOT_ADJUSTED}."
     )
     nothing = Prose("There are no ranks.")
-    views = _views(comparison, data, lambda p: ranks(p, figures) or [nothing])
-    blocks = (Prose(lead, "lead"), *views, *stability(comparison))
+    views = shown.views(lambda p: ranks(p, shown) or [nothing])
+    blocks = (Prose(lead, "lead", only=PAGE), *views, *stability(shown.comparison))
     return Section("ranks", "How firm the ranking is", blocks, nav="Ranks")

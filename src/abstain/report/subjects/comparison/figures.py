@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from abstain.plots import (
 )
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import sentence
-from abstain.report.document import Figure
+from abstain.report.document import Block, Box, Figure
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.typing import Split
 
@@ -62,10 +62,11 @@ class Drawn:
         return Figure(key, title, lambda: self.display, said)
 
 
-class Figures:
-    """The figures of some data sets and those over all, found by what they are of."""
+class Shown:
+    """The data sets that a document shows in detail, with their figures and those over all."""
 
     def __init__(self, comparison: Comparison, data: Sequence[Split]) -> None:
+        self.comparison, self.data = comparison, data
         found = enumerate(figures_of(comparison, data))
         self._known = {(d.kind, d.metric, d.data): (f"figure-{i}", d) for i, d in found}
 
@@ -73,6 +74,12 @@ class Figures:
         """Return the figure of one kind of a metric on a data set, if there is one."""
         known = self._known.get((kind, place.metric, place.data))
         return [known[1].block(known[0], more)] if known else []
+
+    def views(self, blocks: Callable[[Place], Iterable[Block]]) -> Iterator[Box]:
+        """Yield the blocks of each metric on each data set, seen when that is chosen."""
+        for i, metric in enumerate(self.comparison.metrics):
+            for j, place in enumerate(places_of(self.comparison, [metric], self.data)):
+                yield Box(tuple(blocks(place)), tags={"metric": str(i), "data": str(j)})
 
     def changes(self) -> list[tuple[Drawn, Figure]]:
         """Return the figures of two rankings."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.report.document import (
+    PAGE,
     Block,
     Box,
     Cell,
@@ -144,7 +145,8 @@ def _sections(result: StudyResult, command: str) -> Iterator[Section]:
         if name not in shown
     )
     if folded:
-        yield Section("all", "All numbers", folded)
+        # A page folds them away, a paper cannot; all of them are in the files.
+        yield Section("all", "All numbers", folded, only=PAGE)
     words = [Entry(word, _prose(said)) for word, said in result.glossary.items()]
     words += [Entry("Published", linked(result.source))] if result.source else []
     yield Section("glossary", "Glossary", (Glossary(tuple(words)),))
