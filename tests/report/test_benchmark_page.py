@@ -18,7 +18,7 @@ from tests.report.made_benchmark import NAMES, made_results
 from tests.report.pages import HOSTILE, Page
 
 from abstain.errors import InputError
-from abstain.plots import SignificanceMapDisplay, chosen
+from abstain.plots import SignificanceMapDisplay
 from abstain.report import Pictures, benchmark_html, benchmark_pictures, write_benchmark
 from abstain.report.document import joined
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, at
@@ -88,7 +88,7 @@ def test_every_value_is_there_with_its_mark():
     exact = {a["value"] for a in Page(plain_text()).of("data")}
     for metric, comparison in plain().comparisons.items():
         for study in plain().headline:
-            found = chosen.estimates_in(comparison, metric, (("study", study.name),))
+            found = comparison.estimates_of(metric, (("study", study.name),))
             assert {repr(float(e.value)) for e in found} <= exact
     best = re.findall(r'<data class="best" value="([^"]*)">([^<]*)<', plain_text())
     augrc = Leaderboard(plain()).grid("augrc")
@@ -115,7 +115,7 @@ def test_new_classes_stand_side_by_side():
     for head in ("errors removed", "errors kept", "by cost"):
         assert head in section
     for name in ("digits", "digits-kept", "digits-scod"):
-        found = chosen.estimates_in(plain().comparisons["augrc"], "augrc", (("study", name),))
+        found = plain().comparisons["augrc"].estimates_of("augrc", (("study", name),))
         assert all(f'value="{float(e.value)!r}"' in section for e in found)
 
 
@@ -213,7 +213,7 @@ def test_the_map_is_that_of_the_pairs():
         for row, line in zip(square.methods, map_of(square).rows, strict=True)
         for column, cell in zip(square.methods, line.cells[1:], strict=True)
     }
-    pairs = chosen.pairs_in(plain().comparisons["augrc"], "augrc", data)
+    pairs = plain().comparisons["augrc"].pairs_of("augrc", data)
     both = {(p.better, ({p.first, p.second} - {p.better}).pop()) for p in pairs if p.better}
     assert {place for place, cell in cells.items() if cell == "+"} == both
     alike = sum(cell == "=" for cell in cells.values())
@@ -237,7 +237,7 @@ def test_ranks_by_both_metrics():
     study = plain().headline[0]
     display = change_of(Leaderboard(plain()), study)
     for i, metric in enumerate(("aurc", "augrc")):
-        known = chosen.standings_in(plain().comparisons[metric], metric, (("study", study.name),))
+        known = plain().comparisons[metric].standings_of(metric, (("study", study.name),))
         assert {s.method: s.rank for s in known} == {m: r[i] for m, r in display.ranks.items()}
     assert change_of(Leaderboard(made_results(metrics=("augrc",))), study) is None
 

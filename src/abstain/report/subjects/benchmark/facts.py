@@ -58,7 +58,8 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
     numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
     known = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
-    versions = own.get("versions") if isinstance(own.get("versions"), Mapping) else {}
+    told = own.get("versions")
+    versions: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
     found = (
         ("Task", task_of(results)),
         ("Model", model_of(results)),

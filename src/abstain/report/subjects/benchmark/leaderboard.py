@@ -12,8 +12,8 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain.benchmark.results.records import MEAN
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation.comparison import AcrossData, Comparison, Estimate
-from abstain.plots import chosen
+from abstain.evaluation.comparison import AcrossData, Comparison, Estimate, Footing
+from abstain.plots.words import sentence
 from abstain.report.document import NAN, Label, Number
 from abstain.report.words import printed_x1000, short_title
 
@@ -41,7 +41,7 @@ class Entry:
     """One method in one study by one metric; it `stands` to the best there, and has a rank."""
 
     number: Number
-    stands: chosen.Footing
+    stands: Footing
     rank: float = NAN
 
 
@@ -80,7 +80,7 @@ class Grid:
         found = ((m.name, self.entries.get((m.name, study.name))) for m in self.methods)
         return {name: entry for name, entry in found if entry}
 
-    def standing(self, study: Study, footing: chosen.Footing = "best") -> list[str]:
+    def standing(self, study: Study, footing: Footing = "best") -> list[str]:
         """Return the methods that stand so to the best of a study, the best first."""
         found = {n: e.rank for n, e in self.column(study).items() if e.stands == footing}
         return sorted(found, key=lambda name: found[name])
@@ -158,7 +158,7 @@ class Leaderboard:
 
     def across(self, metric: str) -> AcrossData | None:
         """Return the ranking over all that was compared by a metric."""
-        return chosen.across_in(self.results.comparisons[metric], metric)
+        return self.results.comparisons[metric].across_of(metric)
 
     def means(self, metric: str) -> dict[str, float]:
         """Return the mean rank of each method over all that was compared by a metric."""
@@ -168,12 +168,12 @@ class Leaderboard:
     def estimates(self, study: Study) -> list[Estimate]:
         """Return the estimates of a study by the first metric."""
         first = itertools.islice(self.results.comparisons.items(), 1)
-        return [e for metric, own in first for e in chosen.estimates_in(own, metric, at(study))]
+        return [e for metric, own in first for e in own.estimates_of(metric, at(study))]
 
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
         """Return the ranks in a study, or over all, the best first."""
         data = None if study is None else at(study)
-        found = chosen.standings_in(self.results.comparisons[metric], metric, data)
+        found = self.results.comparisons[metric].standings_of(metric, data)
         return {standing.method: standing.rank for standing in found}
 
     def order(self, study: Study) -> list[str]:
@@ -235,9 +235,9 @@ def _scale(metric: str) -> int:
 
 
 def _entries(comparison: Comparison, metric: str, study: Study) -> Iterator[tuple[str, Entry]]:
-    found = chosen.estimates_in(comparison, metric, at(study))
-    stands = chosen.footing(found, chosen.pairs_in(comparison, metric, at(study)))
-    standings = chosen.standings_in(comparison, metric, at(study))
+    found = comparison.estimates_of(metric, at(study))
+    stands = comparison.footing(metric, at(study))
+    standings = comparison.standings_of(metric, at(study))
     ranks = {s.method: s.rank for s in standings if not math.isnan(s.rank)}
     for one in found:
         how, rank = stands[one.method], ranks.get(one.method, NAN)
@@ -273,4 +273,4 @@ def arm_title(arm: str) -> str:
 
 def kind_title(kind: str) -> str:
     """Return the name of a source of failures that people read."""
-    return "No shift" if kind == "iid" else chosen.sentence(KINDS.get(kind, kind))
+    return "No shift" if kind == "iid" else sentence(KINDS.get(kind, kind))

@@ -7,7 +7,7 @@ from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
 from abstain.benchmark.results.records import MEAN
-from abstain.plots import chosen
+from abstain.plots.words import sentence
 from abstain.report.document import (
     NAN,
     Block,
@@ -73,7 +73,7 @@ def _summary(board: Leaderboard, method: MethodFacts) -> Text:
 
 
 def _about(board: Leaderboard, method: MethodFacts) -> Iterator[Block]:
-    meaning = chosen.sentence(method.meaning.rstrip("."))
+    meaning = sentence(method.meaning.rstrip("."))
     added = "Added to these runs from a file; higher means more trusted"
     yield Prose(f"{meaning or (added if method.added else 'No description was given')}.")
     trained = f"{arm_title(method.arm)}."

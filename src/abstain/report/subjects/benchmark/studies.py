@@ -12,8 +12,8 @@ from abstain.plots import (
     Series,
     SeriesDisplay,
     SignificanceMapDisplay,
-    chosen,
 )
+from abstain.plots.words import sentence
 from abstain.report.document import (
     PAGE,
     Block,
@@ -60,7 +60,7 @@ def _said(board: Leaderboard, study: Study) -> str:
     found = board.estimates(study)
     samples, failures = _between([e.n for e in found]), _between([e.failures for e in found])
     sizes = f"{samples} samples, of which {failures} are failures of a network" if found else ""
-    parts = [sizes, chosen.sentence(counted), *reasons]
+    parts = [sizes, sentence(counted), *reasons]
     return ". ".join(part.rstrip(".") for part in parts if part) + "."
 
 
@@ -100,7 +100,7 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[Block]:
         if square.pairs:
             about = (
                 "Blue: the method of the row is found better than that of the column at "
-                f"{percent(round(1 - square.level, 10))} ({chosen.judged_by(square.pairs[0])}). "
+                f"{percent(round(1 - square.level, 10))} ({square.pairs[0].judged_by}). "
                 "Gray: they cannot be told apart. Empty: found worse, or not compared. The numbers "
                 "of the columns are those of the rows, in the order of the ranks."
             )

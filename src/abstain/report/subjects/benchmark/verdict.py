@@ -6,8 +6,8 @@ from typing import Final
 
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.protocol import Study
-from abstain.evaluation.comparison import AcrossData
-from abstain.plots import chosen
+from abstain.evaluation.comparison import AcrossData, Footing
+from abstain.plots.words import sentence
 from abstain.report.subjects.benchmark.leaderboard import Grid, Leaderboard
 from abstain.report.words import listed, short_title
 
@@ -59,7 +59,7 @@ def _alone(grid: Grid, studies: Sequence[Study]) -> str:
     """Say in how many studies the lead is more than chance."""
     if not any(map(grid.is_tested, studies)):
         return " (not tested)"
-    shared: tuple[chosen.Footing, ...] = ("not told apart", "untested", "undefined")
+    shared: tuple[Footing, ...] = ("not told apart", "untested", "undefined")
     alone = sum(
         len(grid.standing(study)) == 1 and not any(grid.standing(study, how) for how in shared)
         for study in studies
@@ -115,7 +115,7 @@ def _overall(board: Leaderboard) -> list[str]:
     if across is None or not by:
         return []
     said = [f"{who} the best mean rank by {' and '.join(ranks)}" for who, ranks in by.items()]
-    note = f" {chosen.sentence(across.note).rstrip('.')}." if across.note else ""
+    note = f" {sentence(across.note).rstrip('.')}." if across.note else ""
     over = f"Over {across.blocks} studies" if across.blocks > 1 else "In one study"
     return [f"{over} {', '.join(said)}{_near(across)}.{note}"]
 
