@@ -17,6 +17,8 @@ from abstain.report import (
     benchmark_latex,
     benchmark_markdown,
     benchmark_terminal,
+    document_of,
+    render,
     write_tables,
 )
 from abstain.report.subjects.benchmark.backbones import backbones_of
@@ -101,6 +103,21 @@ def test_markdown_has_the_same_values():
     counts = {t.count("|") for t in table.splitlines() if t.startswith("|")}
     assert counts == {7}
     assert not re.search(r"(?<!\\)<", benchmark_markdown(hostile()))
+
+
+@pytest.mark.parametrize("format", ["markdown", "latex"])
+def test_the_whole_report_is_written_for_a_paper(format):
+    text = render(document_of(plain(), notes=("a note",)), format)
+    assert "a note" in text
+    for metric in plain().comparisons:
+        grid = Leaderboard(plain()).grid(metric)
+        for method in grid.methods:
+            assert all(_text(entry) in text for entry in grid.row(method))
+    # What only a page can do is not in it.
+    assert "Back to the top" not in text
+    attacked = render(document_of(hostile(), title=HOSTILE[1]), format)
+    assert not steering(attacked.replace("\u202f", ""))
+    assert attacked.count(r"\begin{tabular}") == attacked.count(r"\end{tabular}")
 
 
 def test_unknown_metrics_are_refused():
