@@ -1,6 +1,5 @@
 """A benchmark as its report reads it: methods x studies by each metric, and who is best there."""
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,9 +11,10 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain.benchmark.results.records import MEAN
 from abstain.errors import InputError, UnknownNameError, suggest
-from abstain.evaluation.comparison import AcrossData, Comparison, Estimate, Footing
+from abstain.evaluation.comparison import AcrossData, Footing
 from abstain.plots.words import sentence
 from abstain.report.document import NAN, Label, Number
+from abstain.report.subjects.comparison.place import Place
 from abstain.report.words import printed_x1000, short_title
 
 #: Sources of failures that no answer is right for.
@@ -147,7 +147,7 @@ class Leaderboard:
         entries = {
             (name, study.name): entry
             for study in studies
-            for name, entry in _entries(comparison, metric, study)
+            for name, entry in _entries(self.found(metric, study))
         }
         lower = next((e.lower_is_better for e in comparison.estimates if e.metric == metric), True)
         label = Label(short_title(metric), "lower" if lower else "higher", _scale(metric))
@@ -155,6 +155,10 @@ class Leaderboard:
         arms = list(dict.fromkeys(method.arm for method in results.methods))
         methods = sorted(results.methods, key=lambda method: arms.index(method.arm))
         return Grid(metric, label, studies, tuple(methods), entries).only(studies)
+
+    def found(self, metric: str, study: Study | None) -> Place:
+        """Return what was found by a metric in a study, or over all."""
+        return Place(self.results.comparisons[metric], metric, at(study) if study else None)
 
     def across(self, metric: str) -> AcrossData | None:
         """Return the ranking over all that was compared by a metric."""
@@ -165,16 +169,9 @@ class Leaderboard:
         across = self.across(metric)
         return dict(zip(across.methods, across.mean_ranks, strict=True)) if across else {}
 
-    def estimates(self, study: Study) -> list[Estimate]:
-        """Return the estimates of a study by the first metric."""
-        first = itertools.islice(self.results.comparisons.items(), 1)
-        return [e for metric, own in first for e in own.estimates_of(metric, at(study))]
-
     def ranks(self, metric: str, study: Study | None) -> dict[str, float]:
         """Return the ranks in a study, or over all, the best first."""
-        data = None if study is None else at(study)
-        found = self.results.comparisons[metric].standings_of(metric, data)
-        return {standing.method: standing.rank for standing in found}
+        return {s.method: s.rank for s in self.found(metric, study).standings}
 
     def order(self, study: Study) -> list[str]:
         """Return the methods of a study that have a rank, the best first."""
@@ -234,23 +231,12 @@ def _scale(metric: str) -> int:
     return 1000 if printed_x1000(metric) else 1
 
 
-def _entries(comparison: Comparison, metric: str, study: Study) -> Iterator[tuple[str, Entry]]:
-    found = comparison.estimates_of(metric, at(study))
-    stands = comparison.footing(metric, at(study))
-    standings = comparison.standings_of(metric, at(study))
-    ranks = {s.method: s.rank for s in standings if not math.isnan(s.rank)}
-    for one in found:
-        how, rank = stands[one.method], ranks.get(one.method, NAN)
-        number = Number(
-            one.value,
-            one.low,
-            one.high,
-            scale=_scale(metric),
-            stands="best" if how == "best" else "tie" if how == "not told apart" else "",
-            shade=_shade(rank, len(ranks)),
-            note=one.note,
-        )
-        yield one.method, Entry(number, how, rank)
+def _entries(place: Place) -> Iterator[tuple[str, Entry]]:
+    ranks = {s.method: s.rank for s in place.standings if not math.isnan(s.rank)}
+    for name, number in place.numbers.items():
+        rank = ranks.get(name, NAN)
+        shown = replace(number, scale=_scale(place.metric), shade=_shade(rank, len(ranks)))
+        yield name, Entry(shown, place.footing[name], rank)
 
 
 def _shade(rank: float, of: int) -> int | None:

@@ -57,7 +57,11 @@ def _said(board: Leaderboard, study: Study) -> str:
     missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
     reasons = [f"{short_title(metric)} is undefined here: {why}" for (metric, _), why in missing]
     # Both numbers differ with what a method leaves out.
-    found = board.estimates(study)
+    found = [
+        e
+        for metric in list(board.results.comparisons)[:1]
+        for e in board.found(metric, study).estimates
+    ]
     samples, failures = _between([e.n for e in found]), _between([e.failures for e in found])
     sizes = f"{samples} samples, of which {failures} are failures of a network" if found else ""
     parts = [sizes, sentence(counted), *reasons]

@@ -1,13 +1,11 @@
 """Methods x (metric, data set), as a paper prints a comparison."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
 
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.words import checked, percent
-from abstain.report.document import Block, Cell, Label, Number, Prose, Table, rows_of
+from abstain.report.document import NAN, Block, Cell, Label, Prose, Table, rows_of
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import METHOD, numbers
 from abstain.report.words import printed_x1000, unique
@@ -43,13 +41,11 @@ def _head(place: Place, *, thousand: bool) -> Label:
 
 
 def _cell(place: Place, head: Label, method: str, *, intervals: bool) -> Cell:
-    found = next((e for e in place.estimates if e.method == method), None)
-    if found is None:
+    number = place.numbers.get(method)
+    if number is None:
         return None
-    stands: dict[str, Literal["", "best", "tie"]] = {"best": "best", "not told apart": "tie"}
-    low, high = (found.low, found.high) if intervals else (math.nan, math.nan)
-    stand = stands.get(place.footing[method], "")
-    return Number(found.value, low, high, scale=head.scale, stands=stand)
+    shown = number if intervals else replace(number, low=NAN, high=NAN)
+    return replace(shown, scale=head.scale, note="")
 
 
 def _footnote(places: Sequence[Place], *, scaled: bool, intervals: bool) -> str:

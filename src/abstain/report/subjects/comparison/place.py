@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 from abstain.evaluation.comparison import (
     Comparison,
@@ -17,7 +18,7 @@ from abstain.evaluation.comparison import (
     footings,
 )
 from abstain.plots.words import metric_title
-from abstain.report.document import Label
+from abstain.report.document import Label, Number
 from abstain.tables import split_name
 from abstain.typing import Split
 
@@ -56,6 +57,17 @@ class Place:
     def footing(self) -> dict[str, Footing]:
         """How each method stands to the best."""
         return footings(self.estimates, self.pairs)
+
+    @cached_property
+    def numbers(self) -> dict[str, Number]:
+        """The estimates as cells of a table, with how they stand to the best."""
+        marks: dict[Footing, Literal["best", "tie"]] = {"best": "best", "not told apart": "tie"}
+        return {
+            e.method: Number(
+                e.value, e.low, e.high, stands=marks.get(self.footing[e.method], ""), note=e.note
+            )
+            for e in self.estimates
+        }
 
     def those(self, footing: Footing) -> list[str]:
         """Return the methods that stand so to the best."""
