@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from abstain.errors import ShapeError
-from abstain.inference.bootstrap import bootstrap
-from abstain.inference.draws import Draws
+from abstain.inference.draws import Draws, bootstrap
 from abstain.inference.replicates import Areas, Ordered, ordered, resampled_areas
 from abstain.inference.resampling import kernels as backends
 from abstain.metrics import augrc, aurc

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from abstain.inference.bootstrap import bootstrap
 from abstain.inference.bootstrap_intervals import (
     acceleration,
     bca,
@@ -13,7 +12,7 @@ from abstain.inference.bootstrap_intervals import (
     percentile,
     studentized,
 )
-from abstain.inference.draws import Draws
+from abstain.inference.draws import Draws, bootstrap
 
 
 def auroc(success: np.ndarray, failure: np.ndarray, axis: int = -1) -> np.ndarray:

@@ -14,7 +14,6 @@ from abstain.plots import (
     RankBlobDisplay,
     RankingChangeDisplay,
     RiskCoverageBandDisplay,
-    chosen,
 )
 
 IID = DATA[0]
@@ -136,6 +135,6 @@ def test_what_is_over_all_says_of_what(plain):
     runs = replace(plain, data=((),), runs=("1", "2"))
     assert "over 3 data sets\n" in CriticalDifferenceDisplay.from_comparison(plain).title
     assert "over 3 runs\n" in CriticalDifferenceDisplay.from_comparison(runs).title
-    assert chosen.scores_of(runs) == "runs"
-    assert chosen.scores_of(replace(runs, data=DATA)) == "runs of 3 data sets"
-    assert chosen.scores_of(plain) == "data sets"
+    assert runs.aggregated_over == "runs"
+    assert replace(runs, data=DATA).aggregated_over == "runs of 3 data sets"
+    assert plain.aggregated_over == "data sets"

@@ -21,7 +21,7 @@ from tests.plots.comparisons import (
 
 import abstain as ab
 from abstain.errors import InputError, UnknownNameError
-from abstain.evaluation.comparison import Profile
+from abstain.evaluation.comparison import Profile, best_of, footings
 from abstain.plots import (
     CriticalDifferenceDisplay,
     ForestDisplay,
@@ -31,7 +31,6 @@ from abstain.plots import (
     RiskCoverageBandDisplay,
     RiskCoverageDisplay,
     SignificanceMapDisplay,
-    chosen,
 )
 from abstain.plots.labels import labels
 from abstain.plots.palette import LIGHT
@@ -154,7 +153,7 @@ def test_labels_are_short_and_distinct():
 # ------------------------------------------------------------------------------------ forest
 def test_forest_rows_are_the_estimates_best_first(plain):
     display = ForestDisplay.from_comparison(plain, data=IID)
-    found = chosen.estimates_in(plain, "augrc", IID)
+    found = plain.estimates_of("augrc", IID)
     frame = display.frame()
     assert frame["value"].to_list() == sorted(e.value for e in found)
     assert frame["against_best"][0] == "best"
@@ -191,7 +190,7 @@ def filled(display):
 @pytest.mark.parametrize("test", [None, LITERATURE])
 def test_map_fills_what_is_found_better(plain, test):
     display = SignificanceMapDisplay.from_comparison(plain, data=IID, test=test).plot()
-    pairs = chosen.pairs_in(plain, "augrc", IID, test)
+    pairs = plain.pairs_of("augrc", IID, test)
     better = {(p.better, ({p.first, p.second} - {p.better}).pop()) for p in pairs if p.better}
     assert better
     assert filled(display) == better
@@ -203,7 +202,7 @@ def test_map_fills_what_is_found_better(plain, test):
 def test_map_of_a_two_sided_test_has_one_cell_a_pair(plain):
     frame = SignificanceMapDisplay.from_comparison(plain, data=IID).frame()
     assert len(frame) == len(METHODS) * (len(METHODS) - 1) / 2
-    places = [s.method for s in chosen.standings_in(plain, "augrc", IID)]
+    places = [s.method for s in plain.standings_of("augrc", IID)]
     for row, column, _, better in frame.rows():
         assert better or places.index(row) < places.index(column)
 
@@ -235,8 +234,8 @@ def test_blobs_of_all_data_sets_together(plain):
 
 def test_ranking_change_keeps_the_ranks(plain):
     display = RankingChangeDisplay.from_comparison(plain, data=IID).plot()
-    left = {s.method: s.rank for s in chosen.standings_in(plain, "augrc", IID)}
-    right = {s.method: s.rank for s in chosen.standings_in(plain, "aurc", IID)}
+    left = {s.method: s.rank for s in plain.standings_of("augrc", IID)}
+    right = {s.method: s.rank for s in plain.standings_of("aurc", IID)}
     assert display.ranks == {m: (rank, right[m]) for m, rank in left.items()}
     bold = {t.get_text() for t in display.ax_.texts if t.get_fontweight() == "bold"}
     moved = {m for m, (a, b) in display.ranks.items() if a != b}
@@ -269,7 +268,7 @@ def test_names_of_a_critical_difference_diagram_never_overlap(k):
 
 def test_critical_difference_diagram_is_its_record(plain):
     display = CriticalDifferenceDisplay.from_comparison(plain, "aurc").plot()
-    across = chosen.across_in(plain, "aurc")
+    across = plain.across_of("aurc")
     assert display.frame()["mean_rank"].to_list() == list(across.mean_ranks)
     bars = [line for line in display.ax_.lines if line.get_linewidth() == 4.5]
     assert len(bars) == len(across.cliques)
@@ -328,9 +327,9 @@ def test_undefined_parts_of_a_band_do_not_matter():
 def test_ties_with_the_best_are_those_not_found_worse(plain):
     for metric in plain.metrics:
         for data in plain.data:
-            estimates = chosen.estimates_in(plain, metric, data)
-            pairs = chosen.pairs_in(plain, metric, data)
-            stands = chosen.footing(estimates, pairs)
+            estimates = plain.estimates_of(metric, data)
+            pairs = plain.pairs_of(metric, data)
+            stands = footings(estimates, pairs)
             best = [m for m, s in stands.items() if s == "best"]
             assert len(best) == 1
             for method in set(METHODS) - set(best):
@@ -341,15 +340,15 @@ def test_ties_with_the_best_are_those_not_found_worse(plain):
 
 def test_equal_values_have_no_best():
     comparison = made_up(METHODS[:2], data=(IID,), undefined="msr")
-    found = chosen.estimates_in(comparison, "augrc", IID)
-    assert chosen.best_of(found) == []
-    assert chosen.footing(found, [])["msr"] == "undefined"
-    assert chosen.footing(found, [])["mls"] == "untested"
+    found = comparison.estimates_of("augrc", IID)
+    assert best_of(found) == []
+    assert footings(found, [])["msr"] == "undefined"
+    assert footings(found, [])["mls"] == "untested"
 
 
 def test_the_deciding_test_is_found_by_its_short_name(plain):
-    assert chosen.deciding(plain, "augrc", IID) == "influence function"
-    assert chosen.known_tests(plain, "augrc", IID) == ["influence function", LITERATURE]
+    assert plain.deciding_test("augrc", IID) == "influence function"
+    assert plain.tests_of("augrc", IID) == ["influence function", LITERATURE]
 
 
 def test_a_value_a_rounding_beyond_its_interval_is_drawn():

@@ -16,11 +16,11 @@ from abstain.inference.agreement import TauSummary as TauSummary
 from abstain.inference.agreement import agreement as agreement
 from abstain.inference.agreement import kendall as kendall
 from abstain.inference.agreement import stability as stability
-from abstain.inference.bootstrap import bootstrap as bootstrap
 from abstain.inference.bootstrap_intervals import bca as bca
 from abstain.inference.bootstrap_intervals import percentile as percentile
 from abstain.inference.bootstrap_intervals import studentized as studentized
 from abstain.inference.draws import Draws as Draws
+from abstain.inference.draws import bootstrap as bootstrap
 from abstain.inference.influence import covariance as covariance
 from abstain.inference.influence import standard_error as standard_error
 from abstain.inference.intervals import Difference as Difference

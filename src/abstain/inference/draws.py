@@ -4,17 +4,17 @@ A resample is never a copy of rows but a number for each sample: how often it wa
 and metrics evaluated on the same counts are paired by construction.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import seed_of
-from abstain.errors import InputError
+from abstain.errors import InputError, ShapeError
 from abstain.inference.resampling.kernels import NUMPY, Kernels
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
@@ -23,6 +23,9 @@ BLOCK = 64
 
 #: Random numbers that are held at a time.
 _AT_A_TIME = 1 << 20
+
+#: From counts of shape (n, b) to values of shape (..., b).
+Statistic: TypeAlias = Callable[[Array], Array]
 
 
 class _Pools(NamedTuple):
@@ -150,6 +153,37 @@ class Draws:
         return _Pools(
             np.argsort(home, kind="stable"), np.repeat(start, quota), np.repeat(held, quota)
         )
+
+
+def bootstrap(statistic: Statistic, draws: Draws) -> FloatArray:
+    """Compute a statistic of every resample, a block of resamples at a time.
+
+    Parameters
+    ----------
+    statistic : callable
+        Takes counts of shape (n, b), how often each of n samples is in each of b resamples, as
+        small unsigned integers; returns values of shape (..., b). NaN where undefined.
+    draws : Draws
+        The plan of resamples.
+
+    Returns
+    -------
+    ndarray of shape (..., resamples)
+        The replicates. Only they and one block of counts are held.
+    """
+    out: FloatArray | None = None
+    for block, counts in enumerate(draws):
+        values = np.asarray(statistic(counts), np.float64)
+        if not values.ndim or values.shape[-1] != counts.shape[1]:
+            msg = (
+                "`statistic` must return one value for each resample on its last axis, which "
+                f"holds {counts.shape[1]}; got shape {values.shape}"
+            )
+            raise ShapeError(msg)
+        if out is None:
+            out = np.empty((*values.shape[:-1], draws.resamples))
+        out[..., block * BLOCK : block * BLOCK + values.shape[-1]] = values
+    return np.empty(0) if out is None else out
 
 
 def _strata_of(cluster: IntArray, strata: IntArray) -> IntArray:

@@ -13,8 +13,7 @@ import numpy as np
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import ClassView, Scored
 from abstain.errors import ShapeError
-from abstain.inference.bootstrap import bootstrap
-from abstain.inference.draws import Draws
+from abstain.inference.draws import Draws, bootstrap
 from abstain.inference.replicates import Ordered, ordered, over, resampled_areas
 from abstain.metrics.entry import Metric
 from abstain.typing import Array, FloatArray, IntArray
