@@ -10,15 +10,20 @@ from abstain.metrics import METRICS
 PLAN = Plan(0.95)
 
 
-def told_of(gaps, metric: str = "augrc"):
-    """The only pair of two methods that differ by these gaps, one data set each."""
+def pairs_of(values, metric: str = "augrc", plan: Plan = PLAN):
+    """The pairs of methods, one row of values for each data set."""
     nothing = Scored(np.zeros(1), np.zeros(1))
     parts = []
-    for i, gap in enumerate(gaps):
-        unit = Unit((("data", str(i)),), "", dict.fromkeys("ab", nothing), None, None, None, None)
-        values = np.array([[0.5 + gap, 0.5]])
-        parts.append(Sampled(METRICS[metric], (unit,), values, Rows(None, None)))
-    (pair,) = across_data([Blocks(tuple(parts))], PLAN).pairs
+    for i, row in enumerate(np.asarray(values)):
+        names = "abc"[: row.size]
+        unit = Unit((("data", str(i)),), "", dict.fromkeys(names, nothing), None, None, None, None)
+        parts.append(Sampled(METRICS[metric], (unit,), row[None], Rows(None, None)))
+    return across_data([Blocks(tuple(parts))], plan).pairs
+
+
+def told_of(gaps, metric: str = "augrc"):
+    """The only pair of two methods that differ by these gaps, one data set each."""
+    (pair,) = pairs_of([(0.5 + gap, 0.5) for gap in gaps], metric)
     return pair
 
 
@@ -51,3 +56,21 @@ def test_where_the_ranks_find_nothing_nothing_is_turned():
 def test_so_few_data_sets_that_nothing_can_be_found_are_said_instead():
     pair = told_of([0.001, 0.002, 0.003, 0.004])
     assert pair.note == "with 4 data sets this test finds nothing: its p-value is at least 0.125"
+
+
+@pytest.mark.parametrize(
+    ("adjustment", "note"),
+    [
+        ("none", ""),
+        (
+            "holm",
+            "with 6 data sets this test finds nothing: its p-value, adjusted for 3 pairs, is at "
+            "least 0.09375",
+        ),
+    ],
+)
+def test_that_nothing_can_be_found_counts_the_pairs_that_are_adjusted_for(adjustment, note):
+    # Six signs that agree have p = 2 / 2^6 = 0.03125: enough alone, not three times.
+    rows = [(0.5 + gap, 0.5, 0.5 - gap) for gap in SMALL[:6]]
+    pairs = pairs_of(rows, plan=Plan(0.95, adjustment=adjustment))
+    assert [pair.note for pair in pairs] == [note] * 3
