@@ -318,5 +318,7 @@ def test_receipts_outlive_the_manifest_and_damage_is_said(folder):
     receipts = folder / "added" / "added.json"
     found = json.loads(receipts.read_text())
     receipts.write_text(json.dumps({**found, "version": 9}))
-    with pytest.raises(FileFormatError, match=r"damaged: its kind and version.*added again"):
+    with pytest.raises(
+        FileFormatError, match=r"damaged: the field `version` must be 1.*added again"
+    ):
         Store.read(folder)

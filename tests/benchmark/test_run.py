@@ -238,7 +238,7 @@ def test_a_manifest_that_a_crash_left_unreadable_is_written_anew(run, tmp_path, 
     assert (folder / f"{MANIFEST}.damaged").is_file() == (damaged is cut_off)
     # What somebody wrote, or another version, is not written over.
     path.write_text('{"kind": "abstain-benchmark", "version": 99}')
-    with pytest.raises(FileFormatError, match=r"its version is 99.*move it away"):
+    with pytest.raises(FileFormatError, match=r"`version` must be 1; got 99.*move it away"):
         run_benchmark(miniature(), folder)
 
 

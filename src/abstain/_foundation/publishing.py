@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from abstain._foundation.files import make_folder, sweep, why
-from abstain._foundation.records import parsed
+from abstain._foundation.saved import parsed
 from abstain.errors import InputError
 
 #: What a set was made from, and the hash of each file. It is there only while the set is whole.

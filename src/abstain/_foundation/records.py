@@ -1,21 +1,20 @@
-"""Records: what a field may hold, declared once as its type, and the JSON that they are kept as.
+"""Records: what each of their fields may hold, declared once, as its type.
 
 A record is a frozen dataclass. A bound of a field is a `msgspec.Meta` in its annotation, a closed
 choice a `Literal`, and msgspec holds the values to them, whether they come from a caller or from a
 file. It was taken over pydantic because it checks plain dataclasses as they are, without a base
 class, asks for no other package, and takes some 6 ms to import. It is strict here: the text "3"
 is no number and True no count. What it has no words for is added: the sentence that names the
-field and the value, arrays whose axes go together, names that occur twice in a JSON object.
+field and the value, and arrays whose axes go together.
 """
 
-import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Annotated, Any, NoReturn, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import msgspec
 import numpy as np
@@ -24,6 +23,7 @@ from msgspec import inspect as types
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
+from abstain._foundation.saved import refuse, shown
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import Array
 
@@ -45,7 +45,7 @@ Text = Annotated[str, Meta(min_length=1)]
 #: A text of something else than blanks.
 Word = Annotated[str, Meta(pattern=r"\S")]
 
-#: Declares a tuple that holds each value once, one at least or, for the second, none at all.
+#: Declares a tuple that holds each value once: one at least, or perhaps none.
 ONCE = Meta(min_length=1, extra={"once": True})
 ONCE_OR_NONE = Meta(extra={"once": True})
 
@@ -229,7 +229,7 @@ def _distinct(x: tuple[Any, ...]) -> bool:
 
 
 # ------------------------------------------------------------------------------------ sentences
-_PLACE = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?")
+_PLACE = re.compile(r" - at `\$(?:\.(\w+)|\[\.\.\.\])?(?:\[(\d+)\])?(.*)`")
 
 
 def _refusal(
@@ -241,9 +241,15 @@ def _refusal(
 ) -> InputError:
     """Return msgspec's refusal as a sentence: the field, the rule it breaks, the value."""
     place = _PLACE.search(str(error))
-    if place is None:
+    field, at = (place[1] or "", place[2]) if place else ("", None)
+    inner = (
+        field
+        and at is not None
+        and isinstance(_item(_bare(known[field]), int(at)), types.DataclassType)
+    )
+    if place is None or place[3] or inner:
+        # Of a record inside this one: the words of msgspec say where.
         return InputError(str(error))
-    field, at = place[1] or "", place[2]
     found, kind, extra = given[field], _bare(known[field]), _extra(known[field])
     name, where = f"`{written(field)}`{of}", ""
     if at is not None:
@@ -282,7 +288,8 @@ def _number_rule(t: Any, value: Any) -> str:
 def _integer_rule(t: Any, value: Any) -> str:
     whole = isinstance(value, int) and not isinstance(value, bool)
     beyond = whole and t.le is not None and value > t.le
-    return f"be at most {t.le:,}" if beyond else f"be an integer of at least {t.ge}"
+    least = "" if t.ge is None else f" of at least {t.ge}"
+    return f"be at most {t.le:,}" if beyond else f"be an integer{least}"
 
 
 def _text_rule(t: Any, _: Any) -> str:
@@ -307,91 +314,3 @@ _RULES: dict[type, Callable[[Any, Any], str]] = {
     types.CustomType: lambda _, __: "be an array of floats",
     types.Type: lambda _, __: "be another value",
 }
-
-
-def shown(value: object) -> str:
-    """Write a value for a message, cut where it is long."""
-    try:
-        out = repr(value)
-    except ValueError:
-        return "an integer of too many digits"
-    return out if len(out) <= 60 else f"{out[:57]}..."
-
-
-def refuse(clause: str) -> NoReturn:
-    """Raise an `InputError` with this clause and no cause."""
-    raise InputError(clause) from None
-
-
-# ------------------------------------------------------------------------------------ files
-class Written(Protocol):
-    """A record that writes itself as JSON text, with its kind in the field `kind`."""
-
-    def to_json(self) -> str:
-        """Return the record as JSON text."""
-
-
-#: From the field `kind` of a text to the function that reads it. `abstain.tables` writes and reads
-#: the files and knows no record of the layers beside it.
-READERS: dict[str, Callable[[str], Written]] = {}
-
-#: The same for records that are kept as plain values and arrays.
-ARCHIVES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]] = {}
-
-
-def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
-    """Return the fields of a JSON object: each there once, and no NaN or infinity if `finite`.
-
-    By Python's own parser: that of msgspec takes the last of two fields of one name. The message
-    of the `InputError` is a clause ("the field `n` is there twice"), for the caller to say of what.
-    """
-    given: object = text
-    if not isinstance(given, str):
-        refuse(f"it must be JSON text; got {type(given).__name__}")
-    try:
-        constant = _no_constant if finite else None
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=constant)
-    except InputError:
-        raise
-    except json.JSONDecodeError as error:
-        refuse(f"it is no JSON: {error}")
-    except RecursionError:
-        refuse("it is JSON nested too deeply")
-    except ValueError:
-        # The limit that Python puts on the digits of integers.
-        refuse("it holds a number of thousands of digits")
-    if not isinstance(found, dict):
-        refuse("it holds no JSON object with a field `kind`" if finite else "it is another value")
-    return found
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in out:
-            refuse(f"the field `{name}` is there twice")
-        out[name] = value
-    return out
-
-
-def _no_constant(name: str) -> NoReturn:
-    refuse(f"every number must be finite; got {name}")
-
-
-def take_kind(found: dict[str, Any], known: Iterable[str]) -> str:
-    """Take the field `kind` out of those of a file: one of those known."""
-    kind, allowed = found.pop("kind", None), list(known)
-    if kind not in allowed:
-        near = suggest(kind, allowed) if isinstance(kind, str) else ""
-        one_of = f"{'one of ' if len(allowed) > 1 else ''}{', '.join(map(repr, allowed))}"
-        refuse(f"the field `kind` must be {one_of}; got {shown(kind)}{near and '.' + near}")
-    return str(kind)
-
-
-def take_version(found: dict[str, Any], name: str, known: tuple[int, ...]) -> int:
-    """Take the version of a file out of its fields; a later one is refused, not misread."""
-    version = found.pop(name, None)
-    if type(version) is not int or version not in known:
-        rule = f"must be {' or '.join(map(str, known))}"
-        refuse(f"the field `{name}` {rule}; got {shown(version)}")
-    return version

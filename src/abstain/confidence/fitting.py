@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation import records
+from abstain._foundation import records, saved
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence import combined, energies, gaussian, neighbors, ranked, tuned
 from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore
@@ -253,7 +253,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     'msr@T=2'
     """
     found, rest = dict(plain), dict(arrays)
-    kind = records.take_kind(found, FITTED)
+    kind = saved.take_kind(found, FITTED)
     if isinstance(found.get("parts"), list | tuple):
         found["parts"] = [_part(f"parts.{i}.", x, rest) for i, x in enumerate(found["parts"])]
     elif "parts" in found:

@@ -15,7 +15,7 @@ import numpy as np
 from abstain._foundation import reading
 from abstain._foundation.archives import Archive
 from abstain._foundation.reading import HEADER, opened, refuse_absent, refuse_beyond_memory, size_of
-from abstain._foundation.records import parsed
+from abstain._foundation.saved import parsed
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.column import Column, from_series
 from abstain.tables.table import (

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from abstain._foundation import checks, records
+from abstain._foundation import checks, records, saved
 from abstain._foundation.arrays import like
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, Scorer
@@ -327,9 +327,9 @@ class DecisionRule:
         0.5
         """
         try:
-            found = records.parsed(text)
-            records.take_kind(found, (KIND,))
-            version = records.take_version(found, "version", (_WITHOUT_SCALE, VERSION))
+            found = saved.parsed(text)
+            saved.take_kind(found, (KIND,))
+            version = saved.take_version(found, "version", (_WITHOUT_SCALE, VERSION))
             if version == _WITHOUT_SCALE:
                 found.setdefault("scale", UNKNOWN)
             return records.read(cls, found, "a decision rule")

@@ -13,14 +13,7 @@ from itertools import product
 from operator import sub
 from typing import Annotated, Any, Final
 
-from abstain._foundation.records import (
-    ONCE,
-    ONCE_OR_NONE,
-    Word,
-    between,
-    hold,
-    once,
-)
+from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.recipe import Precision, Recipe

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from abstain._foundation import records, saved
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import HEADER, fields
 from abstain.benchmark.store.runs import Run, RunScores, ScoreFile
@@ -67,6 +68,14 @@ class AddedFacts:
     validated: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Receipts:
+    methods: tuple[AddedFacts, ...]
+
+    def __post_init__(self) -> None:
+        records.check(self)
+
+
 @dataclass(frozen=True, eq=False)
 class Additions:
     """All that was added to a folder of runs.
@@ -90,8 +99,9 @@ class Additions:
             return cls(folder)
         try:
             found = fields(path, HEADER)
-            _refuse_other(found)
-            return cls(folder, tuple(_facts(one) for one in found["methods"]))
+            saved.take_kind(found, (_KIND,))
+            saved.take_version(found, "version", (_VERSION,))
+            return cls(folder, records.read(_Receipts, found, "what was added").methods)
         except (InputError, KeyError, TypeError, ValueError) as error:
             msg = (
                 f"{str(path)!r} is damaged: {error}. Delete it, and the scores of others can be "
@@ -163,14 +173,3 @@ class Additions:
     @cached_property
     def _files(self) -> dict[str, ScoreFile]:
         return {}
-
-
-def _facts(one: Mapping[str, Any]) -> AddedFacts:
-    lists = {name: tuple(one[name]) for name in ("runs", "exposures")}
-    return AddedFacts(**{**one, **lists})
-
-
-def _refuse_other(found: Mapping[str, Any]) -> None:
-    if found.get("kind") != _KIND or found.get("version") != _VERSION:
-        msg = f"its kind and version are {found.get('kind')!r} and {found.get('version')!r}"
-        raise InputError(msg)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from abstain._foundation import records, saved
 from abstain._foundation.files import write_atomically
 from abstain._foundation.reading import HEADER, fields
 from abstain.benchmark.store.added import AddedFacts, Additions
@@ -25,8 +26,6 @@ IMPORTED: Final = "imported"
 JOBS: Final = "jobs"
 
 _KIND: Final = "abstain-benchmark"
-#: What the parts of a manifest are.
-_KINDS: Final = {"config": dict, "facts": dict, "classes": list, "exposures": list, "runs": list}
 _VERSION: Final = 1
 
 
@@ -72,6 +71,18 @@ class StoredRun:
     validation: str = ""
     tested: str = ""
     validated: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    config: dict[str, Any]
+    facts: dict[str, Any]
+    classes: tuple[str, ...]
+    exposures: tuple[ExposureFacts, ...]
+    runs: tuple[dict[str, Any], ...]
+
+    def __post_init__(self) -> None:
+        records.check(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,16 +147,11 @@ class Store:
         additions = Additions.read(place) if added else Additions(place)
         try:
             found = fields(path, HEADER)
-            _refuse_other(found)
-            return cls(
-                place,
-                found["config"],
-                found["facts"],
-                tuple(found["classes"]),
-                tuple(ExposureFacts(**one) for one in found["exposures"]),
-                _with_added(tuple(_kept(one) for one in found["runs"]), additions),
-                additions,
-            )
+            saved.take_kind(found, (_KIND,))
+            saved.take_version(found, "version", (_VERSION,))
+            own = records.read(_Manifest, found, "a manifest")
+            kept = _with_added(tuple(map(_kept, own.runs)), additions)
+            return cls(place, own.config, own.facts, own.classes, own.exposures, kept, additions)
         except (InputError, KeyError, TypeError, ValueError) as error:
             first = "" if lost(place) else "move it away and "
             msg = (
@@ -278,19 +284,6 @@ def write_manifest(
     }
     text = json.dumps(found, indent=1, allow_nan=False)
     write_atomically(folder / MANIFEST, text.encode())
-
-
-def _refuse_other(found: Mapping[str, Any]) -> None:
-    if found.get("kind") != _KIND:
-        msg = f"its kind is {found.get('kind')!r}"
-        raise InputError(msg)
-    if found.get("version") != _VERSION:
-        msg = f"its version is {found.get('version')!r}, and this `abstain` reads {_VERSION}"
-        raise InputError(msg)
-    for name, kind in _KINDS.items():
-        if not isinstance(found[name], kind):
-            msg = f"its {name!r} is {type(found[name]).__name__}, not {kind.__name__}"
-            raise InputError(msg)
 
 
 def _kept(one: Mapping[str, Any]) -> StoredRun:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.records import parsed
+from abstain._foundation.saved import parsed
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.typing import Array, FloatArray, IntArray
 
