@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from abstain._foundation.publishing import RECEIPT, publish
+from abstain._foundation.files import RECEIPT, publish
 
 _STEPS = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.rmtree")
 OLD = {"report.html": b"old", "results.csv": b"1", "gone.csv": b"g", "figures/a.svg": b"a"}

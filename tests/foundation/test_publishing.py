@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.foundation import killed_publication
 
-from abstain._foundation.publishing import RECEIPT, owned, publish, refuse_place
+from abstain._foundation.files import RECEIPT, owned, publish, refuse_place
 from abstain.errors import InputError
 
 OLD, NEW = killed_publication.OLD, killed_publication.NEW

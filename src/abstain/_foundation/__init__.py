@@ -1,4 +1,4 @@
-"""What every layer stands on: arrays, checks, ranks and ties, catalogues, optional packages.
+"""What every layer stands on: arrays, checks, ranks and ties, catalogues, records, files.
 
-Imports NumPy, SciPy and the array-API helpers, and nothing else of abstain but its errors.
+Imports NumPy, SciPy, the array-API helpers and msgspec, and nothing else of abstain but its errors.
 """

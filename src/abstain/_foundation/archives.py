@@ -34,20 +34,13 @@ _BLOCK = 1 << 20
 
 
 class Header(NamedTuple):
-    """What an array claims to be.
+    """What an array claims to be."""
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Its axes.
-    fortran : bool
-        Whether the first axis runs fastest.
-    dtype : dtype
-        Of its entries.
-    """
-
+    #: Its axes.
     shape: tuple[int, ...]
+    #: Whether the first axis runs fastest.
     fortran: bool
+    #: Of its entries.
     dtype: np.dtype[Any]
 
     @property
@@ -59,15 +52,8 @@ class Header(NamedTuple):
 class Archive(Mapping[str, Array]):
     """The arrays of an .npz file by name, each read when it is asked for.
 
-    Parameters
-    ----------
-    path : Path
-        A regular file.
-
-    Raises
-    ------
-    FileFormatError
-        It is damaged or no archive, two arrays share a name, or one claims a size that cannot be.
+    A file that is damaged or no archive, two arrays of one name, or one that claims a size that
+    cannot be, are a FileFormatError.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,18 +78,7 @@ class Archive(Mapping[str, Array]):
         return self.read([name])[name]
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
-        """Read some arrays.
-
-        Parameters
-        ----------
-        names : iterable of str
-            Of those that are there.
-
-        Returns
-        -------
-        dict of str to ndarray
-            By name.
-        """
+        """Read some of the arrays that are there."""
         wanted = tuple(names)
         for name in wanted:
             if name not in self._names:

@@ -61,19 +61,7 @@ def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bo
 def areas_on_device(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Areas:
     """Validate, sort and integrate where the samples lie; bring five numbers to the host.
 
-    Parameters
-    ----------
-    confidence : array of shape (n,)
-        Of any array-API library; decides the device.
-    loss : array of shape (n,)
-        Of the same library or on the host.
-    weight : array of shape (n,) or None
-        Likewise.
-
-    Returns
-    -------
-    Areas
-        Python numbers; the areas and the risk keep the gradient of the loss.
+    The confidence decides the device. The areas and the risk keep the gradient of the loss.
     """
     samples = validated(confidence, loss, weight)
     groups = group_ties(*samples[:3])

@@ -1,12 +1,24 @@
-"""Files that appear whole or not at all, and plain words when they cannot be written."""
+"""Files, and sets of files in a folder, that appear whole or not at all.
+
+A set comes with a receipt of what it was made from. Everything is written beside its place first. A
+folder that is not there yet appears with all of its files at once. In one that is there, the step
+from the old set to the new one is a handful of renames; a run that is killed among them leaves the
+rest of the new set in a folder of its own, and whoever publishes there next completes it.
+"""
 
 import contextlib
+import hashlib
+import json
 import os
+import re
 import secrets
 import shutil
 import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any, Final, NoReturn
 
+from abstain._foundation.saved import parsed
 from abstain.errors import InputError
 
 #: Seconds.
@@ -64,3 +76,237 @@ def why(path: Path, error: OSError) -> str:
     if isinstance(error, PermissionError):
         return "you may not write there"
     return error.strerror or str(error)
+
+
+# ------------------------------------------------------------------------------------ sets
+#: What a set was made from, and the hash of each file. It is there only while the set is whole.
+RECEIPT: Final = "receipt.json"
+
+#: The rest of a set that is complete on the disk and not yet in its place.
+_GOING_ON: Final = ".abstain-publishing"
+
+#: What a receipt says that it is.
+_KIND: Final = "abstain output"
+
+#: In that folder, the files of the set before.
+_BEFORE: Final = ".before.json"
+
+#: A file of ours lies in the folder or one level below, and is not hidden. Nothing else is touched.
+_NAME: Final = re.compile(r"(?:[^./\\][^/\\]*/)?[^./\\][^/\\]*")
+
+#: A receipt names tens of files; more than this is none.
+_MOST_BYTES: Final = 1 << 20
+
+
+def refuse_place(folder: Path, names: Iterable[str], *, known: Mapping[str, str]) -> None:
+    """Refuse a folder that cannot be written to, or that holds others' files under these names.
+
+    `known` are files without a receipt that are ours nevertheless, with their hashes. What a
+    killed run left behind is completed first.
+    """
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        make_folder(folder)
+    probe = there / f".abstain-{secrets.token_hex(4)}.tmp"
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        _cannot(folder, error)
+    _complete(folder)
+    _refuse_others(folder, names, {**known, **owned(folder)})
+
+
+def publish(
+    folder: Path, files: Mapping[str, bytes], said: Mapping[str, Any], *, known: Mapping[str, str]
+) -> None:
+    """Make the files the set of this folder, with a receipt that also says what is `said`.
+
+    What the set before had and this one has not is taken away, unless somebody changed it.
+    """
+    # Late files of a killed run count as the set before.
+    _complete(folder)
+    before = {**known, **owned(folder)}
+    _refuse_others(folder, files, before)
+    receipt = {
+        "kind": _KIND,
+        **said,
+        "files": {name: _hash(content) for name, content in sorted(files.items())},
+    }
+    content = {**files, RECEIPT: (json.dumps(receipt, indent=1) + "\n").encode()}
+    try:
+        if folder.exists():
+            content[_BEFORE] = json.dumps(before).encode()
+            _commit(_staged(folder, content), folder / _GOING_ON)
+        else:
+            make_folder(folder.parent)
+            _commit(_staged(folder.parent, content), folder)
+    except OSError as error:
+        _cannot(folder, error)
+    _complete(folder)
+
+
+def owned(folder: Path) -> dict[str, str]:
+    """Return the files of the set in this folder by its receipt, with their hashes."""
+    text = _read(folder / RECEIPT)
+    if text is None:
+        return {}
+    try:
+        receipt = parsed(text)
+    except InputError:
+        return {}
+    # Somebody else's file of that name makes nothing ours.
+    if receipt.get("kind") != _KIND:
+        return {}
+    return {**_files(receipt), RECEIPT: _hash(text.encode())}
+
+
+def _files(receipt: Mapping[str, Any]) -> dict[str, str]:
+    found = receipt.get("files")
+    names = found if isinstance(found, dict) else {}
+    return {name: str(key) for name, key in names.items() if _NAME.fullmatch(name)}
+
+
+def _read(path: Path) -> str | None:
+    try:
+        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+            return None
+        return path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _refuse_others(folder: Path, names: Iterable[str], *known: Mapping[str, str]) -> None:
+    """Refuse names under which something stands that is not one of the known files."""
+    for name in (*names, RECEIPT):
+        path = folder / name
+        keys = {files[name] for files in known if name in files}
+        if not _is(path, keys) and (path.exists() or path.is_symlink()):
+            what = "was changed since abstain wrote it" if keys else "is not from abstain"
+            what = "is a folder" if path.is_dir() else what
+            msg = (
+                f"{str(path)!r} {what}, so it is not replaced; "
+                "move it away, or choose another folder"
+            )
+            raise InputError(msg)
+        above = path.parent
+        if above != folder and (above.is_symlink() or (above.exists() and not above.is_dir())):
+            msg = f"{str(above)!r} is no folder of files; move it away, or choose another folder"
+            raise InputError(msg)
+
+
+def _is(path: Path, keys: Iterable[str]) -> bool:
+    """Tell whether it is a file with one of these hashes; a link is none."""
+    wanted = set(keys)
+    if not wanted or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+        return False
+    return hash_of(path) in wanted
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _staged(place: Path, content: Mapping[str, bytes]) -> Path:
+    """Write all files to a new hidden folder, so that they survive a crash; return it."""
+    sweep(place, ".abstain-*.tmp")
+    folder = place / f".abstain-{secrets.token_hex(4)}.tmp"
+    folder.mkdir()
+    try:
+        for name, held in content.items():
+            path = folder / name
+            path.parent.mkdir(exist_ok=True)
+            with path.open("xb") as file:
+                file.write(held)
+                file.flush()
+                os.fsync(file.fileno())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return folder
+
+
+def _commit(staged: Path, place: Path) -> None:
+    """Move the folder to its name: before this nothing has happened, after it all will."""
+    try:
+        staged.rename(place)
+        _settle(place.parent)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+
+
+def _complete(folder: Path) -> None:
+    """Bring the rest of a set to its place, if there is one."""
+    going_on = folder / _GOING_ON
+    if not going_on.is_dir():
+        return
+    try:
+        # The receipt is the last to move: without it all is in its place.
+        if (going_on / RECEIPT).exists():
+            new, before = (_journal(going_on / name) for name in (RECEIPT, _BEFORE))
+            _replace(going_on, folder, _files(new), before)
+        shutil.rmtree(going_on)
+    except OSError as error:
+        _cannot(folder, error)
+
+
+def _journal(path: Path) -> dict[str, Any]:
+    try:
+        return parsed(_read(path) or "")
+    except InputError as error:
+        msg = f"{str(path)!r} is damaged ({error}); remove the folder that it is in"
+        raise InputError(msg) from None
+
+
+def _replace(
+    going_on: Path, folder: Path, files: Mapping[str, str], before: Mapping[str, str]
+) -> None:
+    late = [name for name in files if (going_on / name).is_file()]
+    receipt = {RECEIPT: _hash((going_on / RECEIPT).read_bytes())}
+    _refuse_others(folder, late, before, files, receipt)
+    # From here until the new one comes, no receipt vouches for what is there.
+    (folder / RECEIPT).unlink(missing_ok=True)
+    # The page first: it is whole by itself, and never do tables stand there without one.
+    for name in sorted(late, key=lambda name: (not name.endswith(".html"), name)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        # Another run may be completing the same set.
+        with contextlib.suppress(FileNotFoundError):
+            (going_on / name).replace(folder / name)
+    for name, key in before.items():
+        if name not in files and name != RECEIPT and _NAME.fullmatch(name):
+            _take_away(folder / name, key)
+    _settle(folder)
+    with contextlib.suppress(FileNotFoundError):
+        (going_on / RECEIPT).replace(folder / RECEIPT)
+    _settle(folder)
+
+
+def _take_away(path: Path, key: str) -> None:
+    """Remove a file of the set before, and its folder if nothing else is in it."""
+    if _is(path, [key]):
+        path.unlink()
+        with contextlib.suppress(OSError):
+            # The folder of the set itself holds the rest of it.
+            path.parent.rmdir()
+
+
+def _settle(folder: Path) -> None:
+    """Have the names in a folder survive a crash of the machine, where the system can."""
+    with contextlib.suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def _cannot(folder: Path, error: OSError) -> NoReturn:
+    msg = f"the folder {str(folder)!r} cannot be written: {why(folder / '_', error)}"
+    raise InputError(msg) from error

@@ -98,23 +98,15 @@ class Areas(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PackedKeys:
-    """Sorted keys of samples with a 0/1 loss.
+    """Sorted keys of samples with a 0/1 loss."""
 
-    Attributes
-    ----------
-    keys : ndarray of shape (n,)
-        Most confident first.
-    split : int
-        Number of non-negative confidences, which come first.
-    dtype : dtype
-        Of the confidences.
-    run : Kernels
-        What packed them.
-    """
-
+    #: Shape (n,). Most confident first.
     keys: Array
+    #: Number of non-negative confidences, which come first.
     split: int
+    #: Of the confidences.
     dtype: np.dtype[Any]
+    #: What packed them.
     run: Kernels
 
     def areas(self) -> Areas:
@@ -183,24 +175,10 @@ def _plain_loss(loss: Array) -> Array | None:
 
 
 def grouped(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
-    """Group validated samples without an argsort; None where only that will do.
+    """Group validated samples of positive weight without an argsort; None where only that will do.
 
     In NumPy alone: the groups are mostly the cost of their own memory, and a command that looks
     at one file would wait longer for numba than for its answer.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n,)
-        Finite.
-    loss : ndarray of shape (n,)
-        Finite and non-negative.
-    weight : ndarray of shape (n,) or None
-        Positive.
-
-    Returns
-    -------
-    tuple or None
-        Distinct confidences in descending order, weight, loss and count of each.
     """
     if confidence.dtype == np.float16 and confidence.size >= COUNT_FROM:
         return _counted(confidence.view(np.uint16), loss, weight)
@@ -218,21 +196,8 @@ def count_failures(
 ) -> Groups | None:
     """Group 16-bit floats by counting; None unless all are finite and every loss is 0 or 1.
 
-    Parameters
-    ----------
-    bits : ndarray of uint16, shape (n,)
-        The patterns of the confidences.
-    loss : ndarray of shape (n,)
-        Any numbers.
-    run : Kernels, optional
-        The compiled ones by default, where there are any.
-    infinity : int
-        `HALF_INFINITY` or `BRAIN_INFINITY`, which tells the format.
-
-    Returns
-    -------
-    tuple or None
-        As from `grouped`; confidences of the brain format come as float32.
+    `bits` are the patterns of the confidences as uint16; `infinity`, `HALF_INFINITY` or
+    `BRAIN_INFINITY`, tells their format. Confidences of the brain format come as float32.
     """
     plain = _plain_loss(loss)
     table = np.zeros((2, 1 << 16), np.int64)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import namespace, of_numpy, sealed
-from abstain._foundation.foreign import numbers_beside, scalar, without_gradient
+from abstain._foundation.foreign import double, numbers_beside, scalar, without_gradient
 from abstain._foundation.packed import grouped
 from abstain._foundation.segments import grouped_by_sorting, ordered_by
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
@@ -23,22 +23,15 @@ class TieGroups:
     """The distinct confidences in descending order, with what lies at each.
 
     Arrays of NumPy, or of the library and device that the samples came from.
-
-    Attributes
-    ----------
-    confidence : array of shape (g,)
-        Distinct values, strictly decreasing.
-    weight : array of shape (g,)
-        Sum of the sample weights; the number of samples when there are none.
-    loss : array of shape (g,)
-        Sum of weight x loss. Gradients flow through it alone.
-    count : array of shape (g,)
-        Number of samples.
     """
 
+    #: Shape (g,). Distinct values, strictly decreasing.
     confidence: Array
+    #: Shape (g,). Sum of the sample weights; the number of samples when there are none.
     weight: FloatArray
+    #: Shape (g,). Sum of weight x loss. Gradients flow through it alone.
     loss: FloatArray
+    #: Shape (g,). Number of samples.
     count: IntArray
 
     def __post_init__(self) -> None:
@@ -201,3 +194,36 @@ def home_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> 
     out = np.empty(confidence.size, dtype=np.int64)
     out[np.argsort(-confidence)] = np.repeat(np.arange(groups.count.size), groups.count)
     return out
+
+
+# ------------------------------------------------------------------------------------ bins
+# Two ways to the same share of the weight may round to either side of a bin's end.
+_ROUNDING = 1e-12
+
+
+def equal_width_bins(
+    groups: TieGroups, bins: int, *, low: float = 0.0, high: float = 1.0
+) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each group and the b + 1 edges; bins are (a, b], `low` in the first."""
+    # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
+    edges = low + (high - low) * (np.arange(bins + 1) / bins)
+    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
+    xp, at = groups.xp, without_gradient(groups.confidence)
+    inner = xp.astype(numbers_beside(edges[1:-1], at), at.dtype)
+    return xp.searchsorted(inner, at, side="left"), edges
+
+
+def equal_mass_bins(groups: TieGroups, bins: int) -> tuple[IntArray, FloatArray]:
+    """Return the bin of each group and the edges between bins; empty bins are closed up.
+
+    A group lies as a whole in the bin that holds the middle of its weight. Each of the b - 1
+    edges is the largest confidence of the bin below it.
+    """
+    middle = (groups.total - groups.through) + groups.weight / 2
+    xp = groups.xp
+    place = xp.floor(bins * middle / groups.total + _ROUNDING)
+    # Groups come most confident first, so the first of each bin is its largest confidence.
+    is_first = xp.concat((place[:1] == place[:1], place[1:] != place[:-1]))
+    first = xp.nonzero(is_first)[0]
+    inner = xp.flip(double(xp.take(without_gradient(groups.confidence), first[1:])))
+    return first.shape[0] - xp.cumulative_sum(xp.astype(is_first, xp.int64)), inner

@@ -109,17 +109,8 @@ def _bare(t: types.Type) -> types.Type:
 def check(record: object, *, of: str = "") -> None:
     """Hold each field of a new record to its type, and keep it as that type.
 
-    Parameters
-    ----------
-    record : dataclass
-        Frozen; called in its `__post_init__`.
-    of : str
-        What the record is, for messages ("a decision rule"), where that is not plain.
-
-    Raises
-    ------
-    InputError, ShapeError, DomainError
-        A field holds what it cannot; the message names it.
+    Called in its `__post_init__`. `of` says what the record is ("a decision rule") in messages,
+    where that is not plain. An InputError, or a kind of it, names the field and the value.
     """
     for name, value in _held(record, str, f" of {of}" if of else "").items():
         object.__setattr__(record, name, value)

@@ -22,26 +22,17 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
 
 @dataclass(frozen=True, eq=False)
 class ClassView:
-    """What class-wise and probability metrics need besides confidence and loss.
+    """What class-wise and probability metrics need besides confidence and loss."""
 
-    Attributes
-    ----------
-    labels : ndarray of shape (n,)
-        Class codes from 0 to K - 1; -1 marks a sample of no known class.
-    prediction : ndarray of shape (n,)
-        Predicted class codes.
-    classes : tuple
-        The class names, in the order of the codes.
-    probabilities : ndarray of shape (n, K) or None
-        Class probabilities.
-    log_probabilities : ndarray of shape (n, K) or None
-        Their logarithms, exact where a probability underflows.
-    """
-
+    #: Shape (n,). Class codes from 0 to K - 1; -1 marks a sample of no known class.
     labels: IntArray
+    #: Shape (n,). Predicted class codes.
     prediction: IntArray
+    #: The class names, in the order of the codes.
     classes: tuple[object, ...]
+    #: Shape (n, K). Class probabilities.
     probabilities: FloatArray | None = None
+    #: Shape (n, K). Their logarithms, exact where a probability underflows.
     log_probabilities: FloatArray | None = None
 
 
@@ -50,29 +41,20 @@ class Scored:
     """Validated inputs of every metric, with the tie groups computed once.
 
     Arrays of NumPy, or all of one library on one device, which then computes on them.
-
-    Attributes
-    ----------
-    confidence : ndarray of shape (n,)
-        Higher is more trusted; only the order matters to rank metrics.
-    loss : ndarray of shape (n,)
-        Finite and non-negative.
-    weight : ndarray of shape (n,) or None
-        Frequency weights: an integer weight counts a sample that many times.
-    probability : ndarray of shape (n,) or None
-        The confidence as a probability of being right, for calibration and CWSA.
-    view : ClassView or None
-        Labels, predictions and class probabilities.
-    known_groups : TieGroups or None
-        The groups, where they are known already.
     """
 
+    #: Shape (n,). Higher is more trusted; only the order matters to rank metrics.
     confidence: Array
+    #: Shape (n,). Finite and non-negative.
     loss: Array
+    #: Shape (n,). Frequency weights: an integer weight counts a sample that many times.
     weight: FloatArray | None = None
+    #: Shape (n,). The confidence as a probability of being right, for calibration and CWSA.
     probability: Array | None = field(default=None)
+    #: Labels, predictions and class probabilities.
     view: ClassView | None = field(default=None)
 
+    #: The groups, where they are known already.
     known_groups: TieGroups | None = field(default=None, repr=False)
 
     @property
@@ -237,21 +219,14 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
 
 @dataclass(frozen=True)
 class Measured:
-    """A metric's value, the count behind it, and why it is NaN when it is.
+    """A metric's value, the count behind it, and why it is NaN when it is."""
 
-    Attributes
-    ----------
-    value : float
-        The number; NaN when it is undefined for these data. An array without axes where a
-        gradient flows.
-    accepted : int or None
-        Number of samples behind it when that is not all of them.
-    reason : str
-        Empty, or the sentence that says why the value is NaN.
-    """
-
+    #: The number; NaN when it is undefined for these data. An array without axes where a gradient
+    #: flows.
     value: Scalar
+    #: Number of samples behind it when that is not all of them.
     accepted: int | None = None
+    #: Empty, or the sentence that says why the value is NaN.
     reason: str = ""
 
 

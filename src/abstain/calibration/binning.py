@@ -7,8 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
-from abstain._foundation.bins import equal_mass_bins, equal_width_bins
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, equal_mass_bins, equal_width_bins
 from abstain._foundation.records import Fraction, Natural, NotNegative, Number, entries
 from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import InputError

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, overload
 
 import abstain as ab
-from abstain._foundation.publishing import RECEIPT, hash_of, publish, refuse_place
+from abstain._foundation.files import RECEIPT, hash_of, publish, refuse_place
 from abstain.cli.command_line import ARGUMENTS
 from abstain.errors import AbstainError
 

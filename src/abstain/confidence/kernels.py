@@ -42,26 +42,19 @@ Kernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Rows split into their top class and the others.
+    """Rows split into their top class and the others."""
 
-    Attributes
-    ----------
-    top : array of shape (rows,)
-        Largest log-score.
-    gap : array of shape (rows,)
-        Second largest minus largest: never above 0, -inf when all others have probability 0.
-    others : array of shape (rows, K)
-        exp(log-score - second largest); 0 at the top class.
-    total : array of shape (rows,)
-        Sum of `others`.
-    logs : array of shape (rows, K)
-        Logarithm of `others`, -inf at the top class; without a meaning unless asked for.
-    """
-
+    #: Shape (rows,). Largest log-score.
     top: AnyArray
+    #: Shape (rows,). Second largest minus largest: never above 0, -inf when all others have
+    #: probability 0.
     gap: AnyArray
+    #: Shape (rows, K). exp(log-score - second largest); 0 at the top class.
     others: AnyArray
+    #: Shape (rows,). Sum of `others`.
     total: AnyArray
+    #: Shape (rows, K). Logarithm of `others`, -inf at the top class; without a meaning unless
+    #: asked for.
     logs: AnyArray
 
     def rest(self, xp: Any) -> AnyArray:

@@ -29,20 +29,13 @@ class ScoreCriterion(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """A criterion on the fitting data.
+    """A criterion on the fitting data."""
 
-    Attributes
-    ----------
-    criterion : Criterion or ScoreCriterion
-        Lower is better.
-    predictions : Predictions
-        The fitting data.
-    loss : ndarray of shape (n,)
-        Their loss: 0/1, or the one that came with them.
-    """
-
+    #: Lower is better.
     criterion: Any
+    #: The fitting data.
     predictions: Predictions
+    #: Shape (n,). Their loss: 0/1, or the one that came with them.
     loss: Array
 
     def __call__(self, candidate: FittedScore) -> float:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from abstain._foundation import checks
-from abstain._foundation.bins import equal_mass_bins, equal_width_bins
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, equal_mass_bins, equal_width_bins
 from abstain._foundation.scored import kind_of, scored
 from abstain._foundation.segments import sums_by
 from abstain.curves._vertices import Vertices

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.bins import equal_width_bins
 from abstain._foundation.foreign import double, numbers_beside, scalar, value_from, without_gradient
-from abstain._foundation.ranks import TieGroups, group_ties
+from abstain._foundation.ranks import TieGroups, equal_width_bins, group_ties
 from abstain._foundation.scored import Measured, Scored
 from abstain.curves.reliability import Binning, bin_means, reliability_of
 from abstain.inference.draws import BLOCK, Draws

@@ -56,21 +56,8 @@ def on_scale(
 ) -> tuple[AnyArray, str | None]:
     """Return the values to compare with a threshold on the scale `own`, and what they are in.
 
-    Parameters
-    ----------
-    found : ConfidenceScore
-        A column of the caller's, of which nothing is known but what `scale` says, or computed.
-    wanted : str
-        The score of the rule; "" for any.
-    own : str
-        The scale of the threshold.
-    scale : str or None
-        What was said of the values.
-
-    Returns
-    -------
-    tuple of ndarray of shape (n,) and str or None
-        As `_scales.reached` takes them.
+    `wanted` is the score of the rule ("" for any), `scale` what was said of the values: of a
+    column of the caller's nothing else is known.
     """
     if wanted and found.name and found.name != wanted:
         msg = (
@@ -102,24 +89,10 @@ def counterpart(threshold: float, scale: str) -> float | None:
 
 
 def reached(values: Array, threshold: float, own: str, given: str | None) -> BoolArray:
-    """Tell which values reach a threshold on the scale `own`.
+    """Tell which values reach a threshold on the scale `own`; `given` is theirs, where it was said.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-        Finite confidences.
-    threshold : float
-        Where the rule accepts.
-    own : {"log-odds", "probability", "score", "unknown"}
-        The scale of the threshold.
-    given : {"log-odds", "probability", "score"} or None
-        The scale of the values, where it was said; "score" is that of the threshold.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Whether each value reaches the threshold. On the scale of the threshold in the precision
-        of the values; on the other one within 4 units in the last place.
+    On the scale of the threshold ("score" is that) in the precision of the values; on the other
+    one within 4 units in the last place.
     """
     if given is None:
         _refuse_doubtful(values, threshold, own)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.bins import equal_width_bins
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, equal_width_bins
 from abstain._foundation.scored import ClassView, Measured, Scored, undefined
 from abstain.calibration import Temperature
 from abstain.confidence import score as named_score
