@@ -94,7 +94,7 @@ $(VENV)/lowest/.installed: pyproject.toml tools/lowest.py
 	touch $@
 
 test-lowest: $(VENV)/lowest/.installed
-	$(VENV)/lowest/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
+	$(VENV)/lowest/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke tests/foundation/test_records.py
 
 # The same tests with the newest versions on another Python: `make test-smoke PYTHON=python3.13`.
 test-smoke:

@@ -128,9 +128,9 @@ def hold(record: object, written: Callable[[str], str] = str) -> None:
 def _held(record: object, written: Callable[[str], str], of: str) -> dict[str, Any]:
     kind: Callable[..., object] = type(record)
     schema = _schema(kind)
-    given = {name: _plain(getattr(record, name)) for name in schema.types}
+    given = {name: getattr(record, name) for name in schema.types}
     try:
-        made = msgspec.convert(given, schema.struct)
+        made = msgspec.convert({k: _plain(v) for k, v in given.items()}, schema.struct)
     except msgspec.ValidationError as error:
         raise _refusal(error, schema.types, given, written, of) from None
     found: dict[str, Any] = {name: getattr(made, name) for name in schema.types}
@@ -181,6 +181,9 @@ def _plain(value: Any) -> Any:
     """Return the numbers of NumPy as those of Python."""
     if isinstance(value, np.generic):
         return value.item()
+    if type(value) is int and abs(value) > _LARGEST:
+        # Before 0.22 msgspec fails on an integer that no float reaches, in other ways each time.
+        return math.inf
     return type(value)(map(_plain, value)) if type(value) in {list, tuple} else value
 
 
@@ -248,11 +251,12 @@ def _refusal(
         kind = _item(kind, int(at))
     elif "axes" in extra and isinstance(found, list | tuple) and not found:
         return ShapeError(f"{name} is empty; at least one entry is needed")
+    found = found.item() if isinstance(found, np.generic) else found
     rule = f"be {extra['words']}" if "words" in extra else _rule(kind, found, item=at is not None)
     if isinstance(kind, types.DictType):
         rule = f"be a table: [{written(field)}]"
-    number = isinstance(kind, types.FloatType | types.IntType)
-    beyond = number and isinstance(found, int | float) and not isinstance(found, bool)
+    alike = {types.FloatType: (int, float), types.IntType: (int,)}.get(type(kind), ())
+    beyond = type(found) in alike
     return (DomainError if beyond else InputError)(f"{name} must {rule}; got {shown(found)}{where}")
 
 
