@@ -5,6 +5,7 @@ import re
 import pytest
 from rich.console import Console
 from tests.plots.comparisons import made_up
+from tests.report.made_benchmark import made_results
 from tests.report.page_rules import headings_are_in_order, references_have_targets
 from tests.report.pages import DISARMED, HOSTILE, Page, steering
 from tests.report.test_study_page import hostile as hostile_study
@@ -175,13 +176,14 @@ def test_a_number_is_spelled_alike_everywhere():
 @pytest.mark.parametrize("format", EVERYWHERE)
 def test_every_subject_has_every_format(hostile, plain, format):
     compared = made_up(HOSTILE[:3], data=tuple(((HOSTILE[0], v),) for v in HOSTILE[:2]), draws=40)
-    for result in (plain, hostile, hostile_rule(), compared, hostile_study()):
+    subjects = (plain, hostile, hostile_rule(), compared, hostile_study(), made_results())
+    for result in subjects:
         document = document_of(result, title="A title", source="file", notes=("a note",))
         text = printed(document) if format == "terminal" else render(document, format)
         assert not steering(text) or format == "html"
-        assert "Warning" in text or "Note" in text
         if format != "terminal":
             assert "A title" in text
+            assert "Warning" in text or "Note" in text
             assert "a note" in text
             assert "abstain" in text
 

@@ -10,7 +10,7 @@ from abstain.evaluation.records import Finding, Result
 from abstain.metrics import Metric, metric_named
 from abstain.plots import chosen
 from abstain.predictions import LOSSES
-from abstain.report.document import Form, Span
+from abstain.report.document import Form, Number, Span
 from abstain.tables import split_name
 
 #: What is printed for a metric that has no value on these data.
@@ -131,6 +131,18 @@ def bracketed(low: float, high: float, form: Form = "number", *, scale: int = 1)
     """Write an interval as it stands behind a number in a line: [0.1, 0.2]."""
     found = between(low, high, form, scale=scale)
     return f"[{found.replace(' to ', ', ')}]" if found else ""
+
+
+def behind(cell: Number) -> list[str]:
+    """Return the small words that stand behind a number in a line."""
+    error = "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}"
+    ends = bracketed(cell.low, cell.high, cell.form, scale=cell.scale)
+    return [words for words in (ends, error, cell.beside) if words]
+
+
+def numeral(cell: Number) -> str:
+    """Write a number itself, with the word for an undefined one."""
+    return cell.said or spelled(cell.value, cell.form, scale=cell.scale)
 
 
 class Shown(float):

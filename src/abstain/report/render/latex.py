@@ -1,7 +1,6 @@
 """A document in LaTeX, for a paper: pieces without a preamble."""
 
 import itertools
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
@@ -29,7 +28,7 @@ from abstain.report.document import (
     Text,
     shown_in,
 )
-from abstain.report.words import between, bracketed, spelled, spread
+from abstain.report.words import behind, between, numeral
 
 _SPECIAL: Final = {
     "\\": r"\textbackslash{}",
@@ -247,14 +246,9 @@ def content(cell: Cell) -> str:
         return escape(between(cell.low, cell.high, cell.form, scale=cell.scale)) or _NOTHING
     if not isinstance(cell, Number):
         return label(cell) if isinstance(cell, Label) else inline(cell)
-    text = escape(cell.said or spelled(cell.value, cell.form, scale=cell.scale))
-    small = [
-        bracketed(cell.low, cell.high, cell.form, scale=cell.scale),
-        "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}",
-        cell.beside,
-    ]
+    text = escape(numeral(cell))
     marked = rf"\textbf{{{text}}}" if cell.stands == "best" else text
     marked += _TIE if cell.stands == "tie" else ""
-    behind = " ".join(rf"{{\scriptsize {escape(words)}}}" for words in small if words)
+    small = " ".join(rf"{{\scriptsize {escape(words)}}}" for words in behind(cell))
     shade = "" if cell.shade is None else rf"\cellcolor{{blue!{_STRENGTH[cell.shade]}}}"
-    return f"{shade}{marked} {behind}".rstrip()
+    return f"{shade}{marked} {small}".rstrip()

@@ -1,6 +1,5 @@
 """A document in Markdown, for an issue, a README or a notebook."""
 
-import math
 import re
 from collections.abc import Iterable, Iterator
 from functools import singledispatch
@@ -28,7 +27,7 @@ from abstain.report.document import (
     Text,
     shown_in,
 )
-from abstain.report.words import between, bracketed, linked, spelled, spread
+from abstain.report.words import behind, between, linked, numeral
 
 # Characters that start something in Markdown, also inside a table cell.
 _SPECIAL: Final = "\\`*_{}[]<>()#+!|~$&"
@@ -190,11 +189,13 @@ def content(cell: Cell) -> str:
         return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
     if not isinstance(cell, Number):
         return label(cell) if isinstance(cell, Label) else inline(cell)
-    text = escape(cell.said) or escape(spelled(cell.value, cell.form, scale=cell.scale))
-    small = [
-        bracketed(cell.low, cell.high, cell.form, scale=cell.scale),
-        "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}",
-        escape(cell.beside),
-    ]
+    text = escape(numeral(cell))
     marked = f"**{text}**" if cell.stands == "best" else text
-    return " ".join(filter(None, [f"{marked}{'†' if cell.stands == 'tie' else ''}", *small]))
+    tie = "†" if cell.stands == "tie" else ""
+    return " ".join([f"{marked}{tie}", *map(_small, behind(cell))])
+
+
+def _small(words: str) -> str:
+    # An interval keeps its brackets: nothing follows that would make them a link.
+    interval = words.startswith("[") and words.endswith("]")
+    return f"[{escape(words[1:-1])}]" if interval else escape(words)

@@ -30,7 +30,7 @@ from abstain.report.document import (
     joined,
     shown_in,
 )
-from abstain.report.words import between, bracketed, count, number, spelled, spread
+from abstain.report.words import behind, between, count, number, numeral
 
 if TYPE_CHECKING:
     from rich import table as rich_table
@@ -327,15 +327,10 @@ def _number(cell: Number, gap: str) -> "Line":
     if math.isnan(cell.value) and not cell.said:
         return inline(_UNDEFINED, "dim")
     plain = cell.form == "number" and cell.scale == 1
-    text = narrow(cell.value) if plain else spelled(cell.value, cell.form, scale=cell.scale)
-    shown = inline(cell.said or text, "bold" if cell.stands == "best" else "")
+    text = narrow(cell.value) if plain and not cell.said else numeral(cell)
+    shown = inline(text, "bold" if cell.stands == "best" else "")
     if cell.stands == "tie":
         shown.append(" ≈")
-    small = [
-        bracketed(cell.low, cell.high, cell.form, scale=cell.scale),
-        "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}",
-        visible(cell.beside),
-    ]
-    for words in filter(None, small):
-        shown.append(f"{gap}{words}", style="dim not bold")
+    for words in behind(cell):
+        shown.append(f"{gap}{visible(words)}", style="dim not bold")
     return shown

@@ -97,7 +97,7 @@ def values_table(place: Place) -> Table:
             Number(e.value, stands="best" if place.footing[e.method] == "best" else ""),
             Interval(e.low, e.high, title=e.interval),
             Number(e.standard_error),
-            _STANDS[place.footing[e.method]],
+            Span(_STANDS[place.footing[e.method]], "open"),
             *([Number(e.failures, form="count")] if several else []),
             *([e.note] if noted else []),
         )
