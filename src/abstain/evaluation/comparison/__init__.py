@@ -1,8 +1,7 @@
 """The engine of comparison: methods on the same samples, one data set after the other, then all."""
 
-from abstain.evaluation.comparison.across import Blocks, Together, across_data
-from abstain.evaluation.comparison.data import DataPart, compare_data
-from abstain.evaluation.comparison.engine import compare, joined
+from abstain.evaluation.comparison.across import Blocks, DataPart, Together, across_data
+from abstain.evaluation.comparison.engine import compare, compare_data, joined
 from abstain.evaluation.comparison.estimates import mean_estimate
 from abstain.evaluation.comparison.findings import findings_of_blocks, findings_of_data
 from abstain.evaluation.comparison.pairs import pairs

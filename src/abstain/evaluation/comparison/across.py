@@ -1,4 +1,4 @@
-"""All data sets or runs together: rankings, tests across them, aggregates over runs."""
+"""What was found on each data set, and over all of them or runs: rankings, tests, aggregates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,13 @@ from abstain.evaluation.comparison.rows import (
     AcrossData,
     Aggregate,
     Agreement,
+    BandOf,
+    Estimate,
     Improvement,
+    NonInferiority,
     PairedDifference,
     Profile,
+    Stability,
     Standing,
 )
 from abstain.evaluation.comparison.sampled import Sampled
@@ -31,9 +35,25 @@ from abstain.inference.multiplicity import adjust
 from abstain.inference.nemenyi import cliques, critical_difference
 from abstain.inference.rank_tests import friedman, wilcoxon
 from abstain.metrics import Metric
-from abstain.typing import FloatArray
+from abstain.typing import FloatArray, Split
 
 _NAN = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class DataPart:
+    """What was found on one data set, and the numbers behind it: one `Sampled` a metric."""
+
+    data: Split
+    sampled: tuple[Sampled, ...]
+    estimates: tuple[Estimate, ...]
+    pairs: tuple[PairedDifference, ...]
+    standings: tuple[Standing, ...]
+    agreements: tuple[Agreement, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    bands: tuple[BandOf, ...] = ()
+    non_inferiority: tuple[NonInferiority, ...] = ()
+    resamples: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,14 @@ from itertools import product
 from abstain._foundation import checks
 from abstain.confidence import Scorer
 from abstain.errors import InputError
-from abstain.evaluation.comparison.across import Blocks, Together, across_data
-from abstain.evaluation.comparison.data import DataPart, compare_data
+from abstain.evaluation.comparison.across import Blocks, DataPart, Together, across_data
+from abstain.evaluation.comparison.estimates import bands_of, estimates, non_inferiorities
 from abstain.evaluation.comparison.findings import findings_of_comparison
+from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
+from abstain.evaluation.comparison.sampled import Rows, measured, resampled
+from abstain.evaluation.comparison.standings import agreements, stabilities, standings
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import DEFAULT_METRIC, metrics_of, splits_of
@@ -161,6 +164,29 @@ def _found(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Comp
     together = across_data([Blocks(own) for own in by_metric], plan)
     found = findings_of_comparison(units, parts, together, plan)
     return joined(parts, together, plan, metrics=metrics, methods=units[0].scored, findings=found)
+
+
+def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
+    """Compare the methods on the runs of one data set."""
+    rows = Rows.of(units)
+    sampled = [measured(metric, units, rows) for metric in metrics]
+    lacking = any(metric.influence is None for metric in metrics)
+    resamples = plan.resamples_of(len(units[0].scored), needed=lacking)
+    if resamples:
+        drawn = resampled(metrics, units, resamples, plan.seed)
+        sampled = [replace(s, replicates=r) for s, r in zip(sampled, drawn, strict=True)]
+    return DataPart(
+        data=units[0].data,
+        sampled=tuple(sampled),
+        estimates=tuple(e for s in sampled for e in estimates(s, plan)),
+        pairs=tuple(p for s in sampled for p in pairs(s, plan)),
+        standings=tuple(row for s in sampled for row in standings(s, plan)),
+        agreements=tuple(agreements(sampled, plan)),
+        stability=tuple(stabilities(sampled, plan)),
+        bands=tuple(bands_of(units[0], plan)) if plan.bands else (),
+        non_inferiority=tuple(n for s in sampled for n in non_inferiorities(s, plan)),
+        resamples=resamples,
+    )
 
 
 def joined(

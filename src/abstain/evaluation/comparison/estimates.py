@@ -152,7 +152,7 @@ def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
 
 
 # ------------------------------------------------------------------------------------ the rest
-def bands(unit: Unit, plan: Plan) -> Iterator[BandOf]:
+def bands_of(unit: Unit, plan: Plan) -> Iterator[BandOf]:
     """Return the risk-coverage curves of the methods of one run, with their bands."""
     for method, s in unit.scored.items():
         band = band_of(s, "selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)

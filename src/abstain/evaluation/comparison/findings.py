@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from abstain.evaluation.comparison.across import Together
-from abstain.evaluation.comparison.data import DataPart
+from abstain.evaluation.comparison.across import DataPart, Together
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.units import Unit, independent, same_samples
 from abstain.evaluation.findings import wrong_way

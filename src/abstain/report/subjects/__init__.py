@@ -7,7 +7,7 @@ from abstain.benchmark.results import BenchmarkResults
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison
 from abstain.evaluation.records import Evaluation
-from abstain.evaluation.rule_checks import RuleChecks
+from abstain.evaluation.rules import RuleChecks
 from abstain.report.document import Document, Origin
 from abstain.report.subjects.benchmark.document import benchmark_document
 from abstain.report.subjects.comparison.document import comparison_document

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Literal
 
-from abstain.evaluation.rule_checks import CALIBRATION, RuleChecks
+from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.drawable import Drawable
 from abstain.plots.verdicts import checked_rule

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from abstain._foundation.files import write_atomically
-from abstain.evaluation.rule_checks import RuleChecks
+from abstain.evaluation.rules import RuleChecks
 from abstain.plots.verdicts import checked_rule
 from abstain.report.document import Origin
 from abstain.report.figure_files import write_displays

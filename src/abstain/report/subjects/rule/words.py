@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, Final
 
-from abstain.evaluation.rule_checks import RuleChecks
+from abstain.evaluation.rules import RuleChecks
 from abstain.report.document import Entry
 from abstain.report.words import count, listed, number, percent
 from abstain.thresholds import METHODS, DecisionRule, RuleCheck
