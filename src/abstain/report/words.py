@@ -8,7 +8,7 @@ from typing import Final
 from abstain.errors import UnknownNameError
 from abstain.evaluation.records import Finding, Result
 from abstain.metrics import Metric, metric_named
-from abstain.plots import chosen
+from abstain.plots.words import p_value
 from abstain.predictions import LOSSES
 from abstain.report.document import Form, Number, Span
 from abstain.tables import split_name
@@ -88,7 +88,7 @@ def spread(value: float) -> str:
 _FORMS: Final[Mapping[Form, Callable[[float], str]]] = {
     "number": number,
     "count": count,
-    "p": chosen.p_value,
+    "p": p_value,
     "hundred": of_hundred,
     "rank": lambda value: f"{value:g}",
     "two": lambda value: f"{value:.2f}",
