@@ -15,6 +15,7 @@ from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
 from abstain.studies.estimators import ESTIMATORS
 from abstain.studies.estimators import study_estimators as study_estimators
+from abstain.studies.finetuning import FINETUNING
 from abstain.studies.population_forms import FORMS
 from abstain.studies.population_forms import study_population_forms as study_population_forms
 from abstain.studies.posterior import POSTERIOR
@@ -34,8 +35,5 @@ __all__ = [
     "study_weights",
 ]
 
-for _study in (ESTIMATORS, WEIGHTS, CONVERGENCE, FORMS, POSTERIOR):
+for _study in (ESTIMATORS, WEIGHTS, CONVERGENCE, FORMS, POSTERIOR, FINETUNING):
     STUDIES.add(_study)
-
-# Registers itself, and comes last: it alone needs an optional package, when it is run.
-import abstain.studies.finetuning  # noqa: E402, F401

@@ -3,22 +3,13 @@
 Listed without torch; the experiment itself is in `abstain.studies.finetuning.run`.
 """
 
-from abstain.studies._study import STUDIES, Study, later
+from abstain.studies._study import Study, later
 
-NAME = "finetune"
-TITLE = "Fine-tuning for the area under the risk-coverage curve"
-QUESTION = (
+FINETUNING = Study(
+    "finetune",
+    "Fine-tuning for the area under the risk-coverage curve",
     "Does fine-tuning a trained classifier with rank-weighted losses lower its AURC and AUGRC on "
-    "held-out data, compared with more cross-entropy?"
-)
-SOURCE = "Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361"
-
-STUDIES.add(
-    Study(
-        NAME,
-        TITLE,
-        QUESTION,
-        SOURCE,
-        later("abstain.studies.finetuning.run", "finetune", package="torch", extra="benchmark"),
-    )
+    "held-out data, compared with more cross-entropy?",
+    "Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361",
+    later("abstain.studies.finetuning.run", "finetune", package="torch", extra="benchmark"),
 )

@@ -18,8 +18,8 @@ from abstain.benchmark.models import MODELS
 from abstain.benchmark.store import JOBS
 from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
-from abstain.studies._study import STUDIES, StudyResult, stopwatch
-from abstain.studies.finetuning import NAME
+from abstain.studies._study import StudyResult, stopwatch
+from abstain.studies.finetuning import FINETUNING
 from abstain.studies.finetuning.experiment import (
     BEFORE,
     Contender,
@@ -128,7 +128,7 @@ def finetune(
         _refuse_nothing(experiment, {name for name, _ in finals}, run.outcomes)
         write_together(found, place / "predictions.npz")
         parts = told(experiment, found, chosen, tried, run.outcomes)
-        return STUDIES[NAME].result(
+        return FINETUNING.result(
             parameters=_parameters(experiment, device, path, run.outcomes),
             seconds=seconds(),
             **parts,
