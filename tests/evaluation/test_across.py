@@ -64,8 +64,10 @@ def test_so_few_data_sets_that_nothing_can_be_found_are_said_instead():
         ("none", ""),
         (
             "holm",
-            "with 6 data sets this test finds nothing: "
-            + "its p-value, adjusted for 3 pairs, is at least 0.09375",
+            (
+                "with 6 data sets this test finds nothing: "
+                "its p-value, adjusted for 3 pairs, is at least 0.09375"
+            ),
         ),
     ],
 )
