@@ -168,11 +168,6 @@ def of_thousand(value: float) -> str:
     return f"{1000 * value:.3g}" if value < 0.9995 else "1000"
 
 
-def thousandfold(value: float) -> str:
-    """Write a number multiplied by 1000, as the literature prints AURC and AUGRC."""
-    return number(1000 * value)
-
-
 def printed_x1000(metric: str) -> bool:
     """Tell whether the literature prints a metric times 1000."""
     known = metric_of(metric)
@@ -238,21 +233,6 @@ def meaning(result: Result) -> str:
         return f"Undefined here: {result.reason}."
     metric = metric_of(result.metric)
     return metric.meaning.format(value=Shown(result.value)) if metric else ""
-
-
-def tie_range(result: Result) -> str:
-    """Write how far ties can move the number; empty when not within the printed digits."""
-    if math.isnan(result.tie_low) or math.isnan(result.tie_high):
-        return ""
-    low, high = number(result.tie_low), number(result.tie_high)
-    return "" if low == high else f"{low} to {high}"
-
-
-def interval_range(result: Result, *, times: float = 1.0) -> str:
-    """Write where a number may lie on new data; empty when there is no interval."""
-    if math.isnan(result.low) or math.isnan(result.high):
-        return ""
-    return f"{number(times * result.low)} to {number(times * result.high)}"
 
 
 def percent(share: float) -> str:
