@@ -4,8 +4,9 @@ import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from abstain.plots.words import metric_title
 from abstain.report.document import Entry
-from abstain.report.words import metric_of, title_of
+from abstain.report.words import metric_of
 
 
 def metric_words(names: Sequence[str]) -> tuple[Entry, ...]:
@@ -21,7 +22,7 @@ def _metric_word(name: str) -> Entry:
     convention = f"; convention: {metric.convention}" if metric.convention else ""
     span = f"{_bound(metric.low)} to {_bound(metric.high)}, {better}{convention}"
     meaning = metric.meaning.format(value=_Placeholder())
-    return Entry(title_of(name), meaning, name, span, metric.source)
+    return Entry(metric_title(name), meaning, name, span, metric.source)
 
 
 class _Placeholder:
@@ -67,6 +68,6 @@ def _catalogue() -> Mapping[str, Any]:
 def skipped_words(skipped: Mapping[str, str]) -> tuple[Entry, ...]:
     """List the metrics that did not apply, with the reason."""
     return tuple(
-        Entry(title_of(name), _sentence(reason), name if title_of(name) != name else "")
+        Entry(metric_title(name), _sentence(reason), name if metric_title(name) != name else "")
         for name, reason in skipped.items()
     )

@@ -8,7 +8,7 @@ from typing import Final
 from abstain.errors import UnknownNameError
 from abstain.evaluation.records import Finding, Result
 from abstain.metrics import Metric, metric_named
-from abstain.plots.words import p_value
+from abstain.plots.words import metric_title, p_value
 from abstain.predictions import LOSSES
 from abstain.report.document import Form, Number, Span
 from abstain.tables import split_name
@@ -194,16 +194,10 @@ def metric_of(name: str) -> Metric | None:
         return None
 
 
-def title_of(name: str) -> str:
-    """Return the name people read."""
-    metric = metric_of(name)
-    return metric.title[:1].upper() + metric.title[1:] if metric else name
-
-
 def short_title(name: str) -> str:
     """Return a name that fits a column head."""
     metric = metric_of(name)
-    return (metric.short if metric else "") or title_of(name)
+    return (metric.short if metric else "") or metric_title(name)
 
 
 def narrow_title(name: str) -> str:
@@ -222,28 +216,12 @@ def headline(names: Iterable[str]) -> list[str]:
     return sorted(places, key=places.__getitem__)
 
 
-def arrow(result: Result) -> str:
-    """Point to where better is."""
-    return "\u2193" if result.lower_is_better else "\u2191"
-
-
 def meaning(result: Result) -> str:
     """Say what a number means, or why there is none."""
     if result.reason:
         return f"Undefined here: {result.reason}."
     metric = metric_of(result.metric)
     return metric.meaning.format(value=Shown(result.value)) if metric else ""
-
-
-def percent(share: float) -> str:
-    """Write a share in percent, as levels are read.
-
-    Examples
-    --------
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
-    """
-    return f"{100 * share:.6g} %"
 
 
 def place(finding: Finding) -> str:

@@ -6,10 +6,11 @@ from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults, ThresholdRow
 from abstain.plots import Series, SeriesDisplay
+from abstain.plots.words import percent
 from abstain.report.document import Fold, Prose, Section
 from abstain.report.subjects.benchmark.grids import TOP, back, figure, grid_table, head_of
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, over_seeds
-from abstain.report.words import listed, percent
+from abstain.report.words import listed
 
 #: The panels of the figure.
 _EXCESS, _COVERAGE = "Risk above the target", "Coverage"

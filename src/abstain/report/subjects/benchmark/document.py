@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults
+from abstain.plots.words import percent
 from abstain.report.document import (
     NAN,
     Block,
@@ -37,7 +38,7 @@ from abstain.report.subjects.benchmark.methods import calibration_section, metho
 from abstain.report.subjects.benchmark.pictures import Pictures
 from abstain.report.subjects.benchmark.studies import change_figure, studies_section
 from abstain.report.subjects.benchmark.verdict import verdict_of
-from abstain.report.words import percent, short_title
+from abstain.report.words import short_title
 
 #: Rows of the table of ranks on a terminal; the files have all of them.
 _MOST: Final = 8

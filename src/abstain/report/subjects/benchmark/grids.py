@@ -8,6 +8,7 @@ from typing import Final
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import MethodFacts
 from abstain.plots.drawable import Drawable
+from abstain.plots.words import percent
 from abstain.report.document import (
     PAGE,
     Block,
@@ -37,7 +38,6 @@ from abstain.report.subjects.benchmark.leaderboard import (
     arm_title,
     kind_title,
 )
-from abstain.report.words import percent
 
 _MIX: Final = (
     "Pictures of new classes count as wrong answers: with them, accuracy says mostly how many "

@@ -13,7 +13,7 @@ from abstain.plots import (
     SeriesDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.words import sentence
+from abstain.plots.words import percent, sentence
 from abstain.report.document import (
     PAGE,
     Block,
@@ -41,7 +41,7 @@ from abstain.report.subjects.benchmark.leaderboard import (
 )
 from abstain.report.subjects.benchmark.pictures import Pictures, shots_of
 from abstain.report.subjects.rule.words import verdict_said
-from abstain.report.words import count, percent, short_title
+from abstain.report.words import count, short_title
 
 _CURVES: Final = (
     "The share of failures among the accepted, as more and more is accepted; lower is better. The "

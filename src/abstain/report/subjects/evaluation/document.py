@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain.evaluation.records import Evaluation
 from abstain.plots.palette import dash, variable
+from abstain.plots.words import percent
 from abstain.report.document import (
     PAGE,
     Block,
@@ -39,7 +40,7 @@ from abstain.report.subjects.evaluation.drawn import chart_data
 from abstain.report.subjects.evaluation.intervals import forms, level_of, without
 from abstain.report.subjects.evaluation.lookup import Pivot, pivot
 from abstain.report.subjects.evaluation.verdict import verdict
-from abstain.report.words import count, loss_label, percent, unique
+from abstain.report.words import count, loss_label, unique
 from abstain.tables import split_name
 
 _TITLE: Final = "Selective classification report"

@@ -10,8 +10,8 @@ from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import Case
+from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot
-from abstain.report.words import percent
 from abstain.typing import Array
 
 #: Vertices of one curve at most, and of all curves of a page together.

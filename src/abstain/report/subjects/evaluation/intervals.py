@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from abstain.evaluation.records import Result
-from abstain.report.words import between, percent, title_of, unique
+from abstain.plots.words import metric_title, percent
+from abstain.report.words import between, unique
 
 #: What follows is different for every number: the degrees of freedom.
 _OF_ONE = ", t with "
@@ -41,7 +42,7 @@ def forms(results: Iterable[Result]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for result in results:
         if result.interval:
-            found.setdefault(form_of(result), []).append(title_of(result.metric))
+            found.setdefault(form_of(result), []).append(metric_title(result.metric))
     return {form: unique(titles) for form, titles in found.items()}
 
 

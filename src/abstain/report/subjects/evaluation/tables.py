@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.records import Evaluation, Result
+from abstain.plots.words import metric_title
 from abstain.report.document import (
     NAN,
     PAPER,
@@ -36,7 +37,6 @@ from abstain.report.words import (
     narrow_title,
     printed_x1000,
     short_title,
-    title_of,
     unique,
 )
 from abstain.tables import split_name
@@ -168,7 +168,7 @@ def _explained(result: Result, found: Pivot) -> Row:
         samples = replace(samples, said=f"{count(accepted)} of {count(result.n)}")
     note = note_of(result)
     cells: tuple[Cell, ...] = (
-        Label(title_of(result.metric), _better(result), note=result.convention),
+        Label(metric_title(result.metric), _better(result), note=result.convention),
         result.score,
         shown
         and replace(shown, note="", beside=f"{ties} over all orders of ties" if moved else ""),
@@ -246,7 +246,7 @@ def spoken(found: Pivot) -> Iterator[Table]:
     for split in found.splits:
         rows = [
             (
-                Label(title_of(result.metric), _better(result)),
+                Label(metric_title(result.metric), _better(result)),
                 result.score,
                 value(result, found),
                 meaning(result),
@@ -296,7 +296,7 @@ def _across(
     scale = 1000 if thousand and printed_x1000(metric) else 1
     write = value if intervals else _alone
     cells = [write(result, found) for result in results]
-    label = replace(_label(metric, found, title_of(metric)), scale=scale)
+    label = replace(_label(metric, found, metric_title(metric)), scale=scale)
     return (label, *(cell and replace(cell, scale=scale) for cell in cells))
 
 
@@ -309,7 +309,7 @@ def _known(name: str, found: Pivot) -> str:
 
 def _conventions(results: Sequence[Result], *, intervals: bool) -> list[str]:
     """Return the sentences of the footnote."""
-    named = {title_of(r.metric): r.convention for r in results if r.convention}
+    named = {metric_title(r.metric): r.convention for r in results if r.convention}
     sentences = [
         "Values are fractions; arrows point to where better is; bold marks the best score.",
         "Tied samples are accepted or rejected together; the order of rows never matters.",

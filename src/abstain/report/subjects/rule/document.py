@@ -10,6 +10,7 @@ from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.drawable import Drawable
 from abstain.plots.verdicts import checked_rule
+from abstain.plots.words import percent
 from abstain.report.document import (
     EVERYWHERE,
     NAN,
@@ -47,7 +48,7 @@ from abstain.report.subjects.rule.words import (
     verdict_said,
     worst_groups,
 )
-from abstain.report.words import count, percent
+from abstain.report.words import count
 from abstain.thresholds import DecisionRule
 
 TITLE = "A threshold and what it keeps"

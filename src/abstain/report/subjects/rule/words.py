@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from abstain.evaluation.rules import RuleChecks
+from abstain.plots.words import percent
 from abstain.report.document import Entry
-from abstain.report.words import count, listed, number, percent
+from abstain.report.words import count, listed, number
 from abstain.thresholds import METHODS, DecisionRule, RuleCheck
 
 _VERDICTS: Final = {
