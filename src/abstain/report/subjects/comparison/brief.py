@@ -16,7 +16,7 @@ from abstain.report.document import (
     rows_of,
 )
 from abstain.report.findings import remarks
-from abstain.report.render.terminal import label, narrow
+from abstain.report.render.terminal import narrow
 from abstain.report.subjects.comparison.across import independence_said
 from abstain.report.subjects.comparison.margin import margin_lines
 from abstain.report.subjects.comparison.place import Place, places_of
@@ -86,7 +86,7 @@ def _drawn(comparison: Comparison) -> str:
 def _table(place: Place) -> Table:
     level = percent(place.comparison.level)
     heads = ("Value", f"{level} interval", "Ranks", "p, best")
-    title = ", ".join(filter(None, [label(place.name), place.where]))
+    title = ", ".join(filter(None, [place.head, place.where]))
     rows = (_row(place, e) for e in place.ranked)
     return Table((METHOD, *map(numbers, heads)), rows_of(rows), title=title)
 

@@ -129,11 +129,10 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
 
 def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[Controls]:
     """Yield what to choose: a metric, a data set."""
-    leads = [next(places_of(comparison, [metric])) for metric in comparison.metrics]
-    arrows = {"lower": "\u2193", "higher": "\u2191", "": ""}
+    first = comparison.metrics[:1]
     options = {
-        ("metric", "Metric"): [f"{p.title} {arrows[p.name.better]}" for p in leads],
-        ("data", "Data"): [p.where or "all samples" for p in places_of(comparison, ["x"], data)],
+        ("metric", "Metric"): [p.head for p in places_of(comparison, data=data[:1])],
+        ("data", "Data"): [p.where or "all samples" for p in places_of(comparison, first, data)],
     }
     choices = [
         Choice(name, label, tuple(Option(str(i), said) for i, said in enumerate(found)))

@@ -100,6 +100,12 @@ class Place:
         return Label(self.title, better="lower" if lower else "higher")
 
     @property
+    def head(self) -> str:
+        """The metric with an arrow to where better is."""
+        arrow = "\u2193" if self.name.better == "lower" else "\u2191"
+        return f"{self.title} {arrow}"
+
+    @property
     def where(self) -> str:
         """The data set in words; empty for the only one."""
         if self.data is None:
