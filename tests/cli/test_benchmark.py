@@ -187,7 +187,7 @@ def test_after_control_c_it_says_how_to_go_on(folder, faked, capsys):
     [
         (["glyph"], "no task named 'glyph'. Did you mean 'glyphs'?.*ends in '.toml'"),
         (["none.toml"], "there is no configuration 'none.toml'"),
-        (["glyphs", "--seeds", "0"], "`seeds` must hold whole numbers"),
+        (["glyphs", "--seeds", "0"], "`seeds` must be an integer of at least 1"),
         (["glyphs", "--methods", "mrs"], "no method named 'mrs'"),
         (["glyphs", "--arms", "x"], "no arm named 'x'"),
     ],
