@@ -109,18 +109,9 @@ def finetune(
     with stopwatch() as seconds, TemporaryDirectory() as passing:
         place = Path(passing) if out is None else Path(out)
         make_folder(place / JOBS)
-        run = _Rounds(
-            spec := FinetuningSpecification(experiment, device, worker.pictures(experiment)),
-            partial(
-                run_jobs,
-                work=worker,
-                folder=place / JOBS,
-                processes=processes,
-                on_outcome=on_outcome,
-                total=spec.count,
-            ),
-            on_outcome,
-        )
+        spec = FinetuningSpecification(experiment, device, worker.pictures(experiment))
+        runner = partial(run_jobs, work=worker, folder=place / JOBS, processes=processes)
+        run = _Rounds(spec, runner, on_outcome)
         run.do(spec.before_choice())
         tried, chosen = run.choice()
         finals = run.finals(chosen)
@@ -146,7 +137,9 @@ class _Rounds:
 
     def do(self, jobs: Sequence[Job]) -> None:
         """Do some jobs; those that need what was lost before are left out."""
-        self.outcomes += self.runner(jobs, earlier=self.outcomes)
+        self.outcomes += self.runner(
+            jobs, earlier=self.outcomes, on_outcome=self.on_outcome, total=self.spec.count
+        )
 
     def there(self, job: Job) -> bool:
         """Tell whether a job is done."""
