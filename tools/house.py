@@ -1,20 +1,22 @@
 """Measure the house and draw it from its imports.
 
 `python -m tools.house` prints the table of docs/design.md for the source that is there;
-`--picture docs/_static/house.svg` also draws it, and `--offenders` names what stands against the
-rules. What counts as a circle or as private is known in tests/house, as are the layers in
-pyproject.toml.
+`--picture docs/_static/house.svg` also draws it, `--offenders` names what stands against the rules,
+and `--calls` counts the files that a public call runs code of. What counts as a circle or as
+private is known in tests/house, as are the layers in pyproject.toml.
 """
 
 import argparse
 import ast
 import io
 import statistics
+import sys
 import tokenize
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from tests.house.modules import House
 from tests.house.source import FILES, ROOT, SourceFile
@@ -77,6 +79,44 @@ def table(house: House) -> Iterator[tuple[str, str]]:
     yield "families of siblings", f"{len(house.families())}"
 
 
+def calls() -> Iterator[tuple[str, int]]:
+    """Yield public calls and how many files of the package each runs code of."""
+    import numpy as np
+
+    import abstain as ab
+    from abstain.evaluation import compare
+    from abstain.report import html_report
+
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(300, 3))
+    predictions = ab.Predictions(logits=logits, labels=rng.integers(3, size=300))
+    loss = predictions.prediction != predictions.labels
+    evaluation = ab.evaluate(predictions)
+    public: dict[str, Callable[[], Any]] = {
+        "augrc": lambda: ab.augrc(logits.max(axis=1), loss),
+        "evaluate": lambda: ab.evaluate(predictions),
+        "compare": lambda: compare(predictions, metrics=["augrc"]),
+        "set_threshold": lambda: ab.set_threshold(
+            predictions, score="msr", coverage=0.5, method="coverage"
+        ),
+        "html_report": lambda: html_report(evaluation),
+    }
+    for name, call in public.items():
+        call()  # imports are no part of it
+        yield name, len(_files_run(call))
+
+
+def _files_run(call: Callable[[], Any]) -> set[str]:
+    """Return the files of the package that a call enters a function of."""
+    inside, seen = str(ROOT / "src" / "abstain"), set()
+    sys.setprofile(lambda frame, *_: seen.add(frame.f_code.co_filename))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return {name for name in seen if name.startswith(inside)}
+
+
 def traffic(house: House) -> Counter[tuple[str, str]]:
     """Count the imports between the packages of the first level."""
     pairs = Counter[tuple[str, str]]()
@@ -127,11 +167,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Print the table and draw the picture."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--picture", type=Path, help="SVG or PNG to draw")
+    parser.add_argument("--calls", action="store_true", help="count the files that calls run")
     parser.add_argument("--offenders", action="store_true", help="name what is against the rules")
     asked = parser.parse_args(arguments)
     house = House.of(FILES)
     for name, value in table(house):
         print(f"| {name} | {value} |")
+    for name, files in calls() if asked.calls else ():
+        print(f"| files that `{name}` runs | {files} |")
     if asked.offenders:
         found = house.in_circles() | house.foreign_privates() | house.families()
         print("\n".join(sorted(found)))
