@@ -1,6 +1,6 @@
 """The catalogue of methods, and the edges that all of them share."""
 
-from typing import get_args
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +10,9 @@ from tests.thresholds.cases import DTYPES, agrees, cases
 
 from abstain import thresholds
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
-from abstain.thresholds import METHODS
-from abstain.thresholds.rule import MethodName
+from abstain.evaluation import check_rule
+from abstain.report import threshold_html
+from abstain.thresholds import METHODS, DecisionRule, Method
 
 OPTIONS = {
     "coverage": {"coverage": 0.5},
@@ -36,7 +37,7 @@ def test_row_order_does_not_matter(name, case, seed):
 
 
 def test_the_catalogue_is_complete():
-    assert set(METHODS) == set(OPTIONS) == set(get_args(MethodName)) - {"given"}
+    assert set(METHODS) == set(OPTIONS)
     for name, entry in METHODS.items():
         rule = thresholds.fit(name, np.linspace(1, 0, 99), np.zeros(99), **OPTIONS[name])
         assert rule.method == name
@@ -190,3 +191,39 @@ def test_any_array_goes_in():
         one = thresholds.fit(name, confidence, loss, **options)
         two = thresholds.fit(name, confidence.numpy(), loss.numpy(), **options)
         assert one == two
+
+
+@pytest.fixture
+def half():
+    """Register a method of the user's: one function and one entry; return the entry."""
+
+    def halve(confidence, loss, *, max_risk, weight=None):
+        """Be twice as strict as the method "risk"."""
+        chosen = thresholds.for_risk(confidence, loss, max_risk=max_risk / 2, weight=weight)
+        return replace(chosen, method="half", target=max_risk)
+
+    yield METHODS.add(
+        Method("half", "Half", halve, "Twice as strict.", "ours", aim="selective risk")
+    )
+    METHODS._entries.pop("half")
+
+
+def test_a_method_is_known_everywhere_by_its_entry(half):
+    rule = thresholds.fit("half", [0.9, 0.8, 0.7, 0.6], [0, 0, 1, 0], max_risk=0.6, score="msr")
+    assert (rule.threshold, rule.risk, rule.quantity) == (0.6, 0.25, "selective risk")
+    assert DecisionRule.from_json(rule.to_json()) == rule
+    (check, *_) = thresholds.check_many(rule, {"later": ([0.9, 0.5], [1, 0])})
+    assert check.excess == pytest.approx(0.4)
+    page = threshold_html(check_rule(rule, {}))
+    assert "Half" in page
+    assert "on the calibration data at most 60 % of the answers are wrong" in page
+
+
+def test_a_method_promises_what_its_entry_says(half):
+    with pytest.raises(DomainError, match="one that 'half' gives"):
+        DecisionRule("half", 0.5, "coverage", target=0.5, delta=0.1, bound=0.6)
+
+
+def test_a_rule_of_no_known_method_is_refused():
+    with pytest.raises(InputError, match=r"`method` .* 'coverage_guarantee', 'given'; got 'half'"):
+        DecisionRule("half", 0.5)

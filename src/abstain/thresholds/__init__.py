@@ -9,7 +9,8 @@ from abstain.thresholds.certified import learn_then_test, sgr
 from abstain.thresholds.check import check, check_groups, check_many
 from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
-from abstain.thresholds.methods import METHODS, Method, fit
+from abstain.thresholds.entry import METHODS, Method
+from abstain.thresholds.methods import fit
 from abstain.thresholds.rule import DecisionRule
 
 __all__ = [

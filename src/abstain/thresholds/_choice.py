@@ -8,7 +8,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import DomainError, InputError
-from abstain.thresholds.rule import DecisionRule, Guarantee, MethodName
+from abstain.thresholds.entry import Guarantee
+from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, BoolArray
 
 #: Ratios of sums closer than this are equal.
@@ -20,7 +21,7 @@ COUNTABLE: Final = 10**15
 class Aim(NamedTuple):
     """What a rule was asked for, and what it guarantees of that."""
 
-    method: MethodName
+    method: str
     target: float
     guarantee: Guarantee = "none"
     delta: float | None = None

@@ -1,16 +1,9 @@
 """Which fields of a `DecisionRule` contradict each other."""
 
-from typing import Any, Final
+from typing import Any
 
 from abstain.errors import DomainError
-
-#: What each method with a guarantee may promise.
-_PROMISED: Final = {
-    "sgr": ("selective risk",),
-    "learn_then_test": ("selective risk", "generalized risk"),
-    "conformal_risk_control": ("generalized risk",),
-    "coverage_guarantee": ("coverage",),
-}
+from abstain.thresholds.entry import METHODS
 
 
 def refuse_contradictions(r: Any) -> None:
@@ -81,7 +74,7 @@ def _promise(r: Any) -> None:
 
 
 def _promised(r: Any) -> None:
-    if r.method != "given" and r.guarantee not in _PROMISED.get(r.method, ()):
+    if r.method != "given" and r.guarantee not in METHODS[r.method].promises:
         _clash("guarantee", f"must be one that {r.method!r} gives; got {r.guarantee!r}")
     if r.target is None:
         _clash("target", "must be given with a guarantee; got None")

@@ -21,7 +21,7 @@ from abstain._foundation.scored import Scored
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
-from abstain.thresholds.rule import DecisionRule, MethodName
+from abstain.thresholds.rule import DecisionRule
 from abstain.typing import BoolArray, IntArray
 
 
@@ -84,7 +84,7 @@ def start_of(groups: TieGroups, rank: int) -> int:
 
 # ------------------------------------------------------------------------------------ rules
 def aimed(
-    method: MethodName,
+    method: str,
     guarantee: Literal["selective risk", "generalized risk"],
     max_risk: float,
     delta: float,

@@ -12,6 +12,7 @@ from abstain.thresholds import _choice, _walks
 from abstain.thresholds._choice import Aim
 from abstain.thresholds._walks import aimed, none_certified, passes, too_few, walked
 from abstain.thresholds.binomial import least_count, upper
+from abstain.thresholds.entry import Method
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
@@ -275,3 +276,27 @@ def _on_grid(s: Scored, aim: Aim, thresholds: AnyArray) -> DecisionRule:
     if last < 0:
         return none_certified(s, aim, aim.delta or 0.0)
     return _choice.chosen(s, int(index[last]), aim, bound=aim.target, threshold=float(grid[last]))
+
+
+ENTRIES = (
+    Method(
+        "sgr",
+        "Selection with guaranteed risk",
+        sgr,
+        "A large coverage whose true error rate is at most the target, except with chance delta.",
+        "Geifman and El-Yaniv (2017), Algorithm 1",
+        guarantee="selective risk, with probability 1 - delta",
+        loss="0/1 loss",
+        promises=("selective risk",),
+    ),
+    Method(
+        "learn_then_test",
+        "Learn then test",
+        learn_then_test,
+        "A large coverage whose true risk is at most the target, except with chance delta.",
+        "Angelopoulos et al. (2021)",
+        guarantee="selective or generalized risk, with probability 1 - delta",
+        loss="losses in [0, 1]",
+        promises=("selective risk", "generalized risk"),
+    ),
+)

@@ -7,6 +7,7 @@ from abstain._foundation import checks
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
 from abstain.thresholds.binomial import lower
+from abstain.thresholds.entry import Method
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
@@ -179,3 +180,28 @@ def _least_rank(n: int, share: float, delta: float) -> int:
     ranks = np.arange(1, n + 1)
     fine = bdtrc(ranks - 1.0, np.int64(n), share) <= delta
     return int(np.argmax(fine)) + 1 if fine.any() else n + 1
+
+
+ENTRIES = (
+    Method(
+        "conformal_risk_control",
+        "Conformal risk control",
+        conformal_risk_control,
+        "The largest coverage whose generalized risk is at most the target on average.",
+        "Angelopoulos et al. (2022)",
+        guarantee="generalized risk, in expectation",
+        loss="bounded losses",
+        promises=("generalized risk",),
+    ),
+    Method(
+        "coverage_guarantee",
+        "Guaranteed coverage",
+        coverage_guarantee,
+        "The highest threshold whose true coverage is at least this, except with chance delta.",
+        "Wilks (1941)",
+        needs_loss=False,
+        guarantee="coverage, with probability 1 - delta",
+        loss="no loss needed",
+        promises=("coverage",),
+    ),
+)

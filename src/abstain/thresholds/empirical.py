@@ -6,6 +6,7 @@ from abstain._foundation import checks
 from abstain._foundation.scored import scored_on_host
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
+from abstain.thresholds.entry import Method
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
@@ -234,3 +235,49 @@ def chow(*, abstention_cost: float) -> DecisionRule:
     """
     cost = checks.fraction(abstention_cost, "abstention_cost")
     return DecisionRule("chow", 1.0 - cost, target=cost, scale="probability")
+
+
+ENTRIES = (
+    Method(
+        "coverage",
+        "Coverage",
+        for_coverage,
+        "The highest threshold that keeps at least this share of the samples.",
+        "Geifman and El-Yaniv (2017)",
+        needs_loss=False,
+        loss="no loss needed",
+        aim="coverage",
+    ),
+    Method(
+        "risk",
+        "Empirical risk",
+        for_risk,
+        "The largest coverage whose risk on the calibration data is at most the target.",
+        "El-Yaniv and Wiener (2010)",
+        aim="selective risk",
+    ),
+    Method(
+        "cost",
+        "Least cost",
+        for_cost,
+        "The threshold of least mean cost on the calibration data, abstaining having its price.",
+        "Chow (1970)",
+        aim="cost",
+        said="Nothing is promised: it has the lowest mean cost on the calibration data, where an "
+        "abstention costs {target:g} and an answer its loss.",
+    ),
+    Method(
+        "chow",
+        "Chow's rule",
+        chow,
+        "Accept when the probability of being right is at least 1 minus the cost of abstaining.",
+        "Chow (1970)",
+        needs_loss=False,
+        needs_data=False,
+        loss="no loss needed",
+        aim="cost",
+        said="It answers when the chance to be wrong is at most {target:g}, the cost of an "
+        "abstention. That is the best rule if the confidences are true probabilities; nothing is "
+        "promised if they are not.",
+    ),
+)

@@ -1,147 +1,16 @@
-"""The catalogue of methods, read by the command line, the docs and the tests; and `fit`."""
+"""Fills the catalogue of methods, and chooses a threshold by the name of one: `fit`."""
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError, MissingInputError, suggest
+from abstain.thresholds import certified, conformal, empirical
 from abstain.thresholds._scales import RuleScale
-from abstain.thresholds.certified import learn_then_test, sgr
-from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
-from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
+from abstain.thresholds.entry import METHODS, Method
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
-
-@dataclass(frozen=True)
-class Method:
-    """One way to choose a threshold.
-
-    Attributes
-    ----------
-    name : str
-        The name scripts use.
-    title : str
-        The name people read.
-    choose : callable
-        The function itself.
-    needs_loss, needs_data : bool
-        Whether losses, and whether any data, are needed.
-    guarantee : str
-        What is promised, in words; "none" where nothing is.
-    loss : str
-        Which losses are allowed, in words.
-    meaning : str
-        One plain sentence.
-    source : str
-        Where it is from.
-    """
-
-    name: str
-    title: str
-    choose: Callable[..., DecisionRule]
-    meaning: str
-    source: str
-    needs_loss: bool = True
-    needs_data: bool = True
-    guarantee: str = "none"
-    loss: str = "any loss"
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options, `weight` apart, in the order of the signature."""
-        return tuple(self._parameters())
-
-    @property
-    def required(self) -> tuple[str, ...]:
-        """Names of the options that must be given."""
-        empty = inspect.Parameter.empty
-        return tuple(n for n, p in self._parameters().items() if p.default is empty)
-
-    def _parameters(self) -> dict[str, inspect.Parameter]:
-        found = inspect.signature(self.choose).parameters
-        data = {"confidence", "loss", "weight"}
-        return {name: parameter for name, parameter in found.items() if name not in data}
-
-
-#: Every method, by name.
-METHODS: Catalogue[Method] = Catalogue("threshold method", listed="list rules")
-
-for _method in (
-    Method(
-        "coverage",
-        "Coverage",
-        for_coverage,
-        "The highest threshold that keeps at least this share of the samples.",
-        "Geifman and El-Yaniv (2017)",
-        needs_loss=False,
-        loss="no loss needed",
-    ),
-    Method(
-        "risk",
-        "Empirical risk",
-        for_risk,
-        "The largest coverage whose risk on the calibration data is at most the target.",
-        "El-Yaniv and Wiener (2010)",
-    ),
-    Method(
-        "cost",
-        "Least cost",
-        for_cost,
-        "The threshold of least mean cost on the calibration data, abstaining having its price.",
-        "Chow (1970)",
-    ),
-    Method(
-        "chow",
-        "Chow's rule",
-        chow,
-        "Accept when the probability of being right is at least 1 minus the cost of abstaining.",
-        "Chow (1970)",
-        needs_loss=False,
-        needs_data=False,
-        loss="no loss needed",
-    ),
-    Method(
-        "sgr",
-        "Selection with guaranteed risk",
-        sgr,
-        "A large coverage whose true error rate is at most the target, except with chance delta.",
-        "Geifman and El-Yaniv (2017), Algorithm 1",
-        guarantee="selective risk, with probability 1 - delta",
-        loss="0/1 loss",
-    ),
-    Method(
-        "learn_then_test",
-        "Learn then test",
-        learn_then_test,
-        "A large coverage whose true risk is at most the target, except with chance delta.",
-        "Angelopoulos et al. (2021)",
-        guarantee="selective or generalized risk, with probability 1 - delta",
-        loss="losses in [0, 1]",
-    ),
-    Method(
-        "conformal_risk_control",
-        "Conformal risk control",
-        conformal_risk_control,
-        "The largest coverage whose generalized risk is at most the target on average.",
-        "Angelopoulos et al. (2022)",
-        guarantee="generalized risk, in expectation",
-        loss="bounded losses",
-    ),
-    Method(
-        "coverage_guarantee",
-        "Guaranteed coverage",
-        coverage_guarantee,
-        "The highest threshold whose true coverage is at least this, except with chance delta.",
-        "Wilks (1941)",
-        needs_loss=False,
-        guarantee="coverage, with probability 1 - delta",
-        loss="no loss needed",
-    ),
-):
-    METHODS.add(_method)
+for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
+    METHODS.add(_entry)
 
 
 def fit(
@@ -162,7 +31,7 @@ def fit(
     ----------
     method : str
         A name in `METHODS`: "coverage", "risk", "cost", "chow", "sgr", "learn_then_test",
-        "conformal_risk_control" or "coverage_guarantee".
+        "conformal_risk_control", "coverage_guarantee" or one of your own.
     confidence : array of shape (n,), optional
         Of the calibration samples; not needed for "chow".
     loss : array of shape (n,), optional
@@ -206,7 +75,8 @@ def fit(
         options["weight"] = weight
     if entry.needs_loss:
         given.append(_needed(entry, loss, "loss"))
-    return entry.choose(*given, **options).for_score(score, scale=scale)
+    rule: DecisionRule = entry.choose(*given, **options)
+    return rule.for_score(score, scale=scale)
 
 
 def _needed(entry: Method, x: AnyArray | None, name: str) -> AnyArray:

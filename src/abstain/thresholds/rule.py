@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -15,36 +15,17 @@ from abstain.predictions import Predictions
 from abstain.thresholds import _scales
 from abstain.thresholds._relations import refuse_contradictions
 from abstain.thresholds._scales import UNKNOWN, RuleScale
+from abstain.thresholds.entry import METHODS, Guarantee
 from abstain.typing import AnyArray, Scale
 
-Guarantee = Literal["none", "selective risk", "generalized risk", "coverage"]
-#: The names of the methods in the catalogue, and "given" for a threshold from elsewhere.
-MethodName = Literal[
-    "coverage",
-    "risk",
-    "cost",
-    "chow",
-    "sgr",
-    "learn_then_test",
-    "conformal_risk_control",
-    "coverage_guarantee",
-    "given",
-]
+#: The method of a threshold from elsewhere.
+GIVEN: Final = "given"
 
 #: What marks a text as the JSON form of a decision rule.
 KIND: Final = "decision rule"
 VERSION: Final = 2
 #: The version that recorded no scale; a file of it is read with the scale "unknown".
 _WITHOUT_SCALE: Final = 1
-
-#: The number that `target` is about, where no guarantee says so.
-_AIMS: Final = {
-    "coverage": "coverage",
-    "risk": "selective risk",
-    "cost": "cost",
-    "chow": "cost",
-    "given": "",
-}
 
 
 @dataclass(frozen=True)
@@ -105,7 +86,7 @@ class DecisionRule:
     True
     """
 
-    method: MethodName
+    method: str
     threshold: Number | None
     guarantee: Guarantee = "none"
     in_expectation: bool = False
@@ -124,6 +105,7 @@ class DecisionRule:
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
         records.check(self, of="a decision rule")
+        _refuse_unknown(self.method)
         refuse_contradictions(self)
 
     @property
@@ -137,7 +119,9 @@ class DecisionRule:
 
         Empty for a threshold that came from elsewhere, without a target.
         """
-        return _AIMS[self.method] if self.guarantee == "none" else self.guarantee
+        if self.guarantee != "none":
+            return self.guarantee
+        return "" if self.method == GIVEN else METHODS[self.method].aim
 
     @property
     def units(self) -> str:
@@ -366,3 +350,11 @@ class DecisionRule:
         chance = 1 - (self.delta or 0.0)
         sure = f"for {chance:.6g} or more of all calibration sets"
         return f"{sure} the true {self.guarantee} of the rule is {side} {self.target:g}"
+
+
+def _refuse_unknown(method: str) -> None:
+    known = (*METHODS, GIVEN)
+    if method not in known:
+        names = ", ".join(map(repr, known))
+        msg = f"`method` of a decision rule must be one of {names}; got {saved.shown(method)}"
+        raise InputError(msg)

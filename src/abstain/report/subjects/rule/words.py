@@ -88,19 +88,10 @@ def target_said(quantity: str, target: float, *, binary: bool) -> str:
 
 
 def _no_promise(rule: DecisionRule, *, binary: bool) -> str:
-    if rule.method == "given" or rule.target is None:
+    if rule.method not in METHODS or rule.target is None:
         return "Nothing is promised: the threshold came without a guarantee."
-    if rule.method == "cost":
-        return (
-            f"Nothing is promised: it has the lowest mean cost on the calibration data, where an "
-            f"abstention costs {rule.target:g} and an answer its loss."
-        )
-    if rule.method == "chow":
-        return (
-            f"It answers when the chance to be wrong is at most {rule.target:g}, the cost of an "
-            "abstention. That is the best rule if the confidences are true probabilities; "
-            "nothing is promised if they are not."
-        )
+    if said := METHODS[rule.method].said:
+        return said.format(target=rule.target)
     what = target_said(rule.quantity, rule.target, binary=binary)
     return f"Nothing is promised: on the calibration data {what}; on new data chance decides."
 
