@@ -8,7 +8,6 @@ the functions and the command line, so they cannot tell another story than the c
 import io
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -22,9 +21,6 @@ from abstain.metrics.catalogue import FAMILIES
 from abstain.predictions import LOSSES
 
 DOCS = Path(__file__).resolve().parent
-FUNCTIONS: dict[str, dict[str, str]] = tomllib.loads(
-    (DOCS / "functions.toml").read_text(encoding="utf-8")
-)
 
 #: The data of the worked table: ten samples, most confident first, the first of them wrong.
 WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
@@ -65,7 +61,7 @@ def scores_table() -> str:
         (
             f"`{s.name}`",
             s.title,
-            f"`{FUNCTIONS['scores'][s.name]}`",
+            f"`{s.function}`",
             s.unit,
             "yes" if s.tempered else "",
             _needs(s.needs),

@@ -33,10 +33,6 @@ def test_a_page_without_its_block_is_refused():
         generate.current(dict.fromkeys(generate.read_pages(), ""))
 
 
-def test_nothing_is_named_that_does_not_exist():
-    assert set(generate.FUNCTIONS["scores"]) == set(SCORES)
-
-
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(3)
@@ -67,7 +63,7 @@ def test_the_function_of_a_metric_gives_its_number(name, data):
 def test_the_function_of_a_score_gives_its_numbers(name, data):
     p = ab.Predictions(**data)
     names = {n: getattr(ab.confidence, n) for n in ab.confidence.__all__}
-    values = eval(generate.FUNCTIONS["scores"][name], names, data)
+    values = eval(SCORES[name].function, names, data)
     np.testing.assert_array_equal(values, score(name, p).values)
 
 

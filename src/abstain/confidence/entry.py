@@ -4,14 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from scipy.special import expit
 
 from abstain._foundation import checks
+from abstain.confidence import kernels
 from abstain.errors import InputError
 from abstain.predictions import Predictions
+from abstain.predictions.outputs import ClassScores
 from abstain.typing import Array, FloatArray, Scale
 
 
@@ -57,6 +59,13 @@ class Score:
         From the values to a probability of being right, where they mean one.
     tempered : callable or None
         From predictions and a temperature to the values, where a temperature has a meaning.
+    function : str
+        How to call the function of `abstain.confidence` that computes it on plain arrays.
+    kernel : callable or None
+        From rows of log-scores to the values, where logits are all it takes: networks can be
+        trained on it.
+    times_temperature : bool
+        Whether what the kernel makes of logits over a temperature is multiplied by it.
     """
 
     name: str
@@ -68,6 +77,9 @@ class Score:
     unit: Literal["probability", "log-odds", "real"] = "real"
     to_probability: Callable[[FloatArray], FloatArray] | None = None
     tempered: Callable[[Predictions, float], FloatArray] | None = None
+    function: str = ""
+    kernel: kernels.Kernel | None = None
+    times_temperature: bool = False
 
     def missing(self, predictions: Predictions) -> str:
         """Return why the score does not apply to these predictions, or an empty string."""
@@ -105,6 +117,25 @@ class Score:
             compute=partial(_at_temperature, self.tempered, value),
             tempered=None,
         )
+
+
+def of_rows(
+    kernel: kernels.Kernel, predictions: Predictions, temperature: float = 1.0
+) -> FloatArray:
+    """Compute a score from logits or probabilities; predictions hold NumPy arrays."""
+    scores = cast("ClassScores", predictions.class_scores)
+    return cast("FloatArray", kernels.by_rows(kernel, scores, temperature=temperature))
+
+
+def of_samples(kernel: kernels.SampleKernel, predictions: Predictions) -> FloatArray:
+    """Compute a score from Monte-Carlo samples."""
+    samples = cast("ClassScores", predictions.samples)
+    return cast("FloatArray", kernels.by_rows_of_samples(kernel, samples))
+
+
+def to_probability(log_odds: FloatArray) -> FloatArray:
+    """Return the probabilities of log-odds."""
+    return np.asarray(expit(log_odds), dtype=np.float64)
 
 
 def _at_temperature(

@@ -7,10 +7,11 @@ from functools import partial
 
 from abstain._foundation import checks
 from abstain.confidence import kernels
-from abstain.confidence.entry import positive_temperature
+from abstain.confidence.entry import Need, Score, of_rows, positive_temperature
 from abstain.errors import DomainError
+from abstain.predictions import Predictions
 from abstain.predictions.outputs import class_scores
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, FloatArray
 
 #: The exponent of `normalized_max_logit` when none is given; its authors tune it on held-out
 #: data, so a value that was tuned for a model is better.
@@ -170,3 +171,58 @@ def normalized_max_logit(logits: AnyArray, *, p: float = DEFAULT_P) -> AnyArray:
         raise DomainError(msg)
     kernel = partial(kernels.normalized_largest, p=exponent)
     return kernels.by_rows(kernel, class_scores(logits, None, keep_library=True))
+
+
+def _energy(predictions: Predictions, temperature: float = 1.0) -> FloatArray:
+    return temperature * of_rows(kernels.log_sum_exp, predictions, temperature)
+
+
+_LOGITS = frozenset({Need.LOGITS})
+_LARGEST_NORMALIZED = partial(kernels.normalized_largest, p=DEFAULT_P)
+
+MLS = Score(
+    "mls",
+    "Maximum logit",
+    partial(of_rows, kernels.largest),
+    _LOGITS,
+    "how strong the evidence for the prediction is: the largest logit",
+    "Hendrycks et al. (2022), https://arxiv.org/abs/1911.11132, section 3",
+    function="max_logit(logits)",
+    kernel=kernels.largest,
+)
+
+LOGIT_MARGIN = Score(
+    "logit_margin",
+    "Logit margin",
+    partial(of_rows, kernels.log_gap),
+    frozenset({Need.CLASS_SCORES}),
+    "how far the prediction is from changing: largest minus second largest logit",
+    "Streeter (2018), https://arxiv.org/abs/1802.07697; Cattelan & Silva (2024), "
+    "https://arxiv.org/abs/2305.15508 (LogitsMargin)",
+    function="logit_margin(logits)",
+    kernel=kernels.log_gap,
+)
+
+ENERGY = Score(
+    "energy",
+    "Energy",
+    _energy,
+    _LOGITS,
+    "how much evidence there is for any class: logsumexp of the logits",
+    "Liu et al. (2020), https://arxiv.org/abs/2010.03759, eq. 4",
+    tempered=_energy,
+    function="negative_energy(logits)",
+    kernel=kernels.log_sum_exp,
+    times_temperature=True,
+)
+
+PNORM = Score(
+    "pnorm",
+    "MaxLogit-pNorm",
+    partial(of_rows, _LARGEST_NORMALIZED),
+    _LOGITS,
+    f"the largest centered logit over the {DEFAULT_P:g}-norm of the centered logits",
+    "Cattelan & Silva (2024), https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm)",
+    function="normalized_max_logit(logits)",
+    kernel=_LARGEST_NORMALIZED,
+)

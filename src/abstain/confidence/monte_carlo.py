@@ -8,9 +8,14 @@ Call to Reflect on Evaluation Practices for Failure Detection in Image Classific
 https://arxiv.org/abs/2211.15259.
 """
 
+from functools import partial
+from typing import cast
+
 from abstain.confidence import kernels
+from abstain.confidence.entry import Need, Score, of_samples, to_probability
+from abstain.predictions import Predictions
 from abstain.predictions.outputs import ClassScores, class_scores
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, FloatArray
 
 
 def mean_softmax_response(
@@ -180,3 +185,71 @@ def mean_max_logit(logit_samples: AnyArray) -> AnyArray:
 
 def _given(logits: AnyArray | None, probabilities: AnyArray | None) -> ClassScores:
     return class_scores(logits, probabilities, samples=True, keep_library=True)
+
+
+def _mean_logit(predictions: Predictions) -> FloatArray:
+    samples = cast("ClassScores", predictions.samples)
+    return cast("FloatArray", kernels.largest_mean_logit(samples))
+
+
+_JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
+_SAMPLES = frozenset({Need.SAMPLES})
+
+ENTRIES = (
+    Score(
+        "mcd_msr",
+        "Monte-Carlo maximum softmax response",
+        partial(of_samples, kernels.of_mean(kernels.log_odds)),
+        _SAMPLES,
+        "log-odds of the top class of the mean softmax",
+        _JAEGER,
+        "log-odds",
+        to_probability,
+        function="mean_softmax_response(logit_samples)",
+    ),
+    Score(
+        "mcd_mls",
+        "Monte-Carlo maximum logit",
+        _mean_logit,
+        frozenset({Need.LOGIT_SAMPLES}),
+        "the largest mean logit",
+        _JAEGER,
+        function="mean_max_logit(logit_samples)",
+    ),
+    Score(
+        "mcd_pe",
+        "Monte-Carlo predictive entropy",
+        partial(of_samples, kernels.of_mean(kernels.negative_entropy)),
+        _SAMPLES,
+        "minus the entropy of the mean softmax, in nats",
+        _JAEGER,
+        function="negative_entropy_of_mean(logit_samples)",
+    ),
+    Score(
+        "mcd_ee",
+        "Expected entropy",
+        partial(of_samples, kernels.expected_entropy),
+        _SAMPLES,
+        "minus the mean entropy of the samples, in nats",
+        _JAEGER,
+        function="negative_expected_entropy(logit_samples)",
+    ),
+    Score(
+        "mcd_mi",
+        "Mutual information",
+        partial(of_samples, kernels.mutual_information),
+        _SAMPLES,
+        "whether the samples agree: minus their mutual information with the class, in nats",
+        _JAEGER,
+        function="negative_mutual_information(logit_samples)",
+    ),
+    Score(
+        "mcd_sv",
+        "Softmax variance",
+        partial(of_samples, kernels.deviation),
+        _SAMPLES,
+        "minus the standard deviation of the softmax over the samples, averaged over classes",
+        _JAEGER,
+        function="negative_softmax_deviation(logit_samples)",
+    ),
+)

@@ -17,7 +17,13 @@ from functools import partial
 
 from abstain._foundation import checks
 from abstain.confidence import kernels
-from abstain.confidence.entry import positive_temperature
+from abstain.confidence.entry import (
+    Need,
+    Score,
+    of_rows,
+    positive_temperature,
+    to_probability,
+)
 from abstain.errors import DomainError
 from abstain.predictions.outputs import class_scores
 from abstain.typing import AnyArray
@@ -287,3 +293,74 @@ def _of_softmax(
 ) -> AnyArray:
     scores = class_scores(logits, probabilities, keep_library=True)
     return kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))
+
+
+_CLASS_SCORES = frozenset({Need.CLASS_SCORES})
+_LOG_ODDS = partial(of_rows, kernels.log_odds)
+_ENTROPY = partial(of_rows, kernels.negative_entropy)
+_MARGIN = partial(of_rows, kernels.margin)
+_GINI = partial(of_rows, kernels.gini)
+_TAIL = partial(kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP)
+
+MSR = Score(
+    "msr",
+    "Maximum softmax response",
+    _LOG_ODDS,
+    _CLASS_SCORES,
+    "how sure the model is of its prediction: log-odds of the most probable class",
+    "Hendrycks & Gimpel (2017), https://arxiv.org/abs/1610.02136, section 2",
+    "log-odds",
+    to_probability,
+    _LOG_ODDS,
+    function="max_softmax_response(logits)",
+    kernel=kernels.log_odds,
+)
+
+PE = Score(
+    "pe",
+    "Predictive entropy",
+    _ENTROPY,
+    _CLASS_SCORES,
+    "how concentrated the whole softmax is: minus its entropy in nats",
+    "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259",
+    tempered=_ENTROPY,
+    function="negative_predictive_entropy(logits)",
+    kernel=kernels.negative_entropy,
+)
+
+MARGIN = Score(
+    "margin",
+    "Probability margin",
+    _MARGIN,
+    _CLASS_SCORES,
+    "how clear the choice is: log((1 + M) / (1 - M)) with M = p1 - p2",
+    "Scheffer et al. (2001), https://doi.org/10.1007/3-540-44816-0_31",
+    tempered=_MARGIN,
+    function="probability_margin(logits)",
+    kernel=kernels.margin,
+)
+
+GINI = Score(
+    "gini",
+    "Gini (DOCTOR)",
+    _GINI,
+    _CLASS_SCORES,
+    "whether two draws from the softmax would agree: log(G / (1 - G)), G = sum of p^2",
+    "Granese et al. (2021), https://arxiv.org/abs/2106.02395 (D_alpha)",
+    tempered=_GINI,
+    function="negative_gini(logits)",
+    kernel=kernels.gini,
+)
+
+GEN = Score(
+    "gen",
+    "Generalized entropy (GEN)",
+    partial(of_rows, _TAIL),
+    _CLASS_SCORES,
+    "how concentrated the softmax is down to its tail: minus its generalized entropy",
+    "Liu et al. (2023), https://openaccess.thecvf.com/content/CVPR2023/html/Liu_GEN_Pushing_the_"
+    "Limits_of_Softmax-Based_Out-of-Distribution_Detection_CVPR_2023_paper.html",
+    tempered=partial(of_rows, _TAIL),
+    function="negative_generalized_entropy(logits)",
+    kernel=_TAIL,
+)

@@ -11,9 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import kernels
 from abstain.confidence.entry import Need
-from abstain.confidence.logit_scores import DEFAULT_P
 from abstain.confidence.registry import find
-from abstain.confidence.softmax_scores import DEFAULT_GAMMA, DEFAULT_TOP
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
 from abstain.training._library import torch
@@ -98,20 +96,6 @@ def _class_codes(labels: "torch.Tensor", logits: "torch.Tensor") -> "torch.Tenso
 #: From logits (n, K) to confidences (n,).
 OwnScore: TypeAlias = Callable[["torch.Tensor"], "torch.Tensor"]
 
-# The kernels behind the catalogue's names. The functions of `abstain.confidence` would refuse
-# NaN, for which they wait for the device, and a training loss passes NaN on.
-_KERNELS: dict[str, kernels.Kernel] = {
-    "msr": kernels.log_odds,
-    "mls": kernels.largest,
-    "pe": kernels.negative_entropy,
-    "margin": kernels.margin,
-    "logit_margin": kernels.log_gap,
-    "gini": kernels.gini,
-    "gen": partial(kernels.generalized_entropy, gamma=DEFAULT_GAMMA, top=DEFAULT_TOP),
-    "energy": kernels.log_sum_exp,
-    "pnorm": partial(kernels.normalized_largest, p=DEFAULT_P),
-}
-
 
 def score_of_logits(score: Any) -> OwnScore:
     """Return the function from logits to confidences that a name stands for, or check an own."""
@@ -121,27 +105,30 @@ def score_of_logits(score: Any) -> OwnScore:
             raise InputError(msg)
         own: OwnScore = score
         return own
-    base, _, _ = score.partition("@")
     # The catalogue knows near names, refuses temperatures where there are none, and says what
     # must be fitted first.
     entry = find(score)
-    if base not in _KERNELS:
+    if entry.kernel is None:
         why = "; ".join(sorted(need.value for need in entry.needs - {Need.LOGITS}))
         msg = f"`score` must be one that logits of shape (n, K) allow; {score!r} {why}"
         raise UnknownNameError(msg)
     temperature = float(score.partition("@T=")[2] or 1.0)
-    return partial(_computed, base, temperature)
+    return partial(_computed, entry.kernel, temperature, entry.times_temperature)
 
 
-def _computed(name: str, temperature: float, logits: "torch.Tensor") -> "torch.Tensor":
+# The functions of `abstain.confidence` would refuse NaN, for which they wait for the device, and a
+# training loss passes NaN on: hence the kernel itself.
+def _computed(
+    kernel: kernels.Kernel, temperature: float, times: bool, logits: "torch.Tensor"
+) -> "torch.Tensor":
     if logits.shape[0] == 0:
         # No rows, but where others gather, the graph that leads to them.
         return logits.sum(dim=1)
     recorded = logits.requires_grad and torch.is_grad_enabled()
     out = (_where_it_lies if recorded or logits.device.type != "cpu" else _in_numpy)(
-        _KERNELS[name], temperature, logits
+        kernel, temperature, logits
     )
-    return temperature * out if name == "energy" else out
+    return temperature * out if times else out
 
 
 def _where_it_lies(
