@@ -225,5 +225,5 @@ def test_a_method_promises_what_its_entry_says(half):
 
 
 def test_a_rule_of_no_known_method_is_refused():
-    with pytest.raises(InputError, match=r"`method` .* 'coverage_guarantee', 'given'; got 'half'"):
+    with pytest.raises(InputError, match=r"`method` .* 'sgr', .*'given'; got 'half'"):
         DecisionRule("half", 0.5)
