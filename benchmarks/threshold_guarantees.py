@@ -190,7 +190,7 @@ def every_setting(found):
 
 
 def promises(found):
-    """Print the worst share, and mean coverage, of each method on each law."""
+    """Print the worst share, and mean coverage, of each rule on each law."""
     rows = []
     for law in LAWS:
         for way in WAYS:
@@ -206,7 +206,7 @@ def promises(found):
             rows.append((law.name, way.name, shown, f"{worst.target:g}, {worst.n}",
                          f"{np.nanmean([o.kept for o in mine]):.3f}",
                          f"{np.mean([o.unattainable for o in mine]):.3f}"))  # fmt: skip
-    table(("law", "method", "worst share exceeded (MC error)", "at target, n",
+    table(("law", "rule", "worst share exceeded (MC error)", "at target, n",
            "mean coverage / oracle", "mean share unattainable"), rows)  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from tests.benchmark.published_files import write_idx
 
 from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark.data import fetching
-from abstain.benchmark.data.fetching import SOURCES, Download, Source, fetch
+from abstain.benchmark.data.fetching import SOURCES, Download, DownloadSource, fetch
 from abstain.benchmark.data.published import read_mnist
 from abstain.benchmark.data.published.unpacking import unpack
 from abstain.errors import FileFormatError, InputError, MissingInputError, UnknownNameError
@@ -125,7 +125,7 @@ def source(server, monkeypatch):
         url = f"{server.url}/set.tar.gz"
         file = Download("set.tar.gz", url, own, size, exact=exact, archive=True, **more)
         catalogue = Catalogue("published data set", listed="data list")
-        catalogue.add(Source("set", "A set", "https://x.org", "MIT", (file,), folder="set"))
+        catalogue.add(DownloadSource("set", "A set", "https://x.org", "MIT", (file,), folder="set"))
         monkeypatch.setattr(fetching, "SOURCES", catalogue)
 
     return offer
@@ -382,7 +382,7 @@ def test_files_of_a_set_go_to_its_folder(tmp_path, server, monkeypatch):
         Download(n, f"{server.url}/{n}", md5(c), into="mnist") for n, c in server.files.items()
     )
     catalogue = Catalogue("published data set")
-    catalogue.add(Source("mnist", "MNIST", "", "", files, folder="mnist"))
+    catalogue.add(DownloadSource("mnist", "MNIST", "", "", files, folder="mnist"))
     monkeypatch.setattr(fetching, "SOURCES", catalogue)
     train, _ = read_mnist(fetch("mnist", tmp_path / "data"))
     assert train.n == 20

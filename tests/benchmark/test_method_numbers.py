@@ -15,7 +15,7 @@ from tests.docs.blocks import ROOT, blocks
 
 import abstain as ab
 from abstain.benchmark.methods import METHODS, NEEDS, Known, Method, fit_all, score_all, unlabeled
-from abstain.benchmark.methods.scoring import Named, OnTraining, Own
+from abstain.benchmark.methods.scoring import NamedScore, OnTraining, Own
 from abstain.confidence import fit, score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.metrics import failure_auroc
@@ -27,7 +27,7 @@ def fitted():
 
 
 def test_what_was_fitted_can_be_sent_to_another_process(fitted):
-    again = pickle.loads(pickle.dumps(fitted.scorers))
+    again = pickle.loads(pickle.dumps(fitted.functions))
     for name in ("temp-msr", "vim", "pnorm", "mcd-pe", "dg-res"):
         assert np.array_equal(again[name](NETWORK), fitted.score(NETWORK)[name])
 
@@ -57,7 +57,7 @@ def test_numbers_are_those_of_the_scores(fitted):
 
 def test_temp_mls_is_the_largest_tempered_probability_and_no_logit(fitted):
     found = fitted.score(NETWORK)
-    tempered = NETWORK.logits / fitted.scorers["temp-mls"].temperature
+    tempered = NETWORK.logits / fitted.functions["temp-mls"].temperature
     p = np.exp(tempered) / np.exp(tempered).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(1 / (1 + np.exp(-found["temp-mls"])), p.max(axis=1), rtol=1e-5)
     ranks = {name: np.argsort(np.argsort(found[name])) for name in ("mls", "temp-mls")}
@@ -96,9 +96,9 @@ def test_the_published_temp_mls_tracks_the_softmax_response(shared):
 def test_ours_tracks_it_too():
     pytest.importorskip("torch")
     from abstain import training
-    from abstain.benchmark.loaded import loaded
     from abstain.benchmark.models import MODELS
     from abstain.benchmark.passes import outputs_of
+    from abstain.benchmark.pictures import loaded
     from abstain.benchmark.training import Recipe, train
 
     task, objective = loaded("digits8", ""), training.make("cross-entropy", rng=2)
@@ -112,7 +112,7 @@ def test_ours_tracks_it_too():
 
     held = said(task.validation)
     fitted = fit_all(["msr", "mls", "temp-mls"], Known(held, held))
-    assert abs(fitted.scorers["temp-mls"].temperature - 1) > 0.05
+    assert abs(fitted.functions["temp-mls"].temperature - 1) > 0.05
     apart = {"mls": [], "temp-mls": []}
     for exposure in task.parts.exposures:
         if exposure.severity in {0, 1, 3, 5}:
@@ -201,7 +201,7 @@ def test_names_that_are_not_there():
         Method("mine", "", "", "cross-entropy", frozenset(), broken, "test")
     bare = without(NETWORK, "samples", "sample_confidence", "confidence")
     with pytest.raises(MissingInputError, match="`samples`"):
-        Named("mcd_pe", samples=True)(KNOWN)(bare)
+        NamedScore("mcd_pe", samples=True)(KNOWN)(bare)
     with pytest.raises(MissingInputError, match="`confidence`"):
         Own()(bare)
 

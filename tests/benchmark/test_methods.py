@@ -49,7 +49,7 @@ def one(fitted, name):
 
 def test_all_can_be_fitted(fitted):
     assert fitted.reasons == {}
-    assert list(fitted.scorers) == list(METHODS)
+    assert list(fitted.functions) == list(METHODS)
 
 
 @ALL

@@ -14,11 +14,11 @@ from abstain import calibration
 from abstain._foundation.scored import Scored
 from abstain.confidence import score
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
-from abstain.evaluation.calibration import METHODS, calibrate, calibration_check
+from abstain.evaluation.calibration import CALIBRATIONS, calibrate, calibration_check
 from abstain.metrics import METRICS, brier, ece, nll
 from abstain.plots.calibration import CalibrationDisplay
 
-every_method = pytest.mark.parametrize("method", METHODS)
+every_method = pytest.mark.parametrize("method", CALIBRATIONS)
 
 
 def predictions(seed=0, n=3000, k=4, T=2.0, weight=False):
@@ -437,7 +437,7 @@ def test_it_is_saved_and_drawn_on_given_axes(tmp_path):
 
 def test_every_method_of_every_binning_can_be_drawn():
     fit, test = halves(predictions(n=200))
-    for method, binning in itertools.product(METHODS, ("equal_width", "equal_mass")):
+    for method, binning in itertools.product(CALIBRATIONS, ("equal_width", "equal_mass")):
         check = calibration_check(calibrate("msr", fit, method=method), test, binning=binning)
         assert len(CalibrationDisplay.from_check(check).plot().frame()) > 2
         plt.close("all")

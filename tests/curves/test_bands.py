@@ -5,7 +5,7 @@ import pytest
 
 from abstain import simulate
 from abstain._foundation.scored import scored
-from abstain.curves._accepted import accepted
+from abstain.curves._accepted_parts import accepted
 from abstain.curves.bands import as_generalized, risk_coverage_band
 from abstain.curves.risk_coverage import generalized_risk_coverage_curve, risk_coverage_curve
 from abstain.errors import DomainError, InputError, ShapeError
@@ -92,7 +92,7 @@ def test_the_covariance_of_clusters_sums_within_them(monkeypatch):
     sums = np.array([table[cluster[5:] == name].sum(axis=0) for name in names])
     expected = sums.T @ sums * names.size / (names.size - 1)
     np.testing.assert_allclose(at.covariance, expected, atol=1e-14)
-    monkeypatch.setattr("abstain.curves._accepted._MEMORY", 30)  # some clusters at a time
+    monkeypatch.setattr("abstain.curves._accepted_parts._MEMORY", 30)  # some clusters at a time
     np.testing.assert_allclose(accepted(s, grid, cluster).covariance, expected, atol=1e-14)
 
 

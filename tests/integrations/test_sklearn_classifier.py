@@ -245,13 +245,13 @@ def test_rules_of_every_kind():
     assert finished.accepts(X).tolist() == (finished.confidence(X) >= named.threshold).tolist()
 
 
-@pytest.mark.parametrize("method", list(thresholds.METHODS))
+@pytest.mark.parametrize("method", list(thresholds.RULES))
 def test_every_method_of_the_catalogue(method):
     X, y = blobs(1000, flip_y=0.05)
     known = {
         "coverage": 0.5, "max_risk": 0.2, "delta": 0.1, "abstention_cost": 0.2,
     }  # fmt: skip
-    options = {name: known[name] for name in thresholds.METHODS[method].required}
+    options = {name: known[name] for name in thresholds.RULES[method].required}
     own = SelectiveClassifier(LogisticRegression(), rule=method, rule_params=options, cv=3)
     assert own.fit(X, y).decision_rule_.method == method
     assert own.accepts(X).any()

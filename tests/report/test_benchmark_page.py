@@ -151,7 +151,7 @@ def _read(source):
 
 
 def _task(monkeypatch, load):
-    monkeypatch.setitem(sys.modules, "abstain.benchmark.loaded", SimpleNamespace(loaded=load))
+    monkeypatch.setitem(sys.modules, "abstain.benchmark.pictures", SimpleNamespace(loaded=load))
 
 
 def test_pictures_are_those_that_the_networks_saw(monkeypatch):

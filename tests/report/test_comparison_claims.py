@@ -8,7 +8,7 @@ from rich.console import Console
 from tests.plots.comparisons import DATA, METHODS, critical, made_up
 from tests.report.pages import Page
 
-from abstain.evaluation.comparison import Aggregate, NonInferiority, Profile
+from abstain.evaluation.comparison import AggregateRow, NonInferiorityRow, Profile
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED
 from abstain.report import comparison_html, comparison_terminal
 from abstain.report.subjects.comparison.margin import margin_line
@@ -40,7 +40,7 @@ def of_runs(runs=5):
     profiles = tuple(
         Profile("augrc", m, (0.01, 0.02), (0.4, 1.0), (0.2, 0.8), (0.6, 1.0)) for m in one.methods
     )
-    means = tuple(Aggregate("augrc", m, 0.04, 0.03, 0.05, runs) for m in one.methods)
+    means = tuple(AggregateRow("augrc", m, 0.04, 0.03, 0.05, runs) for m in one.methods)
     return replace(
         one,
         runs=tuple(map(str, range(runs))),
@@ -180,7 +180,7 @@ def held(comparison, *, margin=0.002):
             for method in comparison.methods[1:]:
                 worse = values[method] - values[reference]
                 rows.append(
-                    NonInferiority(
+                    NonInferiorityRow(
                         metric, data, method, reference, margin, worse, worse + 0.0019,
                         0.01, 0.02 if worse < 0 else 0.3, worse < 0,
                     )
@@ -190,7 +190,7 @@ def held(comparison, *, margin=0.002):
 
 def test_margins_are_said_line_by_line():
     lines = [
-        margin_line(NonInferiority("augrc", (), "pe", "msr", 0.002, gap, bound, 0.2, p, shown))
+        margin_line(NonInferiorityRow("augrc", (), "pe", "msr", 0.002, gap, bound, 0.2, p, shown))
         for gap, bound, p, shown in (
             (0.0012, 0.0031, 0.4, False),
             (-0.0003, 0.0011, 0.01, True),

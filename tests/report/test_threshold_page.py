@@ -18,7 +18,7 @@ from abstain.report import (
     write_rule_figures,
     write_threshold,
 )
-from abstain.thresholds import METHODS, DecisionRule, check, sgr
+from abstain.thresholds import RULES, DecisionRule, check, sgr
 
 
 def made(seed: int, n: int = 800, *, hard: float = 0.0, name: str = "own") -> ab.Predictions:
@@ -179,7 +179,7 @@ def test_terminal_keeps_its_width(width):
 def test_each_method_says_what_it_promises():
     options = {"max_risk": 0.1, "delta": 0.05, "coverage": 0.5, "abstention_cost": 0.2}
     promised = {}
-    for name, method in METHODS.items():
+    for name, method in RULES.items():
         given = {option: options[option] for option in method.required}
         checks = check_rule(set_threshold(CALIBRATION, method=name, **given), {})
         promised[name] = " ".join(terminal(checks).split())

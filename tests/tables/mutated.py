@@ -27,7 +27,7 @@ from abstain.benchmark.store import Additions, Store
 from abstain.cli.columns import Columns
 from abstain.cli.study.running import read_named
 from abstain.errors import AbstainError
-from abstain.studies._given import Wanted, sources_of
+from abstain.studies._given import StudyRequest, sources_of
 from abstain.studies.finetuning.experiment import read_experiment, shipped
 from abstain.tables import load, read_predictions, save
 
@@ -98,7 +98,7 @@ def folder(path: Path) -> None:
 
 def study(path: Path) -> None:
     data, _ = read_named((path,), Columns())
-    sources_of(data, (), (), Wanted())
+    sources_of(data, (), (), StudyRequest())
 
 
 def store(path: Path) -> None:

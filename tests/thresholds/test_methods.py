@@ -12,7 +12,7 @@ from abstain import thresholds
 from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
 from abstain.evaluation import check_rule
 from abstain.report import threshold_html
-from abstain.thresholds import METHODS, DecisionRule, Method
+from abstain.thresholds import RULES, DecisionRule, Rule
 
 OPTIONS = {
     "coverage": {"coverage": 0.5},
@@ -24,10 +24,10 @@ OPTIONS = {
     "conformal_risk_control": {"max_risk": 0.2},
     "coverage_guarantee": {"coverage": 0.5, "delta": 0.1},
 }
-GUARANTEED = [name for name, entry in METHODS.items() if entry.guarantee != "none"]
+GUARANTEED = [name for name, entry in RULES.items() if entry.guarantee != "none"]
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", RULES)
 @given(case=cases(), seed=st.integers(0, 2**32 - 1))
 def test_row_order_does_not_matter(name, case, seed):
     confidence, loss = case
@@ -37,8 +37,8 @@ def test_row_order_does_not_matter(name, case, seed):
 
 
 def test_the_catalogue_is_complete():
-    assert set(METHODS) == set(OPTIONS)
-    for name, entry in METHODS.items():
+    assert set(RULES) == set(OPTIONS)
+    for name, entry in RULES.items():
         rule = thresholds.fit(name, np.linspace(1, 0, 99), np.zeros(99), **OPTIONS[name])
         assert rule.method == name
         assert (rule.guarantee == "none") == (entry.guarantee == "none")
@@ -202,10 +202,8 @@ def half():
         chosen = thresholds.for_risk(confidence, loss, max_risk=max_risk / 2, weight=weight)
         return replace(chosen, method="half", target=max_risk)
 
-    yield METHODS.add(
-        Method("half", "Half", halve, "Twice as strict.", "ours", aim="selective risk")
-    )
-    METHODS._entries.pop("half")
+    yield RULES.add(Rule("half", "Half", halve, "Twice as strict.", "ours", aim="selective risk"))
+    RULES._entries.pop("half")
 
 
 def test_a_method_is_known_everywhere_by_its_entry(half):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain.confidence import SCORES, Need
+from abstain.confidence import SCORES, ScoreNeed
 from abstain.confidence import score as confidence_of
 from abstain.metrics import partial_augrc, partial_aurc
 from abstain.predictions import per_sample_loss
@@ -87,7 +87,9 @@ def test_hard_ranks_pass_gradcheck_in_the_loss(weights):
 
 
 LOGIT_SCORES = [
-    name for name, entry in SCORES.items() if entry.needs <= {Need.LOGITS, Need.CLASS_SCORES}
+    name
+    for name, entry in SCORES.items()
+    if entry.needs <= {ScoreNeed.LOGITS, ScoreNeed.CLASS_SCORES}
 ]
 
 

@@ -27,13 +27,13 @@ from abstain._foundation.foreign import (
     scalar,
     without_gradient,
 )
-from abstain._foundation.packed import Areas, area_sums
+from abstain._foundation.packed import AreaPair, area_sums
 from abstain._foundation.ranks import group_ties
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
 
-class Samples(NamedTuple):
+class DeviceArrays(NamedTuple):
     """Validated arrays of one library on one device.
 
     Gradients flow through the loss, and through the probability: the confidence itself, for
@@ -58,7 +58,9 @@ def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bo
     return read or is_on_device(confidence) or carries_gradient(loss)
 
 
-def areas_on_device(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Areas:
+def areas_on_device(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
+) -> AreaPair:
     """Validate, sort and integrate where the samples lie; bring five numbers to the host.
 
     The confidence decides the device. The areas and the risk keep the gradient of the loss.
@@ -68,10 +70,10 @@ def areas_on_device(confidence: AnyArray, loss: AnyArray, weight: AnyArray | Non
     aurc, augrc = area_sums(groups.xp, groups.weight, groups.loss)
     failures = int(groups.xp.count_nonzero(samples.loss))
     n = int(samples.confidence.shape[0])
-    return Areas(scalar(aurc), scalar(augrc), groups.risk, n, failures, groups.tied)
+    return AreaPair(scalar(aurc), scalar(augrc), groups.risk, n, failures, groups.tied)
 
 
-def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> Samples:
+def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> DeviceArrays:
     """Validate samples where they lie, the loss and the weight brought to the confidence.
 
     A confidence of the host goes to where the loss is.
@@ -97,7 +99,7 @@ def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = No
         )
     weight = None if weight is None else double(weight)
     _summable(without_gradient(loss), weight)
-    return Samples(without_gradient(probability), loss, weight, probability)
+    return DeviceArrays(without_gradient(probability), loss, weight, probability)
 
 
 def _summable(loss: AnyArray, weight: AnyArray | None) -> None:

@@ -34,7 +34,7 @@ COUNT_FROM = 1 << 15
 _MOST = 1 << 31
 
 
-class Layout(NamedTuple):
+class FloatLayout(NamedTuple):
     """How a float format reads as an unsigned integer."""
 
     unsigned: Any
@@ -43,8 +43,8 @@ class Layout(NamedTuple):
 
 
 _LAYOUTS = {
-    np.dtype(np.float32): Layout(np.uint32, 1 << 31, 0x7F800000),
-    np.dtype(np.float64): Layout(np.uint64, 1 << 63, 0x7FF << 52),
+    np.dtype(np.float32): FloatLayout(np.uint32, 1 << 31, 0x7F800000),
+    np.dtype(np.float64): FloatLayout(np.uint64, 1 << 63, 0x7FF << 52),
 }
 #: The 16-bit formats: the pattern of infinity, and how many zero bits widen it to float32.
 HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
@@ -52,7 +52,7 @@ HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
 _LOSSES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
 
 
-class Kernels(Protocol):
+class PackedKernels(Protocol):
     """The steps that exist twice: `blockwise` in NumPy, and `compiled`."""
 
     pack: Callable[[Array, Array, Array], tuple[int, bool]]
@@ -61,21 +61,21 @@ class Kernels(Protocol):
     tally: Callable[[Array, Array, IntArray], bool]
 
 
-_NUMPY = cast("Kernels", blockwise)
+_NUMPY = cast("PackedKernels", blockwise)
 
 
-def kernels() -> Kernels:
+def kernels() -> PackedKernels:
     """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
     return _NUMPY if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _compiled()
 
 
 @cache
-def _compiled() -> Kernels:
+def _compiled() -> PackedKernels:
     if not has("numba"):
         return _NUMPY
     try:
         # Not an import statement: numba takes 0.3 s, which only the first use should pay.
-        return cast("Kernels", import_module("abstain._foundation.compiled"))
+        return cast("PackedKernels", import_module("abstain._foundation.compiled"))
     except ImportError:
         # Installed but unusable, say beside a NumPy it does not know: NumPy does the work.
         return _NUMPY
@@ -85,7 +85,7 @@ def _compiled() -> Kernels:
 Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray]
 
 
-class Areas(NamedTuple):
+class AreaPair(NamedTuple):
     """The two areas and the counts that come with them."""
 
     aurc: float
@@ -107,13 +107,13 @@ class PackedKeys:
     #: Of the confidences.
     dtype: np.dtype[Any]
     #: What packed them.
-    run: Kernels
+    run: PackedKernels
 
-    def areas(self) -> Areas:
+    def areas(self) -> AreaPair:
         """Integrate both risks over coverage in one pass over the keys."""
         n = self.keys.size
         failures, area, selective, tied = self.run.sweep(self.keys, self.split)
-        return Areas(selective / (2 * n), area / (2 * n * n), failures / n, n, failures, tied)
+        return AreaPair(selective / (2 * n), area / (2 * n * n), failures / n, n, failures, tied)
 
     def groups(self) -> Groups:
         """Return distinct confidences in descending order, weight, loss and count of each."""
@@ -131,7 +131,7 @@ class PackedKeys:
         return key.view(self.dtype)
 
 
-def pack(confidence: Array, loss: Array, run: Kernels | None = None) -> PackedKeys | None:
+def pack(confidence: Array, loss: Array, run: PackedKernels | None = None) -> PackedKeys | None:
     """Pack and sort; None unless confidence is finite float32 or float64 and every loss 0 or 1."""
     run = run or kernels()
     layout = _LAYOUTS.get(confidence.dtype)
@@ -192,7 +192,7 @@ def grouped(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups
 
 
 def count_failures(
-    bits: Array, loss: Array, run: Kernels | None = None, *, infinity: int
+    bits: Array, loss: Array, run: PackedKernels | None = None, *, infinity: int
 ) -> Groups | None:
     """Group 16-bit floats by counting; None unless all are finite and every loss is 0 or 1.
 

@@ -11,7 +11,7 @@ from abstain.benchmark.store import ExposureFacts, RunScores
 from abstain.errors import InputError
 from abstain.typing import BoolArray, FloatArray, IntArray
 
-__all__ = ["ERRORS", "Judged", "Study", "judged", "studies_of"]
+__all__ = ["ERRORS", "Study", "StudyLoss", "judged", "studies_of"]
 
 #: What is done with wrong answers about pictures of known classes, where there are new classes.
 ERRORS: Final = {
@@ -203,7 +203,7 @@ def _places(study: Study, parts: Sequence[RunScores]) -> IntArray:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class StudyLoss:
     """What counts as a failure of one prediction in a study.
 
     Attributes
@@ -220,7 +220,7 @@ class Judged:
 
 def judged(
     study: Study, scores: RunScores, *, averages: bool = False, outlier_cost: float = 2.0
-) -> Judged:
+) -> StudyLoss:
     """Say what counts as a failure of a prediction in a study, and which samples count.
 
     Parameters
@@ -237,7 +237,7 @@ def judged(
 
     Returns
     -------
-    Judged
+    StudyLoss
         Losses, and weights where samples are left out.
 
     Examples
@@ -257,7 +257,7 @@ def judged(
     new = scores.labels < 0
     wrong = (scores.predicted(averages) != scores.labels) | new
     if study.errors == "scod":
-        return Judged(np.where(new, float(outlier_cost), wrong.astype(np.float64)))
+        return StudyLoss(np.where(new, float(outlier_cost), wrong.astype(np.float64)))
     if study.errors == "removed":
-        return Judged(wrong, (~wrong | new).astype(np.float64))
-    return Judged(wrong)
+        return StudyLoss(wrong, (~wrong | new).astype(np.float64))
+    return StudyLoss(wrong)

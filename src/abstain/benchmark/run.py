@@ -16,8 +16,8 @@ from abstain.benchmark.data import Exposure
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
 from abstain.benchmark.jobs.devices import devices_of, kind_of, refuse_absent
 from abstain.benchmark.jobs.record import receipt, receipts_in
-from abstain.benchmark.loaded import LoadedTask, exposures_of, loaded
 from abstain.benchmark.models import MODELS
+from abstain.benchmark.pictures import LoadedTask, exposures_of, loaded
 from abstain.benchmark.selection import choose
 from abstain.benchmark.specification import Config, Specification, plain
 from abstain.benchmark.specification.config import look_up
@@ -55,7 +55,7 @@ def run_benchmark(
 ) -> tuple[Store, list[Outcome]]:
     """Train networks, choose settings on validation data, and test what was chosen.
 
-    Answers: what does every confidence scoring function say of every picture that these
+    Answers: what does every confidence score say of every picture that these
     classifiers are exposed to? `abstain.benchmark.results.results_of` makes tables of it.
 
     Parameters

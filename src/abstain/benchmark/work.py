@@ -13,11 +13,11 @@ from abstain.benchmark._library import one_thread
 from abstain.benchmark.data import Images
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.jobs.devices import device_of_this_process
-from abstain.benchmark.loaded import LoadedTask, Seen, loaded
 from abstain.benchmark.methods import METHODS, FittedMethods, Known, fit_all
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.outputs import Outputs, ensemble_outputs
 from abstain.benchmark.passes import outputs_of
+from abstain.benchmark.pictures import InputPictures, LoadedTask, loaded
 from abstain.benchmark.selection import validated
 from abstain.benchmark.specification.config import ENSEMBLE
 from abstain.benchmark.specification.jobs import SCORES, stage_of
@@ -187,7 +187,7 @@ class _Asked:
     objective: Objective
     seed: int
 
-    def about(self, seen: Seen, samples: int) -> Outputs:
+    def about(self, seen: InputPictures, samples: int) -> Outputs:
         return outputs_of(
             self.network,
             self.objective,

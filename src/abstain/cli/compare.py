@@ -18,7 +18,7 @@ from abstain.tables import Reading
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output:
+class OutputOptions:
     """What is printed and left behind."""
 
     figures: Annotated[
@@ -30,7 +30,7 @@ class Output:
 
 
 #: No option given: every column is looked for under its usual names.
-_USUAL, _TESTS, _OUTPUT = Columns(), Tests(), Output()
+_USUAL, _TESTS, _OUTPUT = Columns(), Tests(), OutputOptions()
 
 
 def compare(
@@ -53,7 +53,7 @@ def compare(
         str | None, Parameter(help="column whose values are methods (models), or 'filename'")
     ] = None,
     tests: Annotated[Tests, Parameter(name="*")] = _TESTS,
-    output: Annotated[Output, Parameter(name="*")] = _OUTPUT,
+    output: Annotated[OutputOptions, Parameter(name="*")] = _OUTPUT,
 ) -> None:
     """Compare methods on the same samples: differences with intervals, tests, rankings.
 
@@ -80,7 +80,7 @@ def compare(
     _print(comparison, left, full=output.full)
 
 
-def _refuse_idle(columns: Columns, tests: Tests, output: Output, *, lonely: bool) -> None:
+def _refuse_idle(columns: Columns, tests: Tests, output: OutputOptions, *, lonely: bool) -> None:
     """Refuse options that nothing would read."""
     if lonely:
         msg = "--methods-from filename needs a file for each method; got one. Name more, or drop it"

@@ -191,7 +191,7 @@ CHAPTERS: dict[What, tuple[Chapter, ...]] = {
         Chapter(
             "Rules that choose a threshold",
             "For `abstain threshold --method` and ab.thresholds.fit",
-            "thresholds:METHODS",
+            "thresholds:RULES",
             _rule,
         ),
     ),

@@ -38,7 +38,7 @@ def progress() -> "Progress | AbstractContextManager[None]":
     )
 
 
-class Told:
+class JobLines:
     """Says on standard error that a job is over: a line each, above the bar if there is one.
 
     Of jobs that begin only the first has a line, so that something is seen before it is over.

@@ -1,4 +1,4 @@
-"""The options that say what is asked of a threshold, and the method that they lead to."""
+"""The options that say what is asked of a threshold, and the rule that they lead to."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final, Literal
 from cyclopts import Parameter
 
 from abstain.errors import InputError
-from abstain.thresholds import METHODS
+from abstain.thresholds import RULES
 
 #: The options here that name what is asked for, and their names in the library.
 _KEYWORDS: Final = {"max_risk": "max_risk", "coverage": "coverage", "cost": "abstention_cost"}
-#: The method of each option, where none is named.
+#: The rule of each option, where none is named.
 _USUAL: Final = {"max_risk": "sgr", "coverage": "coverage_guarantee", "cost": "cost"}
 _DELTA: Final = 0.05
 
@@ -30,7 +30,7 @@ class Target:
     method: Annotated[
         str | None,
         Parameter(
-            help=f"how it is chosen: {', '.join(METHODS)} [default: sgr for a risk, "
+            help=f"how it is chosen: {', '.join(RULES)} [default: sgr for a risk, "
             "coverage_guarantee for a coverage, cost for a cost]"
         ),
     ] = None
@@ -46,14 +46,14 @@ class Target:
         return tuple(flag(name) for name in names if getattr(self, name) is not None)
 
     def chosen(self) -> tuple[str, dict[str, Any]]:
-        """Return the method and its options; refuse those that do not fit together."""
+        """Return the name of the rule and its options; refuse those that do not fit together."""
         asked = [name for name in _USUAL if getattr(self, name) is not None]
         if len(asked) != 1:
             found = ", ".join(map(flag, asked)) or "none of them"
             msg = f"ask for one of --max-risk, --coverage and --cost; got {found}"
             raise InputError(msg)
         method = self.method or _USUAL[asked[0]]
-        entry, keyword = METHODS[method], _KEYWORDS[asked[0]]
+        entry, keyword = RULES[method], _KEYWORDS[asked[0]]
         if keyword not in entry.options:
             needs = ", ".join(flag(name) for name, k in _KEYWORDS.items() if k in entry.options)
             msg = f"--method {method} needs {needs}; got {flag(asked[0])}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli.applied import Applied, Calibrated, read_applied
+from abstain.cli.applied_data import AppliedData, CalibrationFile, read_applied
 from abstain.cli.columns import Columns, several
 from abstain.cli.console import console, leave_word, working
 from abstain.cli.out import REPORT, RESULTS, Out, command, place
@@ -43,7 +43,7 @@ class Places:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class Judgment:
     """What is looked at: which confidence, which loss, how surely."""
 
     score: Annotated[
@@ -61,7 +61,7 @@ class Judged:
     ] = None
 
 
-_PLACES, _JUDGED = Places(), Judged()
+_PLACES, _JUDGED = Places(), Judgment()
 
 #: The rule in the folder of --out.
 _RULE = "rule.json"
@@ -79,7 +79,7 @@ def threshold(
         tuple[str, ...],
         several("check the rule on this file or COLUMN=VALUE of FILE, mildest shift first"),
     ] = (),
-    judged: Annotated[Judged, Parameter(name="*")] = _JUDGED,
+    judged: Annotated[Judgment, Parameter(name="*")] = _JUDGED,
     places: Annotated[Places, Parameter(name="*")] = _PLACES,
     columns: Annotated[Columns, Parameter(name="*")] = _USUAL,
 ) -> None:
@@ -89,7 +89,7 @@ def threshold(
     --by splits and --group checks group by group. The exit status is 3 when what was asked for is
     unattainable. Values are fractions.
     """
-    chosen_on = Calibrated(file, picks_of(calibrate, "--calibrate"))
+    chosen_on = CalibrationFile(file, picks_of(calibrate, "--calibrate"))
     _refuse_idle(apply, judged, columns, saved=places.rule is not None)
     read = [file, places.rule, *(Path(text) for text in apply if picked(text) is None)]
     to = place(places.out, [_RULE, *RESULTS, REPORT], read)
@@ -117,7 +117,7 @@ def threshold(
 
 
 def _refuse_idle(
-    applied: tuple[str, ...], judged: Judged, columns: Columns, *, saved: bool
+    applied: tuple[str, ...], judged: Judgment, columns: Columns, *, saved: bool
 ) -> None:
     """Refuse options about the data of --apply where there are none."""
     if applied:
@@ -141,7 +141,7 @@ def _refuse_idle(
 
 
 def _rule(
-    chosen_on: Calibrated, target: Target, places: Places, columns: Columns, judged: Judged
+    chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
 ) -> tuple[DecisionRule, Predictions | None, tuple[str | Finding, ...]]:
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
     file, picks = chosen_on.file, chosen_on.picks
@@ -181,9 +181,9 @@ def read_rule(path: Path) -> DecisionRule:
 
 
 def _applied(
-    given: tuple[str, ...], columns: Columns, score: str, chosen_on: Calibrated
-) -> Applied:
-    return read_applied(given, columns, score, chosen_on) if given else Applied({}, ())
+    given: tuple[str, ...], columns: Columns, score: str, chosen_on: CalibrationFile
+) -> AppliedData:
+    return read_applied(given, columns, score, chosen_on) if given else AppliedData({}, ())
 
 
 def _leave(

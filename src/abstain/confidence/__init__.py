@@ -1,4 +1,4 @@
-"""Confidence scoring functions: from predictions to one number a sample, higher is more trusted.
+"""Confidence scores: from predictions to one number a sample, higher is more trusted.
 
 No label is looked at. By name through `score`, `applicable` and the catalogue `SCORES`; on
 plain arrays through the functions. Scores that need fitting are in the catalogue `FITTED`:
@@ -7,8 +7,8 @@ plain arrays through the functions. Scores that need fitting are in the catalogu
 
 from abstain.confidence.combined import Combined
 from abstain.confidence.energies import RectifiedActivations, VirtualLogit
-from abstain.confidence.entry import ConfidenceScore, Need, Score
-from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore, Scorer
+from abstain.confidence.entry import ConfidenceScore, Score, ScoreNeed
+from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore, ScoreState
 from abstain.confidence.fitting import FITTED, fit, from_arrays
 from abstain.confidence.gaussian import Mahalanobis, RelativeMahalanobis
 from abstain.confidence.logit_scores import (
@@ -47,14 +47,14 @@ __all__ = [
     "FittedKind",
     "FittedScore",
     "Mahalanobis",
-    "Need",
     "NeighborDistance",
     "Ranked",
     "RectifiedActivations",
     "RelativeMahalanobis",
     "Score",
     "ScoreCriterion",
-    "Scorer",
+    "ScoreNeed",
+    "ScoreState",
     "TunedNorm",
     "TunedTemperature",
     "VirtualLogit",

@@ -17,7 +17,7 @@ from abstain.predictions.outputs import ClassScores
 from abstain.typing import Array, FloatArray, Scale
 
 
-class Need(StrEnum):
+class ScoreNeed(StrEnum):
     """What a score needs of the predictions; the value is the reason shown."""
 
     LOGITS = "needs logits"
@@ -26,17 +26,17 @@ class Need(StrEnum):
     LOGIT_SAMPLES = "needs Monte-Carlo samples of the logits"
 
 
-_CHECKS: dict[Need, Callable[[Predictions], bool]] = {
-    Need.LOGITS: lambda p: p.has_logits,
-    Need.CLASS_SCORES: lambda p: p.has_class_scores,
-    Need.SAMPLES: lambda p: p.has_samples,
-    Need.LOGIT_SAMPLES: lambda p: p.logit_samples is not None,
+_CHECKS: dict[ScoreNeed, Callable[[Predictions], bool]] = {
+    ScoreNeed.LOGITS: lambda p: p.has_logits,
+    ScoreNeed.CLASS_SCORES: lambda p: p.has_class_scores,
+    ScoreNeed.SAMPLES: lambda p: p.has_samples,
+    ScoreNeed.LOGIT_SAMPLES: lambda p: p.logit_samples is not None,
 }
 
 
 @dataclass(frozen=True)
 class Score:
-    """One confidence scoring function.
+    """One confidence score; papers call it a confidence scoring function, CSF.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Score:
     compute : callable
         From `Predictions` that meet the needs to an array of shape (n,), float64; higher is
         more confident.
-    needs : frozenset of Need
+    needs : frozenset of ScoreNeed
         What must be there.
     meaning : str
         One plain sentence.
@@ -71,7 +71,7 @@ class Score:
     name: str
     title: str
     compute: Callable[[Predictions], FloatArray]
-    needs: frozenset[Need]
+    needs: frozenset[ScoreNeed]
     meaning: str
     source: str
     unit: Literal["probability", "log-odds", "real"] = "real"

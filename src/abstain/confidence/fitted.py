@@ -38,7 +38,7 @@ _CHECKS: dict[FitNeed, Callable[[Predictions], bool]] = {
 
 
 @runtime_checkable
-class Scorer(Protocol):
+class ScoreState(Protocol):
     """Anything that scores predictions and has a name: a fitted score, a calibrated one."""
 
     @property

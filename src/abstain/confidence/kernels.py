@@ -41,7 +41,7 @@ Kernel: TypeAlias = Callable[[Any, AnyArray], AnyArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class TopSplit:
     """Rows split into their top class and the others."""
 
     #: Shape (rows,). Largest log-score.
@@ -62,7 +62,7 @@ class Split:
         return xp.exp(self.gap) * self.total
 
 
-def split(xp: Any, z: AnyArray, *, logs: bool = False) -> Split:
+def split(xp: Any, z: AnyArray, *, logs: bool = False) -> TopSplit:
     """Split log-scores (rows, K), with the logarithms if asked for; NumPy overwrites `z`."""
     at = xp.argmax(z, axis=1, keepdims=True)
     top = entry(xp, z, at)
@@ -71,7 +71,7 @@ def split(xp: Any, z: AnyArray, *, logs: bool = False) -> Split:
     gap = second - top
     shifted = _less(xp, shifted, filled(xp, second == -np.inf, 0.0, second))
     others = xp.exp(shifted) if logs or xp is not np else np.exp(shifted, out=shifted)
-    return Split(top[:, 0], gap[:, 0], others, xp.sum(others, axis=1), shifted)
+    return TopSplit(top[:, 0], gap[:, 0], others, xp.sum(others, axis=1), shifted)
 
 
 def log_odds(xp: Any, z: AnyArray) -> AnyArray:

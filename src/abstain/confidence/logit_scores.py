@@ -7,7 +7,7 @@ from functools import partial
 
 from abstain._foundation import checks
 from abstain.confidence import kernels
-from abstain.confidence.entry import Need, Score, of_rows, positive_temperature
+from abstain.confidence.entry import Score, ScoreNeed, of_rows, positive_temperature
 from abstain.errors import DomainError
 from abstain.predictions import Predictions
 from abstain.predictions.outputs import class_scores
@@ -177,7 +177,7 @@ def _energy(predictions: Predictions, temperature: float = 1.0) -> FloatArray:
     return temperature * of_rows(kernels.log_sum_exp, predictions, temperature)
 
 
-_LOGITS = frozenset({Need.LOGITS})
+_LOGITS = frozenset({ScoreNeed.LOGITS})
 _LARGEST_NORMALIZED = partial(kernels.normalized_largest, p=DEFAULT_P)
 
 MLS = Score(
@@ -195,7 +195,7 @@ LOGIT_MARGIN = Score(
     "logit_margin",
     "Logit margin",
     partial(of_rows, kernels.log_gap),
-    frozenset({Need.CLASS_SCORES}),
+    frozenset({ScoreNeed.CLASS_SCORES}),
     "how far the prediction is from changing: largest minus second largest logit",
     "Streeter (2018), https://arxiv.org/abs/1802.07697; Cattelan & Silva (2024), "
     "https://arxiv.org/abs/2305.15508 (LogitsMargin)",

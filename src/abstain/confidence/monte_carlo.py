@@ -12,7 +12,7 @@ from functools import partial
 from typing import cast
 
 from abstain.confidence import kernels
-from abstain.confidence.entry import Need, Score, of_samples, to_probability
+from abstain.confidence.entry import Score, ScoreNeed, of_samples, to_probability
 from abstain.predictions import Predictions
 from abstain.predictions.outputs import ClassScores, class_scores
 from abstain.typing import AnyArray, FloatArray
@@ -193,7 +193,7 @@ def _mean_logit(predictions: Predictions) -> FloatArray:
 
 
 _JAEGER = "Jaeger et al. (2023), https://arxiv.org/abs/2211.15259"
-_SAMPLES = frozenset({Need.SAMPLES})
+_SAMPLES = frozenset({ScoreNeed.SAMPLES})
 
 ENTRIES = (
     Score(
@@ -211,7 +211,7 @@ ENTRIES = (
         "mcd_mls",
         "Monte-Carlo maximum logit",
         _mean_logit,
-        frozenset({Need.LOGIT_SAMPLES}),
+        frozenset({ScoreNeed.LOGIT_SAMPLES}),
         "the largest mean logit",
         _JAEGER,
         function="mean_max_logit(logit_samples)",

@@ -6,7 +6,7 @@ from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence import logit_scores, monte_carlo, softmax_scores
 from abstain.confidence.entry import ConfidenceScore, Score
-from abstain.confidence.fitted import Scorer
+from abstain.confidence.fitted import ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import Array
@@ -63,13 +63,13 @@ def find(name: str) -> Score:
 
 
 def score(
-    name: str | Scorer, predictions: Predictions, *, temperature: float | None = None
+    name: str | ScoreState, predictions: Predictions, *, temperature: float | None = None
 ) -> ConfidenceScore:
     """Return the confidences of the samples under one score.
 
     Parameters
     ----------
-    name : str or Scorer
+    name : str or ScoreState
         One of the predictions' own confidence columns, a name in `SCORES`, or
         "NAME@T=TEMPERATURE". An own column comes before a built-in score of the same name. Or
         what `fit` returned, or anything else with a `name` and a method `score`.
@@ -148,7 +148,7 @@ def applicable(predictions: Predictions) -> tuple[str, ...]:
 
 
 def _fitted(state: Any, predictions: Predictions, temperature: float | None) -> ConfidenceScore:
-    if not isinstance(state, Scorer) or isinstance(state, type):
+    if not isinstance(state, ScoreState) or isinstance(state, type):
         msg = f"a score must be given by name or as a fitted state; got {state!r}"
         raise InputError(msg)
     if temperature is not None:

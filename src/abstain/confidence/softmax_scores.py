@@ -18,8 +18,8 @@ from functools import partial
 from abstain._foundation import checks
 from abstain.confidence import kernels
 from abstain.confidence.entry import (
-    Need,
     Score,
+    ScoreNeed,
     of_rows,
     positive_temperature,
     to_probability,
@@ -295,7 +295,7 @@ def _of_softmax(
     return kernels.by_rows(kernel, scores, temperature=positive_temperature(temperature))
 
 
-_CLASS_SCORES = frozenset({Need.CLASS_SCORES})
+_CLASS_SCORES = frozenset({ScoreNeed.CLASS_SCORES})
 _LOG_ODDS = partial(of_rows, kernels.log_odds)
 _ENTROPY = partial(of_rows, kernels.negative_entropy)
 _MARGIN = partial(of_rows, kernels.margin)

@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored, scored_on_host
-from abstain.curves._accepted import Accepted, accepted
+from abstain.curves._accepted_parts import AcceptedParts, accepted
 from abstain.curves.risk_coverage import Kind
 from abstain.inference.proportions import clopper_pearson, level_of, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
@@ -198,7 +198,7 @@ def as_generalized(band: RiskCoverageBand) -> RiskCoverageBand:
     return replace(band, kind="generalized", **rows)
 
 
-def _worth(at: Accepted, risk: FloatArray, error: FloatArray, *, binary: bool) -> FloatArray:
+def _worth(at: AcceptedParts, risk: FloatArray, error: FloatArray, *, binary: bool) -> FloatArray:
     """Return how many independent samples with a 0/1 loss would have these standard errors.
 
     Where nothing or everything accepted failed the standard error knows nothing. There the risk
@@ -216,7 +216,7 @@ def _worth(at: Accepted, risk: FloatArray, error: FloatArray, *, binary: bool) -
 
 
 def _largest_deviation(
-    at: Accepted, start: float, level: float, *, scale: float, draws: int, rng: Rng
+    at: AcceptedParts, start: float, level: float, *, scale: float, draws: int, rng: Rng
 ) -> float:
     """Return the quantile of the largest standardized deviation over the coverages from `start`.
 

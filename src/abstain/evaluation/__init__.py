@@ -12,10 +12,10 @@ from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpect
 from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
 from abstain.evaluation.records import Case as Case
 from abstain.evaluation.records import Evaluation as Evaluation
+from abstain.evaluation.records import ExtremeSample as ExtremeSample
 from abstain.evaluation.records import Finding as Finding
 from abstain.evaluation.records import Part as Part
 from abstain.evaluation.records import Result as Result
-from abstain.evaluation.records import Sample as Sample
 from abstain.evaluation.rules import RuleChecks as RuleChecks
 from abstain.evaluation.rules import check_rule as check_rule
 from abstain.evaluation.rules import set_threshold as set_threshold
@@ -30,12 +30,12 @@ __all__ = [
     "Case",
     "Comparison",
     "Evaluation",
+    "ExtremeSample",
     "Finding",
     "Part",
     "PosteriorExpectation",
     "Result",
     "RuleChecks",
-    "Sample",
     "SelectedScore",
     "Split",
     "Tried",

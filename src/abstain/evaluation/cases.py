@@ -10,7 +10,7 @@ from abstain.curves.bands import RiskCoverageBand, band_of
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of
-from abstain.evaluation.records import Case, Part, Sample
+from abstain.evaluation.records import Case, ExtremeSample, Part
 from abstain.evaluation.uncertainty import Uncertainty, clusters_of
 from abstain.metrics.confidence_weighted.sweep import sweep_of
 from abstain.metrics.contributions import contributions_by
@@ -123,11 +123,11 @@ def _top(rows: IntArray, key: FloatArray) -> IntArray:
     return rows[np.argsort(key, kind="stable")][:_SHOWN]
 
 
-def _samples(predictions: Predictions, s: Scored, rows: IntArray) -> tuple[Sample, ...]:
+def _samples(predictions: Predictions, s: Scored, rows: IntArray) -> tuple[ExtremeSample, ...]:
     confidence = s.shown
     view = s.view
     return tuple(
-        Sample(
+        ExtremeSample(
             id=str(i) if predictions.ids is None else str(predictions.ids[i]),
             label="" if view is None else _class_name(view.classes, int(view.labels[i])),
             prediction="" if view is None else _class_name(view.classes, int(view.prediction[i])),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from abstain._foundation.scored import Scored
-from abstain.confidence import Scorer
+from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of, sources
@@ -22,7 +22,7 @@ _WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
 def evaluate(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
-    scores: Sequence[str | Scorer] | None = None,
+    scores: Sequence[str | ScoreState] | None = None,
     metrics: Sequence[str] | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     interval: str = "analytic",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from abstain._foundation.scored import Scored
-from abstain.confidence import ConfidenceScore, Scorer, applicable, score
+from abstain.confidence import ConfidenceScore, ScoreState, applicable, score
 from abstain.errors import InputError
 from abstain.evaluation.records import RESULT_COLUMNS
 from abstain.metrics import Metric, metric_named
@@ -14,7 +14,7 @@ from abstain.typing import Array, Split
 #: The metric that is looked at where nobody says which.
 DEFAULT_METRIC: Final = "augrc"
 #: The argument `scores` of `evaluate` and `compare`.
-Asked: TypeAlias = Sequence[str | Scorer] | str | Scorer | None
+Asked: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | None
 
 
 def splits_of(
@@ -63,7 +63,7 @@ def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
 
 def scores_of(predictions: Predictions, scores: Asked) -> Iterator[ConfidenceScore]:
     """Compute the scores asked for, each once, one at a time."""
-    met: dict[str, str | Scorer] = {}
+    met: dict[str, str | ScoreState] = {}
     for asked in _asked(predictions, scores):
         own = score(asked, predictions)
         if own.name in met:
@@ -90,9 +90,9 @@ def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Score
     )
 
 
-def _asked(predictions: Predictions, scores: Asked) -> list[str | Scorer]:
+def _asked(predictions: Predictions, scores: Asked) -> list[str | ScoreState]:
     if scores is None:
-        found: list[str | Scorer] = list(applicable(predictions))
+        found: list[str | ScoreState] = list(applicable(predictions))
         if not found:
             msg = (
                 "these predictions allow no confidence score; give `confidence`, `logits`, "
@@ -100,7 +100,7 @@ def _asked(predictions: Predictions, scores: Asked) -> list[str | Scorer]:
             )
             raise InputError(msg)
         return found
-    if isinstance(scores, str | Scorer):
+    if isinstance(scores, str | ScoreState):
         return [scores]
     found = list(scores)
     if not found:
@@ -108,7 +108,7 @@ def _asked(predictions: Predictions, scores: Asked) -> list[str | Scorer]:
     return found
 
 
-def _refuse_other(first: str | Scorer, second: str | Scorer, name: str) -> None:
+def _refuse_other(first: str | ScoreState, second: str | ScoreState, name: str) -> None:
     """Refuse two scores of one name; one that is asked for twice comes once."""
     if first is second or (isinstance(first, str) and isinstance(second, str)):
         return

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation.arrays import sealed, to_numpy
 from abstain._foundation.scored import Measured, undefined
-from abstain.confidence import Scorer
+from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.errors import InputError, MissingInputError, ShapeError
 from abstain.evaluation.inputs import join
@@ -88,7 +88,7 @@ class PosteriorExpectation:
 def posterior_expectation(
     predictions: Predictions,
     *,
-    score: str | Scorer = "msr",
+    score: str | ScoreState = "msr",
     metric: str = "aurc_plugin",
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
@@ -208,7 +208,7 @@ def _losses(loss: object, n: int, draws: int) -> list[Any]:
 
 
 def _measured(
-    metric: Metric, score: str | Scorer, predictions: Predictions, loss: Any
+    metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
 ) -> tuple[str, Measured]:
     """Return the name of the score and the metric of one model."""
     try:
@@ -223,7 +223,9 @@ def _measured(
     return own.name, metric.compute(s)
 
 
-def _of_mean(metric: Metric, score: str | Scorer, predictions: Predictions, loss: Any) -> Measured:
+def _of_mean(
+    metric: Metric, score: str | ScoreState, predictions: Predictions, loss: Any
+) -> Measured:
     """Return the metric of the predictor whose class probabilities are the mean over the draws."""
     if not (loss is None or isinstance(loss, str | CostMatrix)) and np.ndim(loss) == 2:
         return undefined("the losses given are those of the draws")

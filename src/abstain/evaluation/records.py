@@ -81,7 +81,7 @@ RESULT_COLUMNS = tuple(name for name in Result.__dataclass_fields__ if name != "
 
 
 @dataclass(frozen=True)
-class Sample:
+class ExtremeSample:
     """One sample worth looking at."""
 
     id: str
@@ -141,8 +141,8 @@ class Case:
     reliability: ReliabilityCurve | None
     cwsa: MetricCoverageCurve | None
     cwsa_plus: MetricCoverageCurve | None
-    overconfident: tuple[Sample, ...]
-    underconfident: tuple[Sample, ...]
+    overconfident: tuple[ExtremeSample, ...]
+    underconfident: tuple[ExtremeSample, ...]
     by_class: tuple[Part, ...] = ()
     by_group: tuple[Part, ...] = ()
     own: bool = False

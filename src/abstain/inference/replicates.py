@@ -27,7 +27,7 @@ from abstain._foundation import checks
 from abstain.inference.draws import BLOCK, Draws
 from abstain.inference.resampling.kernels import Kernels, kernels
 from abstain.inference.resampling.order import Ordered, ordered
-from abstain.inference.resampling.series import Rest, Wanted, tables
+from abstain.inference.resampling.series import Rest, WantedAreas, tables
 from abstain.typing import Array, FloatArray
 
 __all__ = ["Areas", "Ordered", "ordered", "over", "resampled_areas"]
@@ -96,7 +96,7 @@ def resampled_areas(
     run = run or kernels(float(len(sets)) * draws.resamples * draws.n)
     kept = [i for i, name in enumerate(_ROWS) if i < 2 or name in wanted]
     out = np.empty((len(kept), len(sets), draws.resamples))
-    need = Wanted("aurc" in wanted, "aurc_plugin" in wanted)
+    need = WantedAreas("aurc" in wanted, "aurc_plugin" in wanted)
     clustered = draws.cluster is not None
 
     def work(block: int) -> None:
@@ -122,7 +122,7 @@ def over(work: Callable[[T], R], items: Sequence[T], threads: int | None) -> lis
 
 
 def _of_block(
-    sets: Sequence[Ordered], counts: Array, wanted: Wanted, run: Kernels, *, clustered: bool
+    sets: Sequence[Ordered], counts: Array, wanted: WantedAreas, run: Kernels, *, clustered: bool
 ) -> Iterator[FloatArray]:
     most = int(counts.sum(axis=0, dtype=np.int64).max())
     block, table = run.prepare(counts), tables(most)

@@ -15,7 +15,7 @@ Limits: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class FilledBins:
     """The bins that hold samples, most confident first."""
 
     #: The confidences at the ends of each, shape (b,).
@@ -96,7 +96,7 @@ class Binned:
     """Limits of a metric where samples are known by bins only."""
 
     #: From the bins to the least and the largest value.
-    limits: Callable[[Blocks], Limits]
+    limits: Callable[[FilledBins], Limits]
     #: What its values are rounded as at least: a difference from 1 as numbers near 1 are.
     size: float = 0.0
     #: Whether the middle of the limits is closer than the value of the bins, taken for ties.
@@ -106,7 +106,7 @@ class Binned:
 def sorted_within(compute: Callable[[Scored], Measured]) -> Binned:
     """Return the limits of a mean over ties: the losses of each bin sorted."""
 
-    def limits(blocks: Blocks) -> Limits:
+    def limits(blocks: FilledBins) -> Limits:
         ends = (blocks.packed(best=best) for best in (True, False))
         values = [
             compute(Scored(groups.confidence, groups.loss, known_groups=groups)).value

@@ -38,7 +38,7 @@ class BinaryTask:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class ReviewedWeights:
     """Weights of both classes: kept at each positive score, highest first, and taken away."""
 
     positive: FloatArray
@@ -47,7 +47,7 @@ class Split:
     negative_away: float
 
 
-def split_at(task: BinaryTask, coverage: float) -> Split:
+def split_at(task: BinaryTask, coverage: float) -> ReviewedWeights:
     """Keep the `coverage` most confident; of the tie group at the edge, the same share of each."""
     xp, kept = task.scored.xp, _accepted_share(task.scored, coverage)
     weight = xp.ones_like(kept) if task.scored.weight is None else task.scored.weight
@@ -56,9 +56,9 @@ def split_at(task: BinaryTask, coverage: float) -> Split:
     away = float(xp.sum(positive * (1.0 - kept))), float(xp.sum(negative * (1.0 - kept)))
     if not some(kept):
         nothing = xp.zeros_like(kept[:1])
-        return Split(nothing, nothing, *away)
+        return ReviewedWeights(nothing, nothing, *away)
     groups = group_ties(task.score, task.positive, weight * kept)
-    return Split(groups.loss, no_less_than_zero(groups.weight - groups.loss), *away)
+    return ReviewedWeights(groups.loss, no_less_than_zero(groups.weight - groups.loss), *away)
 
 
 def _accepted_share(s: Scored, coverage: float) -> AnyArray:

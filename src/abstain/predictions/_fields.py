@@ -12,7 +12,7 @@ from abstain._foundation.names import distinct, in_order
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions.classes import class_names, names
-from abstain.predictions.outputs import Accepted, ClassScores, class_scores
+from abstain.predictions.outputs import ClassScores, Permissions, class_scores
 from abstain.typing import AnyArray, Array, FloatArray
 
 
@@ -121,7 +121,7 @@ _COLUMNS = {
 }
 
 
-def complete(given: dict[str, Any], accept: Accepted, *, lower_is_safer: bool) -> dict[str, Any]:
+def complete(given: dict[str, Any], accept: Permissions, *, lower_is_safer: bool) -> dict[str, Any]:
     """Return all fields validated, arrays read-only, classes filled in."""
     _refuse_incomplete(given)
     out = dict(given)
@@ -171,7 +171,7 @@ def _refuse_incomplete(given: dict[str, Any]) -> None:
         raise MissingInputError(msg)
 
 
-def _model_output(given: dict[str, Any], accept: Accepted) -> dict[str, ClassScores]:
+def _model_output(given: dict[str, Any], accept: Permissions) -> dict[str, ClassScores]:
     out: dict[str, ClassScores] = {}
     for pair, samples in ((_SCORES[:2], False), (_SCORES[2:], True)):
         logits, probabilities = (given[name] for name in pair)

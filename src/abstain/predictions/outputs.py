@@ -72,7 +72,7 @@ class ClassScores:
 
 
 @dataclass(frozen=True)
-class Accepted:
+class Permissions:
     """What is taken only where it is asked for.
 
     Attributes
@@ -93,14 +93,14 @@ def class_scores(
     *,
     samples: bool = False,
     keep_library: bool = False,
-    accept: Accepted | None = None,
+    accept: Permissions | None = None,
 ) -> ClassScores:
     """Validate logits or probabilities, one of the two, with or without a sample axis.
 
     They become NumPy. With `keep_library`, those on a device and those that are differentiated
     or traced stay what they are, and results of the others go back to the caller's library.
     """
-    accept = accept or Accepted()
+    accept = accept or Permissions()
     first, second = _SAMPLED if samples else _DETERMINISTIC
     if logits is not None and probabilities is not None:
         msg = f"give either `{first}` or `{second}`, not both; drop one of them"
@@ -152,7 +152,7 @@ def _sound_where_it_lies(x: AnyArray, *, are_logits: bool) -> bool | None:
         return None
 
 
-def _logits(x: AnyArray, name: str, axes: int, accept: Accepted) -> tuple[Array, str]:
+def _logits(x: AnyArray, name: str, axes: int, accept: Permissions) -> tuple[Array, str]:
     out = _floats(x, name, axes)
     if not accept.masked:
         hint = (
@@ -174,7 +174,7 @@ def _logits(x: AnyArray, name: str, axes: int, accept: Accepted) -> tuple[Array,
     return out, ""
 
 
-def _probabilities(x: AnyArray, name: str, axes: int, accept: Accepted) -> tuple[Array, str]:
+def _probabilities(x: AnyArray, name: str, axes: int, accept: Permissions) -> tuple[Array, str]:
     out = _finite(_floats(x, name, axes), name)
     if out.min() < 0:
         hint = "If these are logits, pass them as `logits` (or `logit_samples`)."

@@ -11,7 +11,7 @@ from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
 from abstain.predictions._fields import ARRAYS, complete, rows_of
 from abstain.predictions.classes import UNKNOWN, encode
-from abstain.predictions.outputs import Accepted, ClassScores
+from abstain.predictions.outputs import ClassScores, Permissions
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
@@ -125,7 +125,7 @@ class Predictions:
     def __post_init__(self, renormalize: bool, masked: bool, lower_is_safer: bool) -> None:
         """Validate every field and store it as NumPy."""
         given = {own.name: getattr(self, own.name) for own in fields(self)}
-        accept = Accepted(renormalize=renormalize, masked=masked)
+        accept = Permissions(renormalize=renormalize, masked=masked)
         for name, value in complete(given, accept, lower_is_safer=lower_is_safer).items():
             object.__setattr__(self, name, value)
         # Computed now so that a label outside the classes is refused here, not at first use.

@@ -7,7 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain.errors import InputError
-from abstain.metrics.blocks import Blocks
+from abstain.metrics.blocks import FilledBins
 from abstain.streaming.scales import DEFAULT_BINS, Scale, bin_index, checked_bins, checked_scale
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
@@ -269,10 +269,10 @@ def merge(a: Histogram, b: Histogram) -> Histogram:
     )
 
 
-def blocks_of(state: Histogram) -> Blocks:
+def blocks_of(state: Histogram) -> FilledBins:
     """Return the bins that hold samples, most confident first."""
     held = np.flatnonzero(state.count)[::-1]
-    return Blocks(
+    return FilledBins(
         state.least[held],
         state.most[held],
         state.weight[held],

@@ -9,7 +9,7 @@ can be listed without the package.
 
 from abstain.studies._sources import SoftmaxNorm as SoftmaxNorm
 from abstain.studies._study import STUDIES as STUDIES
-from abstain.studies._study import Study as Study
+from abstain.studies._study import StudyEntry as StudyEntry
 from abstain.studies._study import StudyResult as StudyResult
 from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
@@ -26,7 +26,7 @@ from abstain.studies.weights import study_weights as study_weights
 __all__ = [
     "STUDIES",
     "SoftmaxNorm",
-    "Study",
+    "StudyEntry",
     "StudyResult",
     "study_convergence",
     "study_estimators",

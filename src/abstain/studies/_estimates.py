@@ -11,7 +11,7 @@ import numpy as np
 from abstain._foundation.ranks import TieGroups
 from abstain.metrics import rank_weights
 from abstain.metrics.rank_weights import trapezoid_weight
-from abstain.studies._sources import Ordered, Source
+from abstain.studies._sources import OrderedBlock, Source
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 #: Every estimator, and the area that it is measured against.
@@ -79,7 +79,7 @@ def _drawn(count: int, n: int, rng: np.random.Generator) -> FloatArray:
 
 
 def estimates(
-    block: Ordered,
+    block: OrderedBlock,
     loss: str,
     estimators: tuple[str, ...],
     weights: Mapping[str, FloatArray],
@@ -103,7 +103,7 @@ def estimates(
     return found
 
 
-def _vertex_weights(block: Ordered) -> FloatArray:
+def _vertex_weights(block: OrderedBlock) -> FloatArray:
     """Return the weights of the trapezoid, which has a vertex at distinct confidences only."""
     count, n = block.confidence.shape
     distinct = np.ones(n, dtype=np.int64)

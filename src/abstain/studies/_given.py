@@ -19,7 +19,7 @@ from abstain.studies._sources import (
     LogitSource,
     PopulationSource,
     Source,
-    Truth,
+    TrueAreas,
     confidence_of,
     usual_scores,
 )
@@ -46,7 +46,7 @@ Populations: TypeAlias = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StudyRequest:
     """What a study shall look at.
 
     Attributes
@@ -66,7 +66,7 @@ def sources_of(
     data: Data,
     populations: Populations,
     usual: Sequence[str],
-    wanted: Wanted,
+    wanted: StudyRequest,
 ) -> tuple[list[Source], list[str]]:
     """Return the sources, and what was left out; without any data the usual populations."""
     lacking: list[str] = []
@@ -111,7 +111,9 @@ def population_of(population: Any) -> Population | LogitPopulation:
     raise InputError(msg)
 
 
-def _of_population(name: str, population: Population | LogitPopulation, wanted: Wanted) -> Source:
+def _of_population(
+    name: str, population: Population | LogitPopulation, wanted: StudyRequest
+) -> Source:
     if isinstance(population, Population):
         return PopulationSource(name, population)
     losses = wanted.losses or _LOSSES
@@ -135,7 +137,7 @@ def _said(split: Hashable) -> str:
     return split_name(pairs)
 
 
-class Measured(NamedTuple):
+class ScoredData(NamedTuple):
     """Confidences and losses of a data set, by name."""
 
     confidence: dict[str, ConfidenceScore]
@@ -143,8 +145,8 @@ class Measured(NamedTuple):
 
 
 def measured_of(
-    name: str, predictions: Predictions, wanted: Wanted, lacking: list[str]
-) -> Measured:
+    name: str, predictions: Predictions, wanted: StudyRequest, lacking: list[str]
+) -> ScoredData:
     """Compute the scores and losses wanted of a data set; say which usual ones it has not."""
     if predictions.weight is not None:
         msg = f"the study draws samples of equal weight; {name!r} has weights, so leave them out"
@@ -157,7 +159,7 @@ def measured_of(
     values = {loss: per_sample_loss(predictions, loss).astype(np.float64) for loss in losses}
     for loss, found in values.items():
         _refuse_huge(name, loss, found)
-    return Measured({score: confidence_of(score, predictions) for score in scores}, values)
+    return ScoredData({score: confidence_of(score, predictions) for score in scores}, values)
 
 
 def _refuse_huge(name: str, loss: str, values: FloatArray) -> None:
@@ -184,10 +186,12 @@ def _usual_losses(name: str, predictions: Predictions, lacking: list[str]) -> tu
     return _LOSSES
 
 
-def _of_file(name: str, predictions: Predictions, wanted: Wanted, lacking: list[str]) -> FileSource:
+def _of_file(
+    name: str, predictions: Predictions, wanted: StudyRequest, lacking: list[str]
+) -> FileSource:
     known = measured_of(name, predictions, wanted, lacking)
     codes: dict[str, IntArray] = {}
-    truths: dict[tuple[str, str], Truth] = {}
+    truths: dict[tuple[str, str], TrueAreas] = {}
     for score, own in known.confidence.items():
         codes[score] = np.unique(own.values, return_inverse=True)[1].astype(np.int64)
         for loss, values in known.loss.items():
@@ -195,14 +199,14 @@ def _of_file(name: str, predictions: Predictions, wanted: Wanted, lacking: list[
     return FileSource(name, codes, known.loss, truths, replace=wanted.replace)
 
 
-def _truth(codes: IntArray, loss: FloatArray, *, replace: bool) -> Truth:
+def _truth(codes: IntArray, loss: FloatArray, *, replace: bool) -> TrueAreas:
     """Return the areas of all rows: the plug-in, or its limit for independent draws."""
     if replace:
-        return Truth(population_aurc(codes, loss), augrc(codes, loss))
-    return Truth(aurc(codes, loss, estimator="plugin"), augrc(codes, loss))
+        return TrueAreas(population_aurc(codes, loss), augrc(codes, loss))
+    return TrueAreas(aurc(codes, loss, estimator="plugin"), augrc(codes, loss))
 
 
-def scores_left_out(parts: Mapping[str, Predictions], wanted: Wanted) -> list[str]:
+def scores_left_out(parts: Mapping[str, Predictions], wanted: StudyRequest) -> list[str]:
     """Say which of the six scores of the paper the data do not allow, in one sentence."""
     if wanted.scores:
         return []

@@ -15,8 +15,7 @@ from scipy.special import log_expit
 from abstain.confidence import ConfidenceScore, applicable
 from abstain.confidence import score as score_of
 from abstain.predictions import Predictions, per_sample_loss
-from abstain.simulate import LogitPopulation, Population
-from abstain.simulate import Truth as Estimated
+from abstain.simulate import LogitPopulation, Population, Truth
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 #: The names of table S2: softmax response, largest logit, softmax margin, negative entropy,
@@ -82,14 +81,14 @@ _TRUTH: Final = 400_000
 OWN: Final = "own"
 
 
-class Truth(NamedTuple):
+class TrueAreas(NamedTuple):
     """The true values that estimates are measured against."""
 
     aurc: float
     augrc: float
 
 
-class Ordered(NamedTuple):
+class OrderedBlock(NamedTuple):
     """A block of b samples of size n in the order of one score, the least confident first.
 
     Attributes
@@ -133,16 +132,16 @@ class Source(ABC):
     block: int = _BLOCK
 
     @abstractmethod
-    def truth(self, score: str, loss: str) -> Truth:
+    def truth(self, score: str, loss: str) -> TrueAreas:
         """Return what the estimates are measured against."""
 
     @abstractmethod
-    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, Ordered]:
+    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
         """Draw so many samples of one size; return them in the order of every score."""
 
     def blocks(
         self, repeats: int, n: int, rng: np.random.Generator
-    ) -> Iterator[Mapping[str, Ordered]]:
+    ) -> Iterator[Mapping[str, OrderedBlock]]:
         """Draw samples of one size, block by block so that memory stays bounded."""
         step = max(self.block // n, 1)
         for start in range(0, repeats, step):
@@ -160,7 +159,7 @@ class FileSource(Source):
         The dense rank of every row under each score, equal for tied rows.
     values : dict of str to ndarray of shape (N,)
         The loss of every row by the name of the loss.
-    truths : dict of (score, loss) to Truth
+    truths : dict of (score, loss) to TrueAreas
         Of all rows.
     replace : bool
         Whether rows are drawn independently, so that one may come twice in a sample.
@@ -171,7 +170,7 @@ class FileSource(Source):
         name: str,
         codes: Mapping[str, IntArray],
         values: Mapping[str, FloatArray],
-        truths: Mapping[tuple[str, str], Truth],
+        truths: Mapping[tuple[str, str], TrueAreas],
         *,
         replace: bool = False,
     ) -> None:
@@ -182,11 +181,11 @@ class FileSource(Source):
         self.tied = any(ranks.max() + 1 < self.size for ranks in codes.values())
         self._codes, self._values, self._truths, self._replace = codes, values, truths, replace
 
-    def truth(self, score: str, loss: str) -> Truth:
+    def truth(self, score: str, loss: str) -> TrueAreas:
         """Return the values of all rows."""
         return self._truths[score, loss]
 
-    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, Ordered]:
+    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
         """Draw rows, each sample by itself."""
         if self._replace:
             rows = rng.integers(self.size, size=(count, n))
@@ -195,11 +194,11 @@ class FileSource(Source):
             rows = np.stack(drawn)
         return {score: self._ordered(codes, rows) for score, codes in self._codes.items()}
 
-    def _ordered(self, codes: IntArray, rows: IntArray) -> Ordered:
+    def _ordered(self, codes: IntArray, rows: IntArray) -> OrderedBlock:
         # Rank and row in one number: sorting numbers is many times faster than an argsort.
         keys = np.sort(codes[rows] * self.size + rows, axis=1)
         rank, row = np.divmod(keys, self.size)
-        return Ordered(rank, {k: loss[row] for k, loss in self._values.items()}, tied_in(rank))
+        return OrderedBlock(rank, {k: loss[row] for k, loss in self._values.items()}, tied_in(rank))
 
 
 class PopulationSource(Source):
@@ -220,12 +219,12 @@ class PopulationSource(Source):
         self.tied = bool(population.curve.ties)
         self._population = population
 
-    def truth(self, score: str, loss: str) -> Truth:
+    def truth(self, score: str, loss: str) -> TrueAreas:
         """Return the exact values."""
         del score, loss
-        return Truth(self._population.aurc(), self._population.augrc)
+        return TrueAreas(self._population.aurc(), self._population.augrc)
 
-    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, Ordered]:
+    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
         """Draw all samples at once and cut them apart."""
         confidence, loss = self._population.sample(count * n, rng=rng)
         return {OWN: ordered(confidence, {self.losses[0]: loss}, n)}
@@ -255,12 +254,12 @@ class LogitSource(Source):
         self.kind = "population of logits"
         self.block = _BLOCK // population.classes
         self._population = population
-        self._truths: dict[tuple[str, str], Estimated] = {}
+        self._truths: dict[tuple[str, str], Truth] = {}
 
-    def truth(self, score: str, loss: str) -> Truth:
+    def truth(self, score: str, loss: str) -> TrueAreas:
         """Return values of a large sample, in which no label is drawn."""
         found = self._of(score, loss)
-        return Truth(found.aurc, found.augrc)
+        return TrueAreas(found.aurc, found.augrc)
 
     @property
     def error(self) -> float:
@@ -268,7 +267,7 @@ class LogitSource(Source):
         found = (self._of(score, loss) for score in self.scores for loss in self.losses)
         return max(t.aurc_error / t.aurc for t in found)
 
-    def _of(self, score: str, loss: str) -> Estimated:
+    def _of(self, score: str, loss: str) -> Truth:
         if (score, loss) not in self._truths:
             self._truths[score, loss] = self._population.truth(
                 lambda z: confidence_of(score, _unlabeled(z)).values,
@@ -277,7 +276,7 @@ class LogitSource(Source):
             )
         return self._truths[score, loss]
 
-    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, Ordered]:
+    def draw(self, count: int, n: int, rng: np.random.Generator) -> Mapping[str, OrderedBlock]:
         """Draw all samples at once and cut them apart."""
         z, labels = self._population.sample_logits(count * n, rng=rng)
         p = Predictions(logits=z, labels=labels)
@@ -289,13 +288,13 @@ def _unlabeled(z: FloatArray) -> Predictions:
     return Predictions(logits=z, labels=np.zeros(z.shape[0], dtype=np.int64))
 
 
-def ordered(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> Ordered:
+def ordered(confidence: Array, loss: Mapping[str, FloatArray], n: int) -> OrderedBlock:
     """Cut b x n samples into b samples and put each in ascending order of confidence."""
     table = confidence.reshape(-1, n)
     order = np.argsort(table, axis=1, kind="stable")
     sorted_by = np.take_along_axis(table, order, axis=1)
     losses = {k: np.take_along_axis(v.reshape(-1, n), order, axis=1) for k, v in loss.items()}
-    return Ordered(sorted_by, losses, tied_in(sorted_by))
+    return OrderedBlock(sorted_by, losses, tied_in(sorted_by))
 
 
 def tied_in(ascending: Array) -> BoolArray | None:

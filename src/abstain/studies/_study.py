@@ -100,7 +100,7 @@ class StudyResult:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyEntry:
     """One study of the literature, as the catalogue knows it.
 
     Attributes
@@ -136,7 +136,7 @@ class Study:
 
 
 #: Every study, in the order in which they are listed.
-STUDIES: Catalogue[Study] = Catalogue("study", listed="list studies")
+STUDIES: Catalogue[StudyEntry] = Catalogue("study", listed="list studies")
 
 
 def later(module: str, function: str, *, package: str, extra: str) -> Callable[..., StudyResult]:

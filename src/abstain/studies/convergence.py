@@ -14,7 +14,7 @@ from abstain.studies._figures import above_zero
 from abstain.studies._given import (
     Data,
     Populations,
-    Wanted,
+    StudyRequest,
     chosen_names,
     enough,
     sources_of,
@@ -23,7 +23,7 @@ from abstain.studies._given import (
 )
 from abstain.studies._rates import RATES, fit
 from abstain.studies._sources import Source
-from abstain.studies._study import Row, Study, StudyResult, stopwatch
+from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS
 from abstain.studies.weights import checked_sizes
 from abstain.typing import Rng
@@ -114,7 +114,7 @@ def study_convergence(
             msg = f"a rate needs at least 3 different `sizes`; got {chosen}"
             raise InputError(msg)
         seed = seed_of(rng)
-        wanted = Wanted(chosen_names(scores), chosen_names(losses), replace=True)
+        wanted = StudyRequest(chosen_names(scores), chosen_names(losses), replace=True)
         sources, notes = sources_of(data, populations, USUAL, wanted)
         rows: list[Row] = []
         for source in sources:
@@ -247,7 +247,7 @@ def _panel(row: Row, rows: Sequence[Row]) -> str:
 
 
 #: The study in the catalogue.
-CONVERGENCE: Final = Study(
+CONVERGENCE: Final = StudyEntry(
     name="convergence",
     title="Rate of convergence of the estimators",
     question="Does the error of each estimator fall like sqrt(ln n / n), or faster?",

@@ -13,7 +13,7 @@ from abstain.studies._given import (
     LOGITS,
     Data,
     Populations,
-    Wanted,
+    StudyRequest,
     chosen_names,
     enough,
     sources_of,
@@ -21,7 +21,7 @@ from abstain.studies._given import (
     truths_said,
 )
 from abstain.studies._sources import Source
-from abstain.studies._study import Row, Study, StudyResult, stopwatch
+from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
 from abstain.studies._words import ESTIMATOR_TITLES, PAPER, WORDS
 from abstain.studies.weights import checked_sizes
 from abstain.typing import Rng
@@ -112,7 +112,7 @@ def study_estimators(
     with stopwatch() as seconds:
         chosen, least = checked_sizes(sizes, least=2), enough(repeats)
         names, seed = _estimators(estimators), seed_of(rng)
-        wanted = Wanted(chosen_names(scores), chosen_names(losses), replace)
+        wanted = StudyRequest(chosen_names(scores), chosen_names(losses), replace)
         sources, notes = sources_of(data, populations, USUAL, wanted)
         rows: list[Row] = []
         for source in sources:
@@ -203,7 +203,7 @@ _CAPTIONS: Final = {
 }
 
 #: The study in the catalogue.
-ESTIMATORS: Final = Study(
+ESTIMATORS: Final = StudyEntry(
     name="estimators",
     title="Estimators of the AURC against sample size",
     question="How far from the truth is each estimator on n samples, on average and in spread?",

@@ -15,7 +15,7 @@ from abstain.studies._given import (
     LOGITS,
     Data,
     Populations,
-    Wanted,
+    StudyRequest,
     chosen_names,
     measured_of,
     named_data,
@@ -24,7 +24,7 @@ from abstain.studies._given import (
     without_said,
 )
 from abstain.studies._sources import OWN
-from abstain.studies._study import Row, Study, StudyResult, stopwatch
+from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
 from abstain.studies._words import PAPER, loss_said
 from abstain.studies.weights import checked_sizes
 from abstain.typing import Array, FloatArray, Rng
@@ -98,7 +98,7 @@ def study_population_forms(
     """
     with stopwatch() as seconds:
         chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
-        wanted = Wanted(chosen_names(scores), chosen_names(losses))
+        wanted = StudyRequest(chosen_names(scores), chosen_names(losses))
         lacking: list[str] = []
         parts = named_data(data)
         drawn = named_populations(populations, () if parts else (*POPULATIONS, LOGITS))
@@ -128,7 +128,9 @@ def study_population_forms(
         )
 
 
-def _of_data(name: str, predictions: Any, wanted: Wanted, lacking: list[str]) -> Iterator[_Case]:
+def _of_data(
+    name: str, predictions: Any, wanted: StudyRequest, lacking: list[str]
+) -> Iterator[_Case]:
     known = measured_of(name, predictions, wanted, lacking)
     for loss, values in known.loss.items():
         for score, own in known.confidence.items():
@@ -139,7 +141,7 @@ def _drawn(
     name: str,
     population: Population | LogitPopulation,
     n: int,
-    wanted: Wanted,
+    wanted: StudyRequest,
     rng: np.random.Generator,
 ) -> Iterator[_Case]:
     if isinstance(population, LogitPopulation):
@@ -237,7 +239,7 @@ def _group(row: Row, rows: Sequence[Row]) -> str:
 
 
 #: The study in the catalogue.
-FORMS: Final = Study(
+FORMS: Final = StudyEntry(
     name="population-forms",
     title="Two forms of the population AURC",
     question="Is the mean of rank-weighted losses the same number as the mean selective risk?",

@@ -21,7 +21,7 @@ from abstain.studies._posterior_words import (
     notes,
     said,
 )
-from abstain.studies._study import Row, Study, StudyResult, stopwatch
+from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
 from abstain.studies._words import PAPER
 from abstain.typing import Rng
 
@@ -220,7 +220,7 @@ def _some(predictions: Predictions, draws: Any) -> Predictions:
 
 
 #: The study in the catalogue.
-POSTERIOR: Final = Study(
+POSTERIOR: Final = StudyEntry(
     name="posterior",
     title="Expectation over a posterior",
     question="How good is a model drawn from the posterior, and how many draws tell?",

@@ -16,7 +16,7 @@ from abstain.metrics import (
 )
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
-from abstain.studies._study import Row, Study, StudyResult, stopwatch
+from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
 from abstain.typing import FloatArray
 
@@ -254,7 +254,7 @@ _CAPTIONS: Final = {
 _GLOSSARY: Final = ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
 
 #: The study in the catalogue.
-WEIGHTS: Final = Study(
+WEIGHTS: Final = StudyEntry(
     name="weights",
     title="Bias and error of the rank weights",
     question=(

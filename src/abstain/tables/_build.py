@@ -9,12 +9,12 @@ import numpy as np
 from abstain._foundation.option_words import option
 from abstain.errors import InputError, ShapeError
 from abstain.predictions import Predictions
-from abstain.tables._choice import Chosen
+from abstain.tables._choice import ChosenColumns
 from abstain.tables._classes import Builder, answers
-from abstain.tables._reading import Options, Reading
+from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables._roles import correctness
 from abstain.tables.missing import Missing, count
-from abstain.tables.table import Table
+from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, Split
 
 #: Columns that, by their name, set apart what belongs to different numbers.
@@ -24,7 +24,7 @@ _APART = ("split", "study", "fold", "model")
 _MOST_SPLITS = 10_000
 
 
-def build(table: Table, chosen: Chosen, asked: Options) -> Reading:
+def build(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
     """Read the chosen columns and return the predictions of each split, with notes."""
     columns = table.load(chosen.names())
     for name, column in columns.items():
@@ -50,7 +50,9 @@ def build(table: Table, chosen: Chosen, asked: Options) -> Reading:
     return Reading(splits, (*notes, *warnings), table.source, tuple(warnings))
 
 
-def _other_rows(table: Table, name: str, shape: tuple[int, ...], columns: Mapping[str, Any]) -> str:
+def _other_rows(
+    table: DataTable, name: str, shape: tuple[int, ...], columns: Mapping[str, Any]
+) -> str:
     """Say that an array has another number of rows, and where samples may have come first."""
     said = f"{table.source}: {name!r} must have {table.height} rows; got shape {shape}"
     for other, column in columns.items():

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from abstain._foundation.option_words import option
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
-from abstain.tables._reading import ALL, Options
-from abstain.tables.table import Table
+from abstain.tables._reading import ALL, ReadingOptions
+from abstain.tables.table import DataTable
 
 #: The names looked for when an option is not given, in this order. Documented in
 #: `read_predictions`; short on purpose: a wrong guess costs more than naming a column.
@@ -37,7 +37,7 @@ _SCORE_WORD = re.compile(r"^(p|prob|probs|probability|logit|logits|score|softmax
 
 
 @dataclass
-class Chosen:
+class ChosenColumns:
     """The columns taken, by purpose, and the notes that say so."""
 
     label: str | None = None
@@ -64,9 +64,9 @@ class Chosen:
         return tuple(n for n in (*single, self.id, self.checked, *several) if n is not None)
 
 
-def choose(table: Table, asked: Options) -> Chosen:
+def choose(table: DataTable, asked: ReadingOptions) -> ChosenColumns:
     """Decide which columns are read."""
-    out = Chosen(by=_exact(table, asked.by, "by"))
+    out = ChosenColumns(by=_exact(table, asked.by, "by"))
     for name in ("group", "weight", "id"):
         if getattr(asked, name) is not None:
             setattr(out, name, _exact(table, (getattr(asked, name),), name)[0])
@@ -80,7 +80,7 @@ def choose(table: Table, asked: Options) -> Chosen:
 
 
 # ------------------------------------------------------------------------------------ look-up
-def _exact(table: Table, names: Iterable[str], role: str) -> tuple[str, ...]:
+def _exact(table: DataTable, names: Iterable[str], role: str) -> tuple[str, ...]:
     out = []
     for name in names:
         found = table.find(name)
@@ -90,7 +90,7 @@ def _exact(table: Table, names: Iterable[str], role: str) -> tuple[str, ...]:
     return tuple(out)
 
 
-def _unknown(table: Table, name: str, role: str) -> str:
+def _unknown(table: DataTable, name: str, role: str) -> str:
     what = "key" if table.keyed else "column"
     shown = ", ".join(table.names[:30]) + (", ..." if len(table.names) > 30 else "")
     return (
@@ -99,7 +99,7 @@ def _unknown(table: Table, name: str, role: str) -> str:
     )
 
 
-def _expand(table: Table, names: tuple[str, ...], role: str) -> tuple[str, ...]:
+def _expand(table: DataTable, names: tuple[str, ...], role: str) -> tuple[str, ...]:
     """Resolve names and patterns such as "p_*", in the order of the file."""
     out: list[str] = []
     for name in names:
@@ -119,13 +119,13 @@ def is_pattern(name: str) -> bool:
     return any(sign in name for sign in "*?[")
 
 
-def _usual(table: Table, role: str) -> str | None:
+def _usual(table: DataTable, role: str) -> str | None:
     found = (table.find(name) for name in USUAL[role])
     return next((name for name in found if name is not None), None)
 
 
 # ------------------------------------------------------------------------------------ purposes
-def _choose_scores(table: Table, asked: Options, out: Chosen) -> None:
+def _choose_scores(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
     for kind in ("logits", "probabilities"):
         names: tuple[str, ...] = getattr(asked, kind)
         if names:
@@ -135,7 +135,7 @@ def _choose_scores(table: Table, asked: Options, out: Chosen) -> None:
         _choose_keys(table, out)
 
 
-def _choose_keys(table: Table, out: Chosen) -> None:
+def _choose_keys(table: DataTable, out: ChosenColumns) -> None:
     """Take the keys of an archive that say themselves what they hold."""
     found = {
         role: next(n for n in usual if n in table.kinds)
@@ -160,11 +160,11 @@ def _choose_keys(table: Table, out: Chosen) -> None:
     out.keyed |= found
 
 
-def _has_samples(out: Chosen) -> bool:
+def _has_samples(out: ChosenColumns) -> bool:
     return any(role.endswith("_samples") for role in out.keyed)
 
 
-def _choose_truth(table: Table, asked: Options, out: Chosen) -> None:
+def _choose_truth(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
     """Find what says right from wrong: label and prediction, else correctness, else a loss."""
     for role in ("label", "prediction", "correct", "loss"):
         name = getattr(asked, role)
@@ -186,7 +186,7 @@ def _choose_truth(table: Table, asked: Options, out: Chosen) -> None:
         raise MissingInputError(_no_truth(table, out, scored=scored))
 
 
-def _no_truth(table: Table, out: Chosen, *, scored: bool) -> str:
+def _no_truth(table: DataTable, out: ChosenColumns, *, scored: bool) -> str:
     lacking = [
         f"{what} ({option(role)}; usual names: {', '.join(USUAL[role])})"
         for role, what, there in (
@@ -203,7 +203,7 @@ def _no_truth(table: Table, out: Chosen, *, scored: bool) -> str:
     )
 
 
-def _choose_confidence(table: Table, asked: Options, out: Chosen) -> None:
+def _choose_confidence(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
     if asked.confidence:
         turned = [name for name in asked.confidence if _is_turned(table, name)]
         plain = tuple(name[1:] if name in turned else name for name in asked.confidence)
@@ -223,12 +223,12 @@ def _choose_confidence(table: Table, asked: Options, out: Chosen) -> None:
         raise MissingInputError(msg)
 
 
-def _is_turned(table: Table, name: str) -> bool:
+def _is_turned(table: DataTable, name: str) -> bool:
     """Tell whether a name is that of an uncertainty turned around, as results write it."""
     return name.startswith("-") and table.find(name) is None and table.find(name[1:]) is not None
 
 
-def _turn(table: Table, asked: Options, out: Chosen) -> None:
+def _turn(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
     """Note which of the confidences are uncertainties."""
     wanted = asked.lower_is_safer
     if not wanted:
@@ -251,7 +251,7 @@ def _turn(table: Table, asked: Options, out: Chosen) -> None:
 
 
 # ------------------------------------------------------------------------------------ notes
-def _taken(table: Table, out: Chosen) -> str:
+def _taken(table: DataTable, out: ChosenColumns) -> str:
     parts = [
         f"{role} from {getattr(out, role)!r}"
         for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
@@ -270,7 +270,7 @@ def _taken(table: Table, out: Chosen) -> str:
     return f"{table.source}: took {', '.join(parts)}"
 
 
-def _note_unused(table: Table, asked: Options, out: Chosen) -> None:
+def _note_unused(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
     used = set(out.names())
     if table.keyed:
         unused = [n for n in table.names if n not in used]
@@ -287,7 +287,7 @@ def _note_unused(table: Table, asked: Options, out: Chosen) -> None:
         out.notes.append(hint.strip())
 
 
-def _score_hint(table: Table, out: Chosen) -> str:
+def _score_hint(table: DataTable, out: ChosenColumns) -> str:
     """Point to columns that look like class scores and were not used."""
     families = [f for f in score_families(table) if not set(f[1]) & set(out.names())]
     if not families:
@@ -304,7 +304,7 @@ def _score_hint(table: Table, out: Chosen) -> str:
     )
 
 
-def score_families(table: Table) -> list[tuple[str, list[str]]]:
+def score_families(table: DataTable) -> list[tuple[str, list[str]]]:
     """Return groups of at least two numeric columns with a common prefix, largest first."""
     found: dict[str, list[str]] = {}
     for name, kind in table.kinds.items():

@@ -9,12 +9,12 @@ import numpy as np
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.tables import _roles
-from abstain.tables._choice import Chosen
-from abstain.tables._reading import Options
+from abstain.tables._choice import ChosenColumns
+from abstain.tables._reading import ReadingOptions
 from abstain.tables._roles import as_numbers
-from abstain.tables.column import Column
+from abstain.tables.column import DataColumn
 from abstain.tables.missing import Missing, count
-from abstain.tables.table import Table
+from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
 
@@ -24,9 +24,9 @@ class Builder:
 
     Attributes
     ----------
-    table, chosen, asked : Table, Chosen, Options
+    table, chosen, asked : DataTable, ChosenColumns, ReadingOptions
         What is read, which columns, and how.
-    columns : dict of str to Column
+    columns : dict of str to DataColumn
         The loaded columns.
     missing : Missing
         What was done about missing entries.
@@ -36,15 +36,15 @@ class Builder:
         What was decided on the way.
     """
 
-    table: Table
-    chosen: Chosen
-    asked: Options
-    columns: dict[str, Column]
+    table: DataTable
+    chosen: ChosenColumns
+    asked: ReadingOptions
+    columns: dict[str, DataColumn]
     missing: Missing
     fields: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def number(self, name: str, what: str) -> Column:
+    def number(self, name: str, what: str) -> DataColumn:
         """Return a loaded column as numbers, or refuse it."""
         return as_numbers(self.columns[name], what, self.table.source, typeless=self.table.typeless)
 
@@ -74,7 +74,9 @@ def answers(b: Builder) -> None:
         b.fields["prediction"] = _prediction(b, prediction)
 
 
-def _as_written(b: Builder, label: Column, prediction: Column) -> tuple[Column, Column]:
+def _as_written(
+    b: Builder, label: DataColumn, prediction: DataColumn
+) -> tuple[DataColumn, DataColumn]:
     """Read both anew as text where a format without types would make 007 and 7 one class."""
     if b.table.as_written is None or (label.is_text and prediction.is_text):
         return label, prediction
@@ -89,7 +91,7 @@ def _as_written(b: Builder, label: Column, prediction: Column) -> tuple[Column, 
     return written
 
 
-def _prediction(b: Builder, prediction: Column) -> Array:
+def _prediction(b: Builder, prediction: DataColumn) -> Array:
     values = _roles.class_values(prediction)
     if prediction.missing is None:
         return values
@@ -100,12 +102,12 @@ def _prediction(b: Builder, prediction: Column) -> Array:
 
 
 # ------------------------------------------------------------------------------------ labels
-def _marks(b: Builder, label: Column) -> list[Hashable]:
+def _marks(b: Builder, label: DataColumn) -> list[Hashable]:
     """Return the labels of no known class, in the type of the column."""
     return [_like(mark, label) for mark in b.asked.unknown_label]
 
 
-def _like(mark: Hashable, label: Column) -> Hashable:
+def _like(mark: Hashable, label: DataColumn) -> Hashable:
     """Give a label from a command line the type of the column."""
     if label.is_text:
         return str(mark)
@@ -119,7 +121,7 @@ def _like(mark: Hashable, label: Column) -> Hashable:
         raise InputError(msg) from None
 
 
-def _labels(b: Builder, label: Column, marks: list[Hashable]) -> Array:
+def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array:
     """Return the labels, with all values that mark unknown classes made one."""
     values = _roles.class_values(label)
     if not marks:
@@ -137,7 +139,7 @@ def _labels(b: Builder, label: Column, marks: list[Hashable]) -> Array:
     return out
 
 
-def _is_in(label: Column, marks: list[Hashable]) -> BoolArray:
+def _is_in(label: DataColumn, marks: list[Hashable]) -> BoolArray:
     out: BoolArray
     if label.texts is None:
         out = np.isin(label.values, np.array(marks))
@@ -148,7 +150,7 @@ def _is_in(label: Column, marks: list[Hashable]) -> BoolArray:
 
 
 # ------------------------------------------------------------------------------------ scores
-def _scores(b: Builder, label: Column | None) -> None:
+def _scores(b: Builder, label: DataColumn | None) -> None:
     kind, names = b.chosen.scores_kind, b.chosen.scores
     columns = [b.columns[n] if b.columns[n].values.ndim > 1 else b.number(n, kind) for n in names]
     block = _roles.scores_block(columns, kind, b.table.source)
@@ -174,7 +176,7 @@ def _scores(b: Builder, label: Column | None) -> None:
 
 
 def _scored_labels(
-    b: Builder, label: Column, classes: tuple[Hashable, ...]
+    b: Builder, label: DataColumn, classes: tuple[Hashable, ...]
 ) -> tuple[Hashable, ...]:
     """Fill in the labels beside class scores; return the classes."""
     if label.is_text != isinstance(classes[0], str):
@@ -194,7 +196,9 @@ def _scored_labels(
     return classes
 
 
-def _reconcile(b: Builder, label: Column, classes: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+def _reconcile(
+    b: Builder, label: DataColumn, classes: tuple[Hashable, ...]
+) -> tuple[Hashable, ...]:
     """Name the classes where the labels are text and the scores are not, or the reverse."""
     if not label.is_text:
         b.notes.append("labels are numbers and class scores are named: counted as columns from 0")
@@ -213,7 +217,7 @@ def _reconcile(b: Builder, label: Column, classes: tuple[Hashable, ...]) -> tupl
 
 
 def _foreign_refusal(
-    b: Builder, label: Column, foreign: list[Hashable], classes: tuple[Hashable, ...]
+    b: Builder, label: DataColumn, foreign: list[Hashable], classes: tuple[Hashable, ...]
 ) -> str:
     """Say which labels no column of the class scores stands for."""
     shown = ", ".join(map(repr, foreign[:20])) + (", ..." if len(foreign) > 20 else "")

@@ -18,7 +18,7 @@ ALL = ("*",)
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadingOptions:
     """The options of `read_predictions`; names of columns, not yet looked up."""
 
     label: str | None = None
@@ -44,7 +44,7 @@ class Options:
         return tuple(f.name for f in fields(self) if getattr(self, f.name) != f.default)
 
 
-def options(**given: Any) -> Options:
+def options(**given: Any) -> ReadingOptions:
     """Normalize and check the options."""
     one_of(given["missing"], "missing", ("error", "drop", "reject"))
     for name in ("confidence", "logits", "probabilities", "by", "lower_is_safer"):
@@ -64,7 +64,7 @@ def options(**given: Any) -> Options:
         either = f"{option('correct')} or {option('loss')}"
         msg = f"give either {either}, not both: the loss is 1 - correct"
         raise InputError(msg)
-    return Options(**given)
+    return ReadingOptions(**given)
 
 
 def _several(x: ColumnNames | bool | None, name: str) -> tuple[str, ...]:

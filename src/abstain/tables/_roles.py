@@ -8,14 +8,14 @@ import numpy as np
 from abstain._foundation.checks import EXACT
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.tables.column import Column, to_number
+from abstain.tables.column import DataColumn, to_number
 from abstain.typing import Array, BoolArray
 
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 
-def as_numbers(column: Column, what: str, source: str, *, typeless: bool) -> Column:
+def as_numbers(column: DataColumn, what: str, source: str, *, typeless: bool) -> DataColumn:
     """Return a column of numbers, shape (n,); refuse text with the first offending entry."""
     if typeless:
         column = to_number(column)
@@ -30,7 +30,7 @@ def as_numbers(column: Column, what: str, source: str, *, typeless: bool) -> Col
     return column
 
 
-def _text_refusal(column: Column, what: str, source: str, *, typeless: bool) -> str:
+def _text_refusal(column: DataColumn, what: str, source: str, *, typeless: bool) -> str:
     texts = column.texts if column.texts is not None else np.array([], dtype=object)
     bad = np.array([not _is_number(str(t)) for t in texts] + [False])
     numeric = not bad.any()
@@ -58,14 +58,14 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def correctness(column: Column, source: str, *, typeless: bool) -> Column:
+def correctness(column: DataColumn, source: str, *, typeless: bool) -> DataColumn:
     """Return correctness in [0, 1]; true and false may be written out."""
     if column.texts is not None:
         words = {"true": 1.0, "false": 0.0}
         known = [words.get(str(t).strip().lower()) for t in column.texts]
         if None not in known:
             values = np.array([*known, np.nan], dtype=np.float64)[column.values]
-            return Column(column.name, values, None, column.missing, column.origin)
+            return DataColumn(column.name, values, None, column.missing, column.origin)
     column = as_numbers(column, "correct", source, typeless=typeless)
     outside = (column.values < 0) | (column.values > 1)  # NaN is neither
     if outside.any():
@@ -78,7 +78,7 @@ def correctness(column: Column, source: str, *, typeless: bool) -> Column:
     return column
 
 
-def plain(column: Column) -> Column:
+def plain(column: DataColumn) -> DataColumn:
     """Return class values as whole numbers or text; refuse fractions."""
     if column.texts is not None or column.values.dtype.kind in "biu":
         return column
@@ -101,16 +101,16 @@ def plain(column: Column) -> Column:
             f"{column.shown(row)} in row {row}, counted from 0. Save them as text or as integers"
         )
         raise DomainError(msg)
-    return Column(column.name, values.astype(np.int64), None, column.missing, column.origin)
+    return DataColumn(column.name, values.astype(np.int64), None, column.missing, column.origin)
 
 
-def canonical(written: Column) -> bool:
+def canonical(written: DataColumn) -> bool:
     """Tell whether a text column writes each whole number in one way: 7 or 7.0, not 07."""
     texts = [str(text) for text in (() if written.texts is None else written.texts)]
     return all(map(_INTEGER.fullmatch, texts)) or all(map(_DECIMAL.fullmatch, texts))
 
 
-def alike(first: Column, second: Column) -> tuple[Column, Column, str]:
+def alike(first: DataColumn, second: DataColumn) -> tuple[DataColumn, DataColumn, str]:
     """Bring two columns of classes to one type; say so when numbers became text."""
     first, second = plain(first), plain(second)
     if first.is_text == second.is_text:
@@ -120,12 +120,12 @@ def alike(first: Column, second: Column) -> tuple[Column, Column, str]:
     return first.as_text(), second.as_text(), note
 
 
-def class_values(column: Column) -> Array:
+def class_values(column: DataColumn) -> Array:
     """Return labels or predictions as `Predictions` takes them: integers, or str objects."""
     return column.strings() if column.is_text else column.values
 
 
-def scores_block(columns: Sequence[Column], kind: str, source: str) -> Array:
+def scores_block(columns: Sequence[DataColumn], kind: str, source: str) -> Array:
     """Stack class scores into one array (n, K) of the widest type among them."""
     if len(columns) == 1:
         values = columns[0].values
@@ -143,7 +143,7 @@ def _both_classes(values: Array, kind: str) -> Array:
     return np.column_stack([other, values])
 
 
-def class_names(columns: Sequence[str], pattern: str, label: Column | None) -> list[str]:
+def class_names(columns: Sequence[str], pattern: str, label: DataColumn | None) -> list[str]:
     """Name the classes by what distinguishes the columns; prefer names that occur as labels."""
     candidates = [[c.removeprefix(p) for c in columns] for p in _prefixes(columns, pattern)]
     if label is not None:
@@ -167,7 +167,7 @@ def _prefixes(columns: Sequence[str], pattern: str) -> list[str]:
     return list(dict.fromkeys([*given, *prefixes, common.rstrip("0123456789"), ""]))
 
 
-def typed_names(names: list[str], label: Column | None) -> tuple[Hashable, ...]:
+def typed_names(names: list[str], label: DataColumn | None) -> tuple[Hashable, ...]:
     """Return class names as integers where the labels are numbers and all names read as such."""
     if label is None or label.is_text:
         return tuple(names)

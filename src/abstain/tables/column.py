@@ -24,7 +24,7 @@ _NOTHING = frozenset({"", "na", "n/a", "null", "none"})
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class DataColumn:
     """A column: numbers of shape (n,), a block (n, ...), or text as codes into `texts`.
 
     Attributes
@@ -60,7 +60,7 @@ class Column:
         present = self.values if self.missing is None else self.values[~self.missing]
         return bool(np.isfinite(present).all() and (np.floor(present) == present).all())
 
-    def rows(self, keep: Array) -> "Column":
+    def rows(self, keep: Array) -> "DataColumn":
         """Return the column at some rows."""
         missing = None if self.missing is None else self.missing[keep]
         if missing is not None and not missing.any():
@@ -87,7 +87,7 @@ class Column:
             names.append(MISSING)
         return codes, names
 
-    def as_text(self) -> "Column":
+    def as_text(self) -> "DataColumn":
         """Return numbers as text: whole numbers without a decimal point."""
         if self.is_text:
             return self
@@ -111,7 +111,7 @@ class Column:
         return out
 
 
-def from_array(values: Array, name: str) -> Column:
+def from_array(values: Array, name: str) -> DataColumn:
     """Wrap a NumPy array: numbers stay as they are, everything else goes through polars."""
     if values.dtype.kind == "c":
         msg = f"column {name!r} holds complex numbers; real numbers are needed"
@@ -121,7 +121,7 @@ def from_array(values: Array, name: str) -> Column:
         if values.dtype.kind == "f" and values.ndim == 1:
             nan = np.isnan(values)
             missing = nan if nan.any() else None
-        return Column(name, values, None, missing, str(values.dtype))
+        return DataColumn(name, values, None, missing, str(values.dtype))
     import polars as pl
 
     if values.ndim != 1:
@@ -142,7 +142,7 @@ def from_array(values: Array, name: str) -> Column:
     return from_series(series)
 
 
-def from_series(series: "pl.Series") -> Column:
+def from_series(series: "pl.Series") -> DataColumn:
     """Convert a polars series."""
     import polars as pl
 
@@ -153,11 +153,11 @@ def from_series(series: "pl.Series") -> Column:
         return _from_numbers(series)
     if dtype == pl.Null:
         nothing = np.ones(len(series), dtype=np.bool_)
-        return Column(series.name, np.full(len(series), np.nan), None, nothing, "empty")
+        return DataColumn(series.name, np.full(len(series), np.nan), None, nothing, "empty")
     return _from_text(series)
 
 
-def _from_numbers(series: "pl.Series") -> Column:
+def _from_numbers(series: "pl.Series") -> DataColumn:
     import polars as pl
 
     origin = str(series.dtype)
@@ -176,10 +176,10 @@ def _from_numbers(series: "pl.Series") -> Column:
         null = null if null.any() else None
     elif values.dtype.kind == "f":
         null = np.isnan(values)
-    return Column(series.name, values, None, null, origin)
+    return DataColumn(series.name, values, None, null, origin)
 
 
-def _from_text(series: "pl.Series") -> Column:
+def _from_text(series: "pl.Series") -> DataColumn:
     import polars as pl
 
     origin = str(series.dtype)
@@ -192,10 +192,10 @@ def _from_text(series: "pl.Series") -> Column:
     codes = series.cast(pl.Enum(texts)).to_physical()
     missing = series.is_null().to_numpy() if series.null_count() else None
     values = codes.cast(pl.Int64).fill_null(-1).to_numpy()
-    return Column(series.name, values, texts.to_numpy().astype(object), missing, origin)
+    return DataColumn(series.name, values, texts.to_numpy().astype(object), missing, origin)
 
 
-def _from_lists(series: "pl.Series") -> Column:
+def _from_lists(series: "pl.Series") -> DataColumn:
     """Stack a column of equally long lists into a block (n, k)."""
     import polars as pl
 
@@ -207,12 +207,12 @@ def _from_lists(series: "pl.Series") -> Column:
     if not inner.dtype.is_numeric() or inner.null_count():
         msg = f"column {series.name!r} holds lists of {inner.dtype}; lists of numbers are needed"
         raise InputError(msg)
-    return Column(
+    return DataColumn(
         series.name, inner.to_numpy().reshape(len(series), -1), None, None, str(series.dtype)
     )
 
 
-def to_number(column: Column) -> Column:
+def to_number(column: DataColumn) -> DataColumn:
     """Read a text column of a text format (CSV) as numbers; what is no number stays text.
 
     "NA", "N/A", "null" and "None" count as missing, as they do where such files are written.

@@ -11,7 +11,7 @@ from abstain._foundation.option_words import option
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
 from abstain.tables._build import observed
-from abstain.tables._reading import Options, Reading
+from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables.column import from_array
 from abstain.tables.missing import Missing, count
 from abstain.typing import Array, IntArray, Split
@@ -45,7 +45,7 @@ class _Raw:
     notes: list[str] = field(default_factory=list)
 
 
-def read_folder(path: Path, asked: Options) -> Reading:
+def read_folder(path: Path, asked: ReadingOptions) -> Reading:
     """Read a folder of FD-Shifts test results; splits are its data sets by index."""
     folder = _results_in(path)
     _refuse_inapplicable(asked, path)
@@ -85,7 +85,7 @@ def _results_in(path: Path) -> Path:
     raise FileFormatError(msg)
 
 
-def _refuse_inapplicable(asked: Options, path: Path) -> None:
+def _refuse_inapplicable(asked: ReadingOptions, path: Path) -> None:
     surplus = [name for name in asked.given if name not in _APPLICABLE]
     if surplus:
         what = option(surplus[0])
@@ -151,7 +151,7 @@ def _integers(values: Array, name: str, what: str) -> IntArray:
     return wide.astype(np.int64)
 
 
-def _mark_unknown(raw: _Raw, asked: Options) -> None:
+def _mark_unknown(raw: _Raw, asked: ReadingOptions) -> None:
     """Labels without a class of the model become -1: no prediction can be right for them."""
     foreign = (raw.labels < 0) | (raw.labels >= raw.scores.shape[1])
     if foreign.any():
@@ -234,7 +234,7 @@ def _features(raw: _Raw, folder: Path) -> None:
     raw.notes.append("features from encoded_output.npz")
 
 
-def _confidences(raw: _Raw, folder: Path, asked: Options) -> None:
+def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
     values = _array(folder, "external_confids", 1)
     if values is not None:
         if values.size != raw.dataset.size:

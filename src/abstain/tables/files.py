@@ -17,9 +17,9 @@ from abstain._foundation.archives import Archive
 from abstain._foundation.reading import HEADER, opened, refuse_absent, refuse_beyond_memory, size_of
 from abstain._foundation.saved import parsed
 from abstain.errors import FileFormatError, InputError
-from abstain.tables.column import Column, from_series
+from abstain.tables.column import DataColumn, from_series
 from abstain.tables.table import (
-    Table,
+    DataTable,
     from_archive,
     from_polars,
     from_scan,
@@ -45,7 +45,7 @@ SUFFIXES = (
 _MOST_COLUMNS = 200_000
 
 
-def open_table(path: Path) -> Table:
+def open_table(path: Path) -> DataTable:
     """Open one file by its suffix."""
     refuse_absent(path)
     opener = _OPENERS.get(path.suffix.lower())
@@ -73,7 +73,7 @@ def _suffix_refusal(path: Path) -> str:
 
 
 # ------------------------------------------------------------------------------------ text
-def _open_csv(path: Path) -> Table:
+def _open_csv(path: Path) -> DataTable:
     import polars as pl
 
     names, separator, note = read_header(path)
@@ -86,7 +86,7 @@ def _open_csv(path: Path) -> Table:
         frame.columns = names
     blank = _blank_rows(frame)
 
-    def as_written(name: str) -> Column:
+    def as_written(name: str) -> DataColumn:
         with plain_words(path.name, _format(path)):
             raw = pl.read_csv(
                 path,
@@ -119,7 +119,7 @@ def _format(path: Path) -> str:
     return path.suffix.lower().lstrip(".")
 
 
-def _open_jsonl(path: Path) -> Table:
+def _open_jsonl(path: Path) -> DataTable:
     import polars as pl
 
     _refuse_too_wide(first_keys(path), path.name)
@@ -141,13 +141,13 @@ def _open_jsonl(path: Path) -> Table:
 
 
 # ------------------------------------------------------------------------------------ binary
-def _open_parquet(path: Path) -> Table:
+def _open_parquet(path: Path) -> DataTable:
     import polars as pl
 
     return _scanned(path, lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False))
 
 
-def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> Table:
+def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> DataTable:
     """Read a file that knows its columns and rows, and of these the columns that are asked for."""
     import polars as pl
 
@@ -188,7 +188,7 @@ def _refuse_too_wide(count: int, source: str) -> None:
         raise FileFormatError(msg)
 
 
-def _open_ipc(path: Path) -> Table:
+def _open_ipc(path: Path) -> DataTable:
     import polars as pl
 
     # Two layouts share the suffix .arrow; only the one for files starts with its name.
@@ -201,7 +201,7 @@ def _open_ipc(path: Path) -> Table:
     return from_polars(frame, path.name)
 
 
-def _open_npz(path: Path) -> Table:
+def _open_npz(path: Path) -> DataTable:
     archive = Archive(path)
     if not archive:
         msg = f"{path.name} holds no arrays"
@@ -209,7 +209,7 @@ def _open_npz(path: Path) -> Table:
     return from_archive(archive)
 
 
-_OPENERS: dict[str, Callable[[Path], Table]] = {
+_OPENERS: dict[str, Callable[[Path], DataTable]] = {
     ".csv": _open_csv,
     ".tsv": _open_csv,
     ".parquet": _open_parquet,

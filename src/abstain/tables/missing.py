@@ -6,7 +6,7 @@ import numpy as np
 
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError
-from abstain.tables.column import Column
+from abstain.tables.column import DataColumn
 from abstain.typing import Array, BoolArray
 
 
@@ -35,7 +35,7 @@ class Missing:
     abstained: BoolArray | None = None
     notes: list[str] = field(default_factory=list)
 
-    def required(self, column: Column, what: str) -> Column:
+    def required(self, column: DataColumn, what: str) -> DataColumn:
         """Treat a column without which a row means nothing: labels, losses, weights."""
         if column.missing is not None:
             if self.policy != "drop":
@@ -43,7 +43,7 @@ class Missing:
             self._drop(column.missing, f"{what} in {column.name!r}")
         return column
 
-    def confidence(self, column: Column) -> Column:
+    def confidence(self, column: DataColumn) -> DataColumn:
         """Treat a confidence: an abstention gets the lowest confidence of the column."""
         # A log-probability of -inf is an answer that the model gave no chance at all.
         lowest = column.values == -np.inf
@@ -64,7 +64,7 @@ class Missing:
             f"{count(missing)} have no confidence in {column.name!r} and count as abstentions: "
             f"they got the lowest confidence of the column, {values[missing][0]!s}"
         )
-        return Column(column.name, values, None, None, column.origin)
+        return DataColumn(column.name, values, None, None, column.origin)
 
     def answers(self, missing: BoolArray, name: str, what: str) -> None:
         """Treat rows in which the model gave no answer."""

@@ -9,10 +9,10 @@ from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import build
 from abstain.tables._choice import choose
-from abstain.tables._reading import ColumnNames, Options, Reading, options
+from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
-from abstain.tables.table import Table, from_arrays, from_frame
+from abstain.tables.table import DataTable, from_arrays, from_frame
 from abstain.typing import Split
 
 
@@ -146,7 +146,7 @@ def read_predictions(
     return _read(source, asked)
 
 
-def _read(source: Any, asked: Options) -> Reading:
+def _read(source: Any, asked: ReadingOptions) -> Reading:
     if isinstance(source, str | Path):
         return _read_path(Path(source), asked)
     if isinstance(source, list | tuple):
@@ -154,11 +154,11 @@ def _read(source: Any, asked: Options) -> Reading:
     return _read_table(_table_of(source), asked)
 
 
-def _read_table(table: Table, asked: Options) -> Reading:
+def _read_table(table: DataTable, asked: ReadingOptions) -> Reading:
     return build(table, choose(table, asked), asked)
 
 
-def _table_of(source: Any) -> Table:
+def _table_of(source: Any) -> DataTable:
     if isinstance(source, Mapping):
         return from_arrays(source, "the mapping")
     table = from_frame(source)
@@ -171,14 +171,14 @@ def _table_of(source: Any) -> Table:
     return table
 
 
-def _read_path(path: Path, asked: Options) -> Reading:
+def _read_path(path: Path, asked: ReadingOptions) -> Reading:
     refuse_absent(path)
     if path.is_dir():
         return read_folder(path, asked)
     return _read_table(open_table(path), asked)
 
 
-def _read_several(sources: Sequence[Any], asked: Options) -> Reading:
+def _read_several(sources: Sequence[Any], asked: ReadingOptions) -> Reading:
     if not sources or not all(isinstance(s, str | Path) for s in sources):
         msg = f"a list as `source` must hold paths of files; got {list(sources)[:3]!r}"
         raise InputError(msg)

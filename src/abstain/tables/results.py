@@ -9,7 +9,7 @@ import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain.errors import InputError
-from abstain.tables.column import Column
+from abstain.tables.column import DataColumn
 from abstain.tables.table import from_frame
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _frame(rows: Any) -> "pl.DataFrame":
     return _of_columns(_gather(list(rows)))
 
 
-def _values(column: Column) -> list[Any]:
+def _values(column: DataColumn) -> list[Any]:
     """Return Python values; a missing number is NaN where it was a float, else None."""
     if column.is_text:
         return list(column.strings().tolist())

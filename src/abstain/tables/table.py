@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
-from abstain.tables.column import Column, from_array, from_series
+from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 Kind = Literal["number", "text", "block", "other"]
-Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, Column]]
+Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, DataColumn]]
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """Named columns of one length.
 
     Attributes
@@ -55,7 +55,7 @@ class Table:
     typeless: bool = False
     notes: tuple[str, ...] = ()
     lengths: Mapping[str, int] = field(default_factory=dict)
-    as_written: Callable[[str], Column] | None = field(default=None, repr=False)
+    as_written: Callable[[str], DataColumn] | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Table:
             out.setdefault(_fold(name), []).append(name)
         return out
 
-    def load(self, names: Iterable[str]) -> dict[str, Column]:
+    def load(self, names: Iterable[str]) -> dict[str, DataColumn]:
         """Load columns by name; unknown names were refused before."""
         return self.loader(tuple(dict.fromkeys(names)))
 
@@ -118,11 +118,11 @@ def _kind_of(dtype: "pl.DataType") -> Kind:
     return "other"
 
 
-def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> Table:
+def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> DataTable:
     """Wrap a polars frame."""
     refuse_rowless(frame.height, source)
     kinds = {name: _kind_of(dtype) for name, dtype in frame.schema.items()}
-    return Table(
+    return DataTable(
         source,
         frame.height,
         kinds,
@@ -136,18 +136,18 @@ def from_scan(
     height: int,
     read: Callable[[tuple[str, ...]], "pl.DataFrame"],
     source: str,
-) -> Table:
+) -> DataTable:
     """Wrap a file of which only the asked columns are read."""
     refuse_rowless(height, source)
 
-    def load(names: tuple[str, ...]) -> dict[str, Column]:
+    def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         frame = read(names)
         return {name: from_series(frame[name]) for name in names}
 
-    return Table(source, height, {k: _kind_of(v) for k, v in schema.items()}, load)
+    return DataTable(source, height, {k: _kind_of(v) for k, v in schema.items()}, load)
 
 
-def from_frame(native: Any, source: str = "the dataframe") -> Table | None:
+def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
     """Wrap a dataframe of any library that narwhals knows; None when it is no dataframe."""
     import narwhals as nw
 
@@ -167,7 +167,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> Table | None:
     kinds: dict[str, Kind] = {
         name: _kind_of_narwhals(dtype) for name, dtype in frame.schema.items()
     }
-    return Table(
+    return DataTable(
         source,
         len(frame),
         kinds,
@@ -192,7 +192,7 @@ def _kind_of_narwhals(dtype: Any) -> Kind:
     return "text" if dtype in {nw.String, nw.Categorical, nw.Enum} else "other"
 
 
-def _from_narwhals(series: "nw.Series[Any]", name: str) -> Column:
+def _from_narwhals(series: "nw.Series[Any]", name: str) -> DataColumn:
     """Convert a column of pandas and its kin without going through pyarrow."""
     missing = series.is_null().to_numpy()
     values = series.to_numpy()
@@ -203,34 +203,34 @@ def _from_narwhals(series: "nw.Series[Any]", name: str) -> Column:
     return from_array(values, name)
 
 
-def from_arrays(arrays: Mapping[str, Any], source: str) -> Table:
+def from_arrays(arrays: Mapping[str, Any], source: str) -> DataTable:
     """Wrap a mapping from name to array; entries are read when asked for."""
     names = [str(name) for name in arrays]
     refuse_repeated(names, source)
     read = {str(name): name for name in arrays}
 
-    def load(wanted: tuple[str, ...]) -> dict[str, Column]:
+    def load(wanted: tuple[str, ...]) -> dict[str, DataColumn]:
         return {n: from_array(to_numpy(arrays[read[n]], n), n) for n in wanted}
 
     return _keyed({n: to_numpy(arrays[read[n]], n) for n in names}, load, source)
 
 
-def from_archive(archive: Archive) -> Table:
+def from_archive(archive: Archive) -> DataTable:
     """Wrap an archive of arrays, of which only the asked ones are read."""
 
-    def load(wanted: tuple[str, ...]) -> dict[str, Column]:
+    def load(wanted: tuple[str, ...]) -> dict[str, DataColumn]:
         return {name: from_array(x, name) for name, x in archive.read(wanted).items()}
 
     return _keyed(archive.headers, load, archive.source)
 
 
-def _keyed(claimed: Mapping[str, Array | Header], load: Loader, source: str) -> Table:
+def _keyed(claimed: Mapping[str, Array | Header], load: Loader, source: str) -> DataTable:
     """Wrap arrays of which the shapes and types are known."""
     kinds = {name: _kind_of_array(x) for name, x in claimed.items()}
     # A million rows of nothing are no rows.
     lengths = {n: x.shape[0] for n, x in claimed.items() if x.shape and 0 not in x.shape[1:]}
     height = _common_length(lengths, source)
-    return Table(source, height, kinds, load, keyed=True, lengths=lengths)
+    return DataTable(source, height, kinds, load, keyed=True, lengths=lengths)
 
 
 def _kind_of_array(x: Array | Header) -> Kind:

@@ -1,4 +1,4 @@
-"""From a tie group to a `DecisionRule`; what every method shares."""
+"""From a tie group to a `DecisionRule`; what every rule shares."""
 
 import math
 from typing import Final, NamedTuple

@@ -3,7 +3,7 @@
 from typing import Any
 
 from abstain.errors import DomainError
-from abstain.thresholds.entry import METHODS
+from abstain.thresholds.entry import RULES
 
 
 def refuse_contradictions(r: Any) -> None:
@@ -74,7 +74,7 @@ def _promise(r: Any) -> None:
 
 
 def _promised(r: Any) -> None:
-    if r.method != "given" and r.guarantee not in METHODS[r.method].promises:
+    if r.method != "given" and r.guarantee not in RULES[r.method].promises:
         _clash("guarantee", f"must be one that {r.method!r} gives; got {r.guarantee!r}")
     if r.target is None:
         _clash("target", "must be given with a guarantee; got None")

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 import numpy as np
 from scipy.special import expit, logit
 
-from abstain.confidence import ConfidenceScore, Scorer, score
+from abstain.confidence import ConfidenceScore, ScoreState, score
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array, BoolArray, Scale
@@ -43,7 +43,7 @@ def one_of(confidence: object, logits: Any, probabilities: Any) -> object:
     return Predictions(logits=logits, probabilities=probabilities, loss=np.zeros(rows))
 
 
-def scored(predictions: Predictions, wanted: str, state: Scorer | None) -> ConfidenceScore:
+def scored(predictions: Predictions, wanted: str, state: ScoreState | None) -> ConfidenceScore:
     """Return the confidences that a rule for the score `wanted` is about."""
     if not wanted and state is None:
         msg = "the rule names no score. Give its confidences, or name it: rule.for_score('msr')"

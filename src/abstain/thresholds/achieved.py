@@ -19,7 +19,7 @@ _INFINITY = float("inf")
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class AcceptedLosses:
     """Validated losses of samples of weight above zero, and which of them are accepted."""
 
     loss: FloatArray
@@ -38,13 +38,15 @@ class Sample:
         """Weighted mean over all samples."""
         return float(np.average(x, weights=self.weight))
 
-    def part(self, rows: Array) -> "Sample":
+    def part(self, rows: Array) -> "AcceptedLosses":
         """Return some of the samples: those at these places, or for which this holds."""
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, loss=self.loss[rows], accepted=self.accepted[rows], weight=weight)
 
 
-def sample(accepted: Array, loss: AnyArray, weight: AnyArray | None, *, level: float) -> Sample:
+def sample(
+    accepted: Array, loss: AnyArray, weight: AnyArray | None, *, level: float
+) -> AcceptedLosses:
     """Validate losses and weights beside a decision for each sample."""
     x = checks.loss(loss, length=accepted.size).astype(np.float64)
     w = checks.weight(weight, length=accepted.size)
@@ -52,10 +54,10 @@ def sample(accepted: Array, loss: AnyArray, weight: AnyArray | None, *, level: f
         kept = w > 0
         x, accepted, w = x[kept], accepted[kept], w[kept]
         checks.summable(w * x, "weight * loss")
-    return Sample(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()))
+    return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()))
 
 
-def share(s: Sample, x: BoolArray) -> tuple[float, Interval]:
+def share(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:
     """Return the share of samples for which `x` holds, with an exact interval.
 
     With weights the samples count as the number of equal ones that has the same standard error.
@@ -71,7 +73,7 @@ def share(s: Sample, x: BoolArray) -> tuple[float, Interval]:
     return value, clopper_pearson(value * size, size, level=s.level)
 
 
-def mean(s: Sample, x: FloatArray, *, signed: bool = False) -> tuple[float, Interval]:
+def mean(s: AcceptedLosses, x: FloatArray, *, signed: bool = False) -> tuple[float, Interval]:
     """Return the mean of `x` with the Student interval of its influence function."""
     value = s.mean(x)
     low = -_INFINITY if signed else 0.0
@@ -79,7 +81,7 @@ def mean(s: Sample, x: FloatArray, *, signed: bool = False) -> tuple[float, Inte
     return value, found
 
 
-def selective_risk(s: Sample) -> tuple[float, Interval]:
+def selective_risk(s: AcceptedLosses) -> tuple[float, Interval]:
     """Mean loss of the accepted; NaN when there are none."""
     inner = s.part(s.accepted)
     if inner.n == 0:
@@ -87,14 +89,14 @@ def selective_risk(s: Sample) -> tuple[float, Interval]:
     return share(inner, inner.loss > 0) if s.binary else mean(inner, inner.loss)
 
 
-def generalized_risk(s: Sample) -> tuple[float, Interval]:
+def generalized_risk(s: AcceptedLosses) -> tuple[float, Interval]:
     """Mean over all samples of the loss where accepted."""
     if s.binary or not (s.loss * s.accepted).any():
         return share(s, s.accepted & (s.loss > 0))
     return mean(s, s.loss * s.accepted)
 
 
-def cost_beyond_abstaining(s: Sample, cost: float) -> tuple[float, Interval]:
+def cost_beyond_abstaining(s: AcceptedLosses, cost: float) -> tuple[float, Interval]:
     """Mean cost a sample, minus that of abstaining on every sample."""
     return mean(s, (s.loss - cost) * s.accepted, signed=True)
 
@@ -213,7 +215,7 @@ def decided(rule: DecisionRule, confidence: AnyArray, scale: Scale | None) -> Bo
     return np.asarray(rule.apply(confidence, scale=scale), dtype=np.bool_)
 
 
-def measured(rule: DecisionRule, s: Sample, name: str) -> RuleCheck:
+def measured(rule: DecisionRule, s: AcceptedLosses, name: str) -> RuleCheck:
     """Return what a rule achieves on samples of which it is known whether it accepts them."""
     coverage, coverage_interval = share(s, s.accepted)
     selective, selective_interval = selective_risk(s)
@@ -242,7 +244,7 @@ def measured(rule: DecisionRule, s: Sample, name: str) -> RuleCheck:
 
 
 def _excess(
-    rule: DecisionRule, s: Sample, achieved: Mapping[str, tuple[float, Interval]]
+    rule: DecisionRule, s: AcceptedLosses, achieved: Mapping[str, tuple[float, Interval]]
 ) -> tuple[float, Interval]:
     if rule.target is None or not rule.quantity:
         return float("nan"), no_interval(s.level, "the rule has no target")
@@ -257,7 +259,7 @@ def _excess(
     return sign * (value - rule.target), moved
 
 
-def _verdict(rule: DecisionRule, s: Sample, interval: Interval) -> Verdict:
+def _verdict(rule: DecisionRule, s: AcceptedLosses, interval: Interval) -> Verdict:
     if not rule.attainable:
         return "unattainable"
     if rule.target is None or not rule.quantity:

@@ -12,7 +12,7 @@ from abstain.thresholds import _choice, _walks
 from abstain.thresholds._choice import Aim
 from abstain.thresholds._walks import aimed, none_certified, passes, too_few, walked
 from abstain.thresholds.binomial import least_count, upper
-from abstain.thresholds.entry import Method
+from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
@@ -279,7 +279,7 @@ def _on_grid(s: Scored, aim: Aim, thresholds: AnyArray) -> DecisionRule:
 
 
 ENTRIES = (
-    Method(
+    Rule(
         "sgr",
         "Selection with guaranteed risk",
         sgr,
@@ -289,7 +289,7 @@ ENTRIES = (
         loss="0/1 loss",
         promises=("selective risk",),
     ),
-    Method(
+    Rule(
         "learn_then_test",
         "Learn then test",
         learn_then_test,

@@ -7,7 +7,7 @@ from abstain._foundation import checks
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
 from abstain.thresholds.binomial import lower
-from abstain.thresholds.entry import Method
+from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
@@ -183,7 +183,7 @@ def _least_rank(n: int, share: float, delta: float) -> int:
 
 
 ENTRIES = (
-    Method(
+    Rule(
         "conformal_risk_control",
         "Conformal risk control",
         conformal_risk_control,
@@ -193,7 +193,7 @@ ENTRIES = (
         loss="bounded losses",
         promises=("generalized risk",),
     ),
-    Method(
+    Rule(
         "coverage_guarantee",
         "Guaranteed coverage",
         coverage_guarantee,

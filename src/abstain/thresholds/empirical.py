@@ -6,7 +6,7 @@ from abstain._foundation import checks
 from abstain._foundation.scored import scored_on_host
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
-from abstain.thresholds.entry import Method
+from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
@@ -238,7 +238,7 @@ def chow(*, abstention_cost: float) -> DecisionRule:
 
 
 ENTRIES = (
-    Method(
+    Rule(
         "coverage",
         "Coverage",
         for_coverage,
@@ -248,7 +248,7 @@ ENTRIES = (
         loss="no loss needed",
         aim="coverage",
     ),
-    Method(
+    Rule(
         "risk",
         "Empirical risk",
         for_risk,
@@ -256,7 +256,7 @@ ENTRIES = (
         "El-Yaniv and Wiener (2010)",
         aim="selective risk",
     ),
-    Method(
+    Rule(
         "cost",
         "Least cost",
         for_cost,
@@ -266,7 +266,7 @@ ENTRIES = (
         said="Nothing is promised: it has the lowest mean cost on the calibration data, where an "
         "abstention costs {target:g} and an answer its loss.",
     ),
-    Method(
+    Rule(
         "chow",
         "Chow's rule",
         chow,

@@ -1,4 +1,4 @@
-"""What the catalogue knows of a method, read by rules, the command line, reports and tests."""
+"""What the catalogue knows of a rule, for decision rules, the command line, reports and tests."""
 
 import inspect
 from collections.abc import Callable
@@ -11,7 +11,7 @@ Guarantee = Literal["none", "selective risk", "generalized risk", "coverage"]
 
 
 @dataclass(frozen=True)
-class Method:
+class Rule:
     """One way to choose a threshold.
 
     Attributes
@@ -27,12 +27,12 @@ class Method:
     guarantee : str
         What is promised, in words; "none" where nothing is.
     promises : tuple of str
-        The guarantees that its rules may have; none where nothing is promised.
+        The guarantees that its decision rules may have; none where nothing is promised.
     aim : str
-        What the target of a rule is about where nothing is promised.
+        What the target of a decision rule is about where nothing is promised.
     said : str
-        What a rule without a promise does, with ``{target}`` where the number goes; empty where
-        its aim tells.
+        What a decision rule without a promise does, with ``{target}`` where the number goes;
+        empty where its aim tells.
     loss : str
         Which losses are allowed, in words.
     meaning : str
@@ -71,5 +71,5 @@ class Method:
         return {name: parameter for name, parameter in found.items() if name not in data}
 
 
-#: Every method, by name.
-METHODS: Catalogue[Method] = Catalogue("threshold method", listed="list rules")
+#: Every rule, by name.
+RULES: Catalogue[Rule] = Catalogue("rule")

@@ -9,16 +9,16 @@ import numpy as np
 from abstain._foundation import checks, records, saved
 from abstain._foundation.arrays import like
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
-from abstain.confidence import ConfidenceScore, Scorer
+from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.thresholds import _scales
 from abstain.thresholds._relations import refuse_contradictions
 from abstain.thresholds._scales import UNKNOWN, RuleScale
-from abstain.thresholds.entry import METHODS, Guarantee
+from abstain.thresholds.entry import RULES, Guarantee
 from abstain.typing import AnyArray, Scale
 
-#: The method of a threshold from elsewhere.
+#: What stands for the rule of a threshold from elsewhere.
 GIVEN: Final = "given"
 
 #: What marks a text as the JSON form of a decision rule.
@@ -37,7 +37,7 @@ class DecisionRule:
     Attributes
     ----------
     method : str
-        The method that chose it, by its name in `METHODS`; "given" for a threshold from elsewhere.
+        The rule that chose it, by its name in `RULES`; "given" for a threshold from elsewhere.
     threshold : float or None
         Accept when confidence >= threshold; None when the target is unattainable.
     guarantee : {"none", "selective risk", "generalized risk", "coverage"}
@@ -121,7 +121,7 @@ class DecisionRule:
         """
         if self.guarantee != "none":
             return self.guarantee
-        return "" if self.method == GIVEN else METHODS[self.method].aim
+        return "" if self.method == GIVEN else RULES[self.method].aim
 
     @property
     def units(self) -> str:
@@ -173,7 +173,7 @@ class DecisionRule:
         *,
         logits: AnyArray | None = None,
         probabilities: AnyArray | None = None,
-        score: Scorer | None = None,
+        score: ScoreState | None = None,
         scale: Scale | None = None,
     ) -> AnyArray:
         """Tell which samples to answer.
@@ -353,7 +353,7 @@ class DecisionRule:
 
 
 def _refuse_unknown(method: str) -> None:
-    known = (*METHODS, GIVEN)
+    known = (*RULES, GIVEN)
     if method not in known:
         names = ", ".join(map(repr, known))
         msg = f"`method` of a decision rule must be one of {names}; got {saved.shown(method)}"

@@ -10,7 +10,7 @@ from torch.nn import functional
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import kernels
-from abstain.confidence.entry import Need
+from abstain.confidence.entry import ScoreNeed
 from abstain.confidence.registry import find
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
@@ -109,7 +109,7 @@ def score_of_logits(score: Any) -> OwnScore:
     # must be fitted first.
     entry = find(score)
     if entry.kernel is None:
-        why = "; ".join(sorted(need.value for need in entry.needs - {Need.LOGITS}))
+        why = "; ".join(sorted(need.value for need in entry.needs - {ScoreNeed.LOGITS}))
         msg = f"`score` must be one that logits of shape (n, K) allow; {score!r} {why}"
         raise UnknownNameError(msg)
     temperature = float(score.partition("@T=")[2] or 1.0)

@@ -7,7 +7,7 @@ from abstain.benchmark.data.cifar import read_cifar10 as read_cifar10
 from abstain.benchmark.data.cifar import read_cifar100 as read_cifar100
 from abstain.benchmark.data.embedded import LETTERS as LETTERS
 from abstain.benchmark.data.embedded import LOOK_ALIKES as LOOK_ALIKES
-from abstain.benchmark.data.embedded import Family as Family
+from abstain.benchmark.data.embedded import Typeface as Typeface
 from abstain.benchmark.data.embedded import digits as digits
 from abstain.benchmark.data.embedded import digits8 as digits8
 from abstain.benchmark.data.embedded import glyph_families as glyph_families
@@ -28,9 +28,9 @@ __all__ = [
     "LOOK_ALIKES",
     "DataSet",
     "Exposure",
-    "Family",
     "Images",
     "Splits",
+    "Typeface",
     "digits",
     "digits8",
     "glyph_families",

@@ -212,7 +212,7 @@ _FILE: Final = "glyph_masters.npz"
 
 
 @dataclass(frozen=True)
-class Family:
+class Typeface:
     """A typeface.
 
     Attributes
@@ -242,7 +242,7 @@ class _Masters(NamedTuple):
 
     levels: Array
     characters: str
-    families: tuple[Family, ...]
+    families: tuple[Typeface, ...]
 
 
 @lru_cache(maxsize=1)
@@ -252,7 +252,7 @@ def _masters() -> _Masters:
         packed = found["packed"]
         fields = ("family", "style", "role", "license", "package")
         families = tuple(
-            Family(*map(str, own)) for own in zip(*(found[f] for f in fields), strict=True)
+            Typeface(*map(str, own)) for own in zip(*(found[f] for f in fields), strict=True)
         )
         characters = "".join(found["characters"].tolist())
     levels = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.uint8)
@@ -263,12 +263,12 @@ def _masters() -> _Masters:
     return _Masters(levels, characters, families)
 
 
-def glyph_families() -> tuple[Family, ...]:
+def glyph_families() -> tuple[Typeface, ...]:
     """Return the typefaces of `glyphs`, with their licenses.
 
     Returns
     -------
-    tuple of Family
+    tuple of Typeface
         Those to learn from first.
 
     Examples
@@ -296,7 +296,7 @@ def glyphs(
     Parameters
     ----------
     role : {"train", "unseen", "style"}, default="train"
-        Which typefaces, see `Family`.
+        Which typefaces, see `Typeface`.
     style : str, optional
         Only those of this style.
     characters : iterable of str, default="ABC...Z"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from abstain._foundation.files import make_folder
-from abstain.benchmark.data.published.downloads import SOURCES, Download, Source
+from abstain.benchmark.data.published.downloads import SOURCES, Download, DownloadSource
 from abstain.benchmark.data.published.unpacking import unpack
 from abstain.errors import (
     FileFormatError,
@@ -77,8 +77,8 @@ def fetch(
     Notes
     -----
     An address that begins with ``http:`` is tried with ``https:`` first. Of an answer no more than
-    the published size is taken. Files are checked by the published SHA-256; `Source.checked` says
-    where only something weaker is published.
+    the published size is taken. Files are checked by the published SHA-256;
+    `DownloadSource.checked` says where only something weaker is published.
 
     What is there already is not fetched again: a file with the right checksum, a file of an
     archive that has its size. A broken connection or a killed run leaves a folder
@@ -348,4 +348,4 @@ def _answer(url: str, head: dict[str, str]) -> Any:
     return requests.get(url, headers=head, stream=True, timeout=_PATIENCE)
 
 
-__all__ = ["SOURCES", "Download", "Progress", "Source", "fetch"]
+__all__ = ["SOURCES", "Download", "DownloadSource", "Progress", "fetch"]

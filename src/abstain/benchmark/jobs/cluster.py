@@ -21,7 +21,7 @@ from abstain._foundation.files import write_atomically
 from abstain.benchmark.jobs.devices import number_this_process
 from abstain.benchmark.jobs.pool import Do
 from abstain.benchmark.jobs.record import Job, Outcome
-from abstain.benchmark.jobs.table import Table
+from abstain.benchmark.jobs.table import JobTable
 from abstain.errors import InputError, MissingInputError
 
 #: Seconds to wait for an answer of a scheduler.
@@ -37,7 +37,7 @@ _LOOK = 5
 _ALONE = Lock()
 
 
-def in_cluster(table: Table, do: Do, folder: Path, processes: int, address: str) -> None:
+def in_cluster(table: JobTable, do: Do, folder: Path, processes: int, address: str) -> None:
     """Do jobs on a cluster, a running one or one of this machine, until none can begin."""
     with _running(address) if address else _started(processes) as client:
         if address:
@@ -131,7 +131,7 @@ def _end_at_once(cluster: Any, kind: Any, *_: Any) -> None:
 class _Hand:
     """Hands out jobs, no more at a time than there are workers."""
 
-    def __init__(self, table: Table, do: Do, client: Any, *, again: bool) -> None:
+    def __init__(self, table: JobTable, do: Do, client: Any, *, again: bool) -> None:
         self.table, self.do, self.client, self.again = table, do, client, again
         self.running: dict[Any, Job] = {}
         self.over: SimpleQueue[Any] = SimpleQueue()

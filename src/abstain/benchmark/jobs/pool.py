@@ -13,13 +13,13 @@ from typing import Any
 
 from abstain.benchmark.jobs.devices import number_this_process
 from abstain.benchmark.jobs.record import Job, Outcome
-from abstain.benchmark.jobs.table import Table
+from abstain.benchmark.jobs.table import JobTable
 
 #: Does one job.
 Do = Callable[[Job], Outcome]
 
 
-def in_processes(table: Table, do: Do, processes: int) -> None:
+def in_processes(table: JobTable, do: Do, processes: int) -> None:
     """Do jobs in a pool until none can begin, or until a process dies and takes the pool along."""
     # Started anew and not forked: a fork copies torch's threads in an unknown state.
     context = multiprocessing.get_context("spawn")
@@ -40,7 +40,7 @@ def in_processes(table: Table, do: Do, processes: int) -> None:
             raise
 
 
-def _collect(table: Table, running: dict[Future[Outcome], Job]) -> None:
+def _collect(table: JobTable, running: dict[Future[Outcome], Job]) -> None:
     """Wait until a job is over, and write down how it ended."""
     for future in wait(running, return_when=FIRST_COMPLETED).done:
         outcome = future.result()
@@ -49,7 +49,7 @@ def _collect(table: Table, running: dict[Future[Outcome], Job]) -> None:
 
 
 def _filled(
-    table: Table,
+    table: JobTable,
     pool: ProcessPoolExecutor,
     do: Do,
     running: dict[Future[Outcome], Job],

@@ -9,7 +9,7 @@ from abstain._foundation.files import make_folder, sweep
 from abstain.benchmark.jobs.cluster import in_cluster
 from abstain.benchmark.jobs.pool import in_processes
 from abstain.benchmark.jobs.record import Job, OnOutcome, Outcome, Work, done
-from abstain.benchmark.jobs.table import Table
+from abstain.benchmark.jobs.table import JobTable
 from abstain.errors import InputError
 
 __all__ = ["ENGINES", "run_jobs"]
@@ -99,7 +99,7 @@ def run_jobs(
         raise InputError(msg)
     make_folder(folder)
     sweep(folder)
-    table = Table(jobs, folder, on_outcome, earlier=earlier, total=total)
+    table = JobTable(jobs, folder, on_outcome, earlier=earlier, total=total)
     do = partial(done, work=work, folder=folder)
     if engine == "dask" and table.waiting:
         # A worker may have been started elsewhere.

@@ -1,4 +1,4 @@
-"""`Table`: which jobs wait, run and are over."""
+"""`JobTable`: which jobs wait, run and are over."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from abstain.errors import InputError
 _TRIES = 2
 
 
-class Table:
+class JobTable:
     """Which jobs wait, run and are over.
 
     `earlier` is how the jobs of earlier rounds ended, and `total` how many there are in all rounds

@@ -1,4 +1,4 @@
-"""Methods: a confidence scoring function, the network it belongs to, and what it is fitted on.
+"""Methods: a confidence score, the network it belongs to, and what it is fitted on.
 
 `METHODS` holds them all; `score_all` applies several to what one network says. No score is
 computed here: that is done by `abstain.confidence`.
@@ -8,7 +8,7 @@ from abstain.benchmark.methods.catalogue import METHODS as METHODS
 from abstain.benchmark.methods.entry import NEEDS as NEEDS
 from abstain.benchmark.methods.entry import Known as Known
 from abstain.benchmark.methods.entry import Method as Method
-from abstain.benchmark.methods.entry import Scorer as Scorer
+from abstain.benchmark.methods.entry import ScoreFunction as ScoreFunction
 from abstain.benchmark.methods.scoring import labeled as labeled
 from abstain.benchmark.methods.scoring import unlabeled as unlabeled
 from abstain.benchmark.methods.together import FittedMethods as FittedMethods
@@ -22,7 +22,7 @@ __all__ = [
     "FittedMethods",
     "Known",
     "Method",
-    "Scorer",
+    "ScoreFunction",
     "Scores",
     "fit_all",
     "labeled",

@@ -6,7 +6,7 @@ from typing import Any
 from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark.methods.entry import Method
 from abstain.benchmark.methods.scoring import (
-    Named,
+    NamedScore,
     OnTraining,
     OnValidation,
     Tempered,
@@ -26,7 +26,7 @@ _TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 def _named(name: str) -> Method:
     known = SCORES[name]
     return Method(
-        name, known.title, known.source, _PLAIN, _NONE, Named(name), meaning=known.meaning
+        name, known.title, known.source, _PLAIN, _NONE, NamedScore(name), meaning=known.meaning
     )
 
 
@@ -81,7 +81,7 @@ def _of_passes(short: str) -> Method:
         f"{known.source}; {_GAL}",
         _PLAIN,
         frozenset({"samples"}),
-        Named(known.name, samples=True),
+        NamedScore(known.name, samples=True),
         meaning=known.meaning,
     )
 
@@ -106,7 +106,7 @@ def _gamblers(name: str, title: str) -> Method:
         f"{_LIU}; {_JAEGER}",
         _GAMBLERS,
         frozenset({"samples"} if name.startswith("mcd_") else ()),
-        Named(name, samples=name.startswith("mcd_")),
+        NamedScore(name, samples=name.startswith("mcd_")),
         meaning=f"{known.meaning}; {_RENORMALIZED}",
     )
 
@@ -206,7 +206,7 @@ _ENSEMBLES = tuple(
         source,
         _PLAIN,
         frozenset({"ensemble"}),
-        Named(f"mcd_{short}", samples=True),
+        NamedScore(f"mcd_{short}", samples=True),
         meaning=meaning,
     )
     for short, title, source, meaning in (

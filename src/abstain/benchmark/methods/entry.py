@@ -10,7 +10,7 @@ from abstain.errors import InputError
 from abstain.typing import Array, FloatArray
 
 #: From the outputs for n pictures to their confidences (n,), float64, higher is more trusted.
-Scorer: TypeAlias = Callable[[Outputs], FloatArray]
+ScoreFunction: TypeAlias = Callable[[Outputs], FloatArray]
 
 #: What a method can need, and what is missing where it is not there.
 NEEDS: dict[str, str] = {
@@ -49,7 +49,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Method:
-    """A confidence scoring function, with the network it scores and what it is fitted on.
+    """A confidence score, with the network it scores and what it is fitted on.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Method:
     needs : frozenset of str
         Of the names in `NEEDS`. Class logits are always there.
     fit : callable
-        From `Known` to the scorer: a function from outputs for n pictures to float64 (n,),
+        From `Known` to the function that scores: from outputs for n pictures to float64 (n,),
         higher is more trusted, that looks at no label.
     fitted_on : str
         "train" or "validation": the only part of `Known` that is looked at, beside the last
@@ -87,7 +87,7 @@ class Method:
     source: str
     objective: str
     needs: frozenset[str]
-    fit: Callable[[Known], Scorer]
+    fit: Callable[[Known], ScoreFunction]
     fitted_on: str = ""
     meaning: str = ""
     same_as: str = ""

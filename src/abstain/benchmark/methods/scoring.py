@@ -7,8 +7,7 @@ import numpy as np
 
 from abstain.benchmark.methods.entry import Known
 from abstain.benchmark.outputs import Outputs
-from abstain.confidence import FittedScore, score
-from abstain.confidence import Scorer as State
+from abstain.confidence import FittedScore, ScoreState, score
 from abstain.errors import MissingInputError
 from abstain.evaluation import fit_score
 from abstain.predictions import Predictions
@@ -95,7 +94,7 @@ class ByScore:
         Divides the logits first; for scores that have no temperature of their own.
     """
 
-    score: str | State
+    score: str | ScoreState
     samples: bool = False
     temperature: float = 1.0
 
@@ -109,7 +108,7 @@ class ByScore:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedScore:
     """Fits nothing: a score of the catalogue by its name.
 
     Attributes
@@ -124,7 +123,7 @@ class Named:
     samples: bool = False
 
     def __call__(self, _: Known) -> ByScore:
-        """Return the scorer."""
+        """Return the function that scores."""
         return ByScore(self.score, self.samples)
 
 
@@ -141,7 +140,7 @@ class Tempered:
     score: str
 
     def __call__(self, known: Known) -> ByScore:
-        """Return the scorer."""
+        """Return the function that scores."""
         state: Any = fit_score("temperature", labeled(known.validation), by="nll")
         return ByScore(self.score, temperature=state.temperature)
 
@@ -165,7 +164,7 @@ class OnTraining:
     options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, known: Known) -> ByScore:
-        """Return the scorer."""
+        """Return the function that scores."""
         options = dict(self.options)
         if self.last_layer:
             options["last_layer"] = (known.weight, known.bias)
@@ -188,18 +187,18 @@ class OnValidation:
     metric: str = "augrc"
 
     def __call__(self, known: Known) -> ByScore:
-        """Return the scorer."""
+        """Return the function that scores."""
         state: FittedScore = fit_score(self.kind, labeled(known.validation), metric=self.metric)
         return ByScore(state)
 
 
 def own(_: Known) -> "Own":
-    """Return the scorer that reads what the objective learned."""
+    """Return the function that reads what the objective learned."""
     return Own()
 
 
 def own_mean(_: Known) -> "OwnMean":
-    """Return the scorer that averages what the objective says in each pass."""
+    """Return the function that averages what the objective says in each pass."""
     return OwnMean()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.benchmark.methods.catalogue import METHODS
-from abstain.benchmark.methods.entry import Known, Method, Scorer
+from abstain.benchmark.methods.entry import Known, Method, ScoreFunction
 from abstain.benchmark.outputs import Outputs
 from abstain.errors import AbstainError, MissingInputError
 from abstain.typing import FloatArray
@@ -35,14 +35,14 @@ class FittedMethods:
     ----------
     methods : tuple of Method
         All of them, in order.
-    scorers : mapping of str to callable
+    functions : mapping of str to callable
         Of those that could be fitted, by name.
     reasons : mapping of str to str
         Why the others could not.
     """
 
     methods: tuple[Method, ...]
-    scorers: Mapping[str, Scorer]
+    functions: Mapping[str, ScoreFunction]
     reasons: Mapping[str, str] = field(default_factory=dict)
 
     def score(self, outputs: Outputs) -> Scores:
@@ -75,7 +75,7 @@ class FittedMethods:
     def _scored(self, method: Method, outputs: Outputs, n: int) -> FloatArray:
         if missing := method.missing_to_score(outputs):
             raise MissingInputError(missing)
-        values = self.scorers[method.name](outputs)
+        values = self.functions[method.name](outputs)
         return checks.confidence(values, f"confidence of {method.name}", length=n).astype(
             np.float64
         )
@@ -112,17 +112,17 @@ def fit_all(methods: Iterable[str | Method], known: Known) -> FittedMethods:
     {'knn': "the method 'knn' needs what the last layer sees (`features`) of the train pictures"}
     """
     chosen = tuple(METHODS[m] if isinstance(m, str) else m for m in methods)
-    scorers: dict[str, Scorer] = {}
+    functions: dict[str, ScoreFunction] = {}
     reasons: dict[str, str] = {}
     for method in chosen:
         if missing := method.missing_to_fit(known):
             reasons[method.name] = missing
             continue
         try:
-            scorers[method.name] = method.fit(known)
+            functions[method.name] = method.fit(known)
         except Exception as error:  # noqa: BLE001  whatever it is, the others go on
             reasons[method.name] = _reason(error)
-    return FittedMethods(chosen, scorers, reasons)
+    return FittedMethods(chosen, functions, reasons)
 
 
 def score_all(methods: Iterable[str | Method], known: Known, outputs: Outputs) -> Scores:

@@ -4,9 +4,9 @@ Needs torch: ``pip install 'abstain[benchmark]'``.
 """
 
 from abstain.benchmark.models.backbone import Backbone as Backbone
-from abstain.benchmark.models.named import MODELS as MODELS
-from abstain.benchmark.models.named import Model as Model
-from abstain.benchmark.models.named import parameters as parameters
+from abstain.benchmark.models.catalogue import MODELS as MODELS
+from abstain.benchmark.models.catalogue import Model as Model
+from abstain.benchmark.models.catalogue import parameters as parameters
 from abstain.benchmark.models.plain import VGG as VGG
 from abstain.benchmark.models.plain import SmallConv as SmallConv
 from abstain.benchmark.models.residual import PreResNet as PreResNet

@@ -1,4 +1,4 @@
-"""`add_scores`: someone else's confidence scoring function on the runs of a folder."""
+"""`add_scores`: someone else's confidence score on the runs of a folder."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def add_scores(
 ) -> AddedScores:
     """Add confidences that were computed elsewhere, to be ranked with the methods of a folder.
 
-    Answers: where does my confidence scoring function stand among the others, on every shift?
+    Answers: where does my confidence score stand among the others, on every shift?
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ class Exported:
 def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     """Write what runs say of every picture as Parquet, for a confidence score to be computed from.
 
-    Answers: what do I need to try my confidence scoring function on these networks?
+    Answers: what do I need to try my confidence score on these networks?
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _NAMED: Final = ("sub-class", "new-class", "far-new-class")
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ExposureOutputs:
     """What a network says of one exposure.
 
     Attributes
@@ -46,12 +46,12 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class ResultsFolder:
     """What lies in a folder of results.
 
     Attributes
     ----------
-    parts : tuple of Part
+    parts : tuple of ExposureOutputs
         In the order of the data sets.
     classes : tuple of str
         The codes of those that the network has an output for.
@@ -63,7 +63,7 @@ class Told:
         What the reader met.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[ExposureOutputs, ...]
     classes: tuple[str, ...]
     train: Outputs | None
     layer: tuple[Any, Any] | None
@@ -107,7 +107,7 @@ def _kind_and_name(given: str) -> tuple[str, str]:
     return kind, name or kind
 
 
-def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> Told:
+def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> ResultsFolder:
     """Read what a folder of FD-Shifts results holds of the data sets that are wanted.
 
     A network that `abstains`, as those of DeepGamblers, has an output for it. It is the last row of
@@ -119,7 +119,7 @@ def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> 
     reading = read_predictions(path)
     order = sorted(reading, key=lambda split: int(split[0][1]))
     named = named_exposures(exposures, [reading[split].n for split in order])
-    parts: list[Part] = []
+    parts: list[ExposureOutputs] = []
     # Which method the external confidences are is said by those who know the network.
     notes = [note for note in reading.notes if not note.endswith("from the external confidences")]
     for split, (kind, name) in zip(order, named, strict=True):
@@ -132,10 +132,10 @@ def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> 
     inside = path if (path / "raw_logits.npz").is_file() else path / "test_results"
     train, layer = _training(inside, parts, notes, abstains)
     classes = tuple(map(str, range(parts[0].outputs.classes)))
-    return Told(tuple(parts), classes, train, layer, tuple(notes))
+    return ResultsFolder(tuple(parts), classes, train, layer, tuple(notes))
 
 
-def _part(said: Predictions, kind: str, name: str, first: int) -> Part:
+def _part(said: Predictions, kind: str, name: str, first: int) -> ExposureOutputs:
     if said.logits is None:
         msg = (
             "the folder holds probabilities (raw_output.npz) and no raw_logits.npz; from those the "
@@ -155,10 +155,10 @@ def _part(said: Predictions, kind: str, name: str, first: int) -> Part:
         samples=said.logit_samples,
     )
     external = {name: np.asarray(x, np.float64) for name, x in (said.confidence or {}).items()}
-    return Part(ExposureFacts(name, name, name, kind), outputs, external)
+    return ExposureOutputs(ExposureFacts(name, name, name, kind), outputs, external)
 
 
-def _blocks(whole: Part, notes: list[str]) -> list[Part]:
+def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
     """Split corrupted pictures, which are stacked as 15 corruptions x 5 severities x n."""
     blocks = len(_STACKED) * SEVERITIES
     n, rest = divmod(whole.outputs.n, blocks)
@@ -186,12 +186,12 @@ def _blocks(whole: Part, notes: list[str]) -> list[Part]:
             f"{name}-{severity}", name, f"{name} {severity}", "corruption", corruption, severity
         )
         external = {key: x[rows] for key, x in whole.external.items()}
-        out.append(Part(facts, whole.outputs.subset(rows), external))
+        out.append(ExposureOutputs(facts, whole.outputs.subset(rows), external))
     return out
 
 
 def _training(
-    folder: Path, parts: Sequence[Part], notes: list[str], abstains: bool
+    folder: Path, parts: Sequence[ExposureOutputs], notes: list[str], abstains: bool
 ) -> tuple[Outputs | None, tuple[Any, Any] | None]:
     """Return what is known of the training pictures, which some methods are fitted on."""
     paths = [folder / name for name in ("train_features.npz", "last_layer.npz")]

@@ -11,8 +11,8 @@ from typing import Any, Final
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import digest
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.others.fd_shifts import Told, told_by
-from abstain.benchmark.others.imported import same_pictures, scored
+from abstain.benchmark.others.fd_shifts import ResultsFolder, told_by
+from abstain.benchmark.others.imported_network import same_pictures, scored
 from abstain.benchmark.others.open_set import configured, flag, never_learned, without
 from abstain.benchmark.others.writing import metrics_of
 from abstain.benchmark.selection import validated
@@ -208,7 +208,7 @@ def _objective(given: str) -> str:
     return found
 
 
-def _open_set(told: Told, results: Path, held_out: Sequence[int]) -> Told:
+def _open_set(told: ResultsFolder, results: Path, held_out: Sequence[int]) -> ResultsFolder:
     """Return what is told of the classes that were learned."""
     wanted = configured(results)
     if wanted and set(wanted) != set(held_out):
@@ -223,7 +223,7 @@ def _open_set(told: Told, results: Path, held_out: Sequence[int]) -> Told:
     return without(told, held_out)
 
 
-def _refuse_other_classes(store: Store, told: Told) -> None:
+def _refuse_other_classes(store: Store, told: ResultsFolder) -> None:
     """Refuse a network of other classes; those of own runs have names, and are counted only."""
     codes = store.facts.get("imported") == _BEGUN
     if codes and store.classes != told.classes:
@@ -277,7 +277,7 @@ def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store |
     return StoredRun(run, files["validate"], files["test"], values)
 
 
-def _record(folder: Path, store: Store | None, kept: StoredRun, told: Told) -> None:
+def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFolder) -> None:
     """Write the manifest with the run in it, and delete files that it no longer names."""
     if store is not None:
         others = [one for one in store.kept if one.run.name != kept.run.name]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain.benchmark.others.fd_shifts import Part, Told
+from abstain.benchmark.others.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.store import VALIDATION, ExposureFacts
 from abstain.errors import InputError
@@ -42,7 +42,7 @@ def configured(folder: Path) -> tuple[int, ...]:
     return ()
 
 
-def without(told: Told, held_out: Sequence[int]) -> Told:
+def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:
     """Return what a network says of the classes it learned, and as new classes the others.
 
     Their outputs are left out. I.i.d. pictures of them are an exposure "held-out-classes" to new
@@ -88,7 +88,7 @@ def flag(codes: Iterable[int]) -> str:
     return f"--held-out {' '.join(map(str, codes))}"
 
 
-def never_learned(told: Told) -> Iterator[str]:
+def never_learned(told: ResultsFolder) -> Iterator[str]:
     """Say which classes are tested and in no training picture, where those are known."""
     if told.train is None:
         return
@@ -115,7 +115,7 @@ def _checked(held_out: Sequence[int], classes: int) -> list[int]:
     return sorted(held_out)
 
 
-def _refuse_learned(told: Told, out: Sequence[int]) -> None:
+def _refuse_learned(told: ResultsFolder, out: Sequence[int]) -> None:
     seen = () if told.train is None else np.intersect1d(told.train.labels, out).tolist()
     if seen:
         msg = (
@@ -125,12 +125,12 @@ def _refuse_learned(told: Told, out: Sequence[int]) -> None:
         raise InputError(msg)
 
 
-def _reduced(part: Part, rows: IntArray, keep: IntArray) -> Part:
+def _reduced(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
     external = {name: values[rows] for name, values in part.external.items()}
     return replace(part, outputs=_of_classes(part.outputs, rows, keep), external=external)
 
 
-def _held_out(part: Part, rows: IntArray, keep: IntArray) -> Part:
+def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> ExposureOutputs:
     if not rows.size:
         msg = "`held_out` must be classes of some i.i.d. pictures; got none of any such picture"
         raise InputError(msg)

@@ -10,8 +10,8 @@ import numpy as np
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.store import VALIDATION, AddedFacts, Store
 from abstain.errors import DomainError, InputError, UnknownNameError, suggest
-from abstain.tables.column import Column, to_number
-from abstain.tables.table import Table
+from abstain.tables.column import DataColumn, to_number
+from abstain.tables.table import DataTable
 from abstain.typing import Array, FloatArray, IntArray
 
 #: The columns that say which picture a row is about.
@@ -22,18 +22,18 @@ Cell = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowIndex:
     """Which rows of a table belong to which run and exposure, in the order of the pictures.
 
     Attributes
     ----------
-    table : Table
+    table : DataTable
         The file.
     cells : mapping
         By run and exposure: the rows of the table.
     """
 
-    table: Table
+    table: DataTable
     cells: Mapping[Cell, IntArray]
 
     def numbers(self, name: str) -> FloatArray:
@@ -83,12 +83,12 @@ class Rows:
                 return f"run {run!r}, exposure {exposure!r}, row {place[0]}"
         return "no picture"
 
-    def _column(self, name: str) -> Column:
+    def _column(self, name: str) -> DataColumn:
         column = self.table.load([name])[name]
         return to_number(column) if column.is_text and self.table.typeless else column
 
 
-def rows_of(store: Store, table: Table) -> Rows:
+def rows_of(store: Store, table: DataTable) -> RowIndex:
     """Match the rows of a table with the pictures of a store; each must be there once."""
     for name in PLACE:
         if name not in table.kinds:
@@ -113,10 +113,10 @@ def rows_of(store: Store, table: Table) -> Rows:
     for code, rows in zip(found, np.split(order, starts[1:]), strict=True):
         _refuse_few(table, names[code], row[rows], int(sizes[code % len(keys)]))
         cells[names[code]] = rows
-    return Rows(table, cells)
+    return RowIndex(table, cells)
 
 
-def _coded(column: Column, known: Mapping[str, int], what: str, table: Table) -> IntArray:
+def _coded(column: DataColumn, known: Mapping[str, int], what: str, table: DataTable) -> IntArray:
     codes, names = column.distinct()
     place = np.array([known.get(str(name), -1) for name in names], dtype=np.int64)
     found: IntArray = place[codes]
@@ -144,7 +144,7 @@ def _sizes(store: Store, keys: list[str], asked: IntArray) -> IntArray:
 
 
 def _row_numbers(
-    column: Column, table: Table, most: IntArray, keys: list[str], exposure: IntArray
+    column: DataColumn, table: DataTable, most: IntArray, keys: list[str], exposure: IntArray
 ) -> IntArray:
     if column.is_text or column.missing is not None or not column.whole:
         msg = f"{table.source}: 'row' must hold whole numbers, counted from 0; got {column.origin}"
@@ -162,7 +162,7 @@ def _row_numbers(
 
 
 def _refuse_twice(
-    table: Table, order: IntArray, cell: IntArray, row: IntArray, names: list[Cell]
+    table: DataTable, order: IntArray, cell: IntArray, row: IntArray, names: list[Cell]
 ) -> None:
     again = (np.diff(cell[order]) == 0) & (np.diff(row[order]) == 0)
     if again.any():
@@ -176,7 +176,7 @@ def _refuse_twice(
         raise InputError(msg)
 
 
-def _refuse_few(table: Table, name: Cell, rows: Array, size: int) -> None:
+def _refuse_few(table: DataTable, name: Cell, rows: Array, size: int) -> None:
     if len(rows) < size:
         lacking = np.setdiff1d(np.arange(size), rows)
         msg = (
@@ -193,7 +193,7 @@ _LOGIT = re.compile(r"logit_\d+")
 _METHOD_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,59}")
 
 
-def methods_of(table: Table, columns: Sequence[str], name: str | None) -> dict[str, str]:
+def methods_of(table: DataTable, columns: Sequence[str], name: str | None) -> dict[str, str]:
     """Return the name of the method of each column of confidences."""
     given = (columns,) if isinstance(columns, str) else tuple(columns)
     for column in given:
@@ -240,7 +240,7 @@ def titled(title: str, column: str, name: str, count: int) -> str:
     return title if count == 1 else f"{title}, {column}"
 
 
-def unused(table: Table, asked: dict[str, str]) -> list[str]:
+def unused(table: DataTable, asked: dict[str, str]) -> list[str]:
     """Return the columns that nothing is made of."""
     left = [
         column

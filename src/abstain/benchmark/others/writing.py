@@ -11,7 +11,7 @@ import numpy as np
 
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import digest
-from abstain.benchmark.others.rows import Rows
+from abstain.benchmark.others.rows import RowIndex
 from abstain.benchmark.selection import validated
 from abstain.benchmark.store import ADDED, VALIDATION, AddedFacts, Run, RunScores, Store, packed
 from abstain.errors import InputError
@@ -34,7 +34,7 @@ class Writing:
     ----------
     store : Store
         The folder, without what was added before.
-    rows : Rows
+    rows : RowIndex
         The rows of the file.
     runs : tuple of Run
         Those that are scored in full.
@@ -45,7 +45,7 @@ class Writing:
     """
 
     store: Store
-    rows: Rows
+    rows: RowIndex
     runs: tuple[Run, ...]
     path: Path
     lower_is_safer: bool

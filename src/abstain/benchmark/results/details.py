@@ -9,7 +9,7 @@ from scipy.special import expit
 from abstain._foundation.scored import Scored
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.results.records import MEAN, CalibrationRow, CurvePoints, Extreme
-from abstain.benchmark.results.samples import Samples
+from abstain.benchmark.results.samples import StudySamples
 from abstain.benchmark.results.scores import averages_of
 from abstain.benchmark.store import Run, RunScores
 from abstain.curves import thin
@@ -44,7 +44,7 @@ def mean_curve(cases: Sequence[Scored], run: Run) -> CurvePoints:
 
 
 def extremes_of(
-    samples: Samples, parts: list[RunScores], run: Run, method: str
+    samples: StudySamples, parts: list[RunScores], run: Run, method: str
 ) -> Iterator[Extreme]:
     """Return the most confident failures and the least confident successes of one run."""
     s, scores = samples.scored(run, method), samples.scores[run.name]
@@ -88,7 +88,7 @@ def _quantile(known: FloatArray, value: float) -> float:
 
 
 def calibration_rows(
-    parts: Sequence[Samples], study: str, runs: Mapping[str, Sequence[Run]]
+    parts: Sequence[StudySamples], study: str, runs: Mapping[str, Sequence[Run]]
 ) -> Iterator[CalibrationRow]:
     """Return the calibration error of each method and seed, and the means over the seeds."""
     for method, own in runs.items():
@@ -104,7 +104,7 @@ def calibration_rows(
             yield CalibrationRow(study, method, MEAN, raw, platt)
 
 
-def _errors(parts: Sequence[Samples], run: Run, method: str) -> tuple[float | None, float]:
+def _errors(parts: Sequence[StudySamples], run: Run, method: str) -> tuple[float | None, float]:
     """Return the calibration error as it is and after scaling, means over the parts."""
     raw: list[float | None] = []
     for part in parts:

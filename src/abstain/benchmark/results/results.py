@@ -24,9 +24,9 @@ from abstain.benchmark.results.scope import (
     in_order,
     never_scored,
 )
-from abstain.benchmark.results.scores import Reading, averages_of
+from abstain.benchmark.results.scores import StoredScores, averages_of
 from abstain.benchmark.results.studies import comparison_of
-from abstain.benchmark.results.tables import Options, Tables
+from abstain.benchmark.results.tables import PromiseOptions, StudyTables
 from abstain.benchmark.selection import Chosen
 from abstain.benchmark.store import Store
 from abstain.errors import InputError
@@ -113,7 +113,7 @@ def results_of(
     >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
     """
     plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, bands=False, lean=True)
-    options = Options(
+    options = PromiseOptions(
         risk=checks.fraction(risk, "risk"),
         delta=checks.fraction(delta, "delta"),
         outlier_cost=checks.fraction(outlier_cost, "outlier_cost", high=inf),
@@ -125,7 +125,7 @@ def results_of(
     columns = asked_studies(store, studies)
     every = choices(store, [metric.name for metric in asked])
     chosen = asked_methods(every, methods)
-    reading = Reading(store, columns)
+    reading = StoredScores(store, columns)
     who = {
         metric.name: comparable(
             [one for one in chosen if one.metric == metric.name], reading, columns[0]
@@ -133,7 +133,7 @@ def results_of(
         for metric in asked
     }
     primary = _PRIMARY if _PRIMARY in who else asked[0].name
-    found = Tables(reading, asked, who, primary, plan, options)
+    found = StudyTables(reading, asked, who, primary, plan, options)
     for study in columns:
         found.add(study)
     without = {} if methods is not None else dict(never_scored(store, every))
@@ -141,7 +141,7 @@ def results_of(
 
 
 def _together(
-    found: Tables, studies: tuple[Study, ...], chosen: tuple[Chosen, ...], left: dict[str, str]
+    found: StudyTables, studies: tuple[Study, ...], chosen: tuple[Chosen, ...], left: dict[str, str]
 ) -> BenchmarkResults:
     """Put what was found on each study into one record."""
     who, store = found.who, found.reading.store
@@ -200,7 +200,7 @@ def _left_out(who: Mapping[str, Compared], names: Sequence[str]) -> dict[str, st
     return {method: why for method, why in reasons.items() if method not in names}
 
 
-def _facts(found: Tables) -> dict[str, Any]:
+def _facts(found: StudyTables) -> dict[str, Any]:
     store = found.reading.store
     return {
         **store.facts,

@@ -8,20 +8,20 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.benchmark.protocol import Judged, Study, judged
+from abstain.benchmark.protocol import Study, StudyLoss, judged
 from abstain.benchmark.results.scores import Calibrators, averages_of
 from abstain.benchmark.store import Run, RunScores
 from abstain.evaluation.comparison import Unit
 from abstain.typing import IntArray
 
-__all__ = ["Samples"]
+__all__ = ["StudySamples"]
 
 #: What of it is kept from one metric to the next, in samples; each takes about 100 bytes.
 _MOST: Final = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class StudySamples:
     """What all runs say of one study; what several metrics need is computed once.
 
     Attributes
@@ -43,7 +43,7 @@ class Samples:
     calibrators: Calibrators
     classes: int
     outlier_cost: float = 2.0
-    _judged: dict[tuple[str, bool], Judged] = field(default_factory=dict)
+    _judged: dict[tuple[str, bool], StudyLoss] = field(default_factory=dict)
     _scored: dict[tuple[str, str, bool], Scored] = field(default_factory=dict)
 
     def missing(self, run: Run, method: str) -> str:
@@ -55,7 +55,7 @@ class Samples:
             return f"some of its confidences for {self.study.name} are no numbers"
         return ""
 
-    def judged(self, run: Run, method: str) -> Judged:
+    def judged(self, run: Run, method: str) -> StudyLoss:
         """Return what counts as a failure of the prediction that a method belongs to."""
         place = (run.name, averages_of(method))
         if place not in self._judged:
@@ -95,10 +95,10 @@ class Samples:
             own_weights=self.study.errors == "removed",
         )
 
-    def part(self, study: Study, rows: slice) -> "Samples":
+    def part(self, study: Study, rows: slice) -> "StudySamples":
         """Return some of the samples, as a study of their own."""
         own = {name: scores.rows(rows, study.name) for name, scores in self.scores.items()}
-        return Samples(study, own, self.calibrators, self.classes, self.outlier_cost)
+        return StudySamples(study, own, self.calibrators, self.classes, self.outlier_cost)
 
     def forget(self) -> None:
         """Forget what was sorted, where it is much: metrics then sort anew."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, studies_of
-from abstain.benchmark.results.scores import Reading, averages_of
+from abstain.benchmark.results.scores import StoredScores, averages_of
 from abstain.benchmark.selection import Chosen, choose, usable, validated
 from abstain.benchmark.store import VALIDATION, Run, Store, StoredRun
 from abstain.errors import InputError, UnknownNameError, suggest
@@ -173,7 +173,7 @@ class Compared:
         return tuple(next(iter(self.runs.values()), {}))
 
 
-def comparable(chosen: Sequence[Chosen], reading: Reading, first: Study) -> Compared:
+def comparable(chosen: Sequence[Chosen], reading: StoredScores, first: Study) -> Compared:
     """Say which methods and seeds give the most numbers that can be compared.
 
     A comparison needs all methods in all seeds. Where a network is missing, either its seed is
@@ -212,14 +212,14 @@ def _seeds(there: Mapping[str, Mapping[int, Run]]) -> tuple[int, ...]:
     return max(candidates, key=numbers, default=())
 
 
-def _runs(one: Chosen, reading: Reading, first: Study) -> Iterator[tuple[int, Run]]:
+def _runs(one: Chosen, reading: StoredScores, first: Study) -> Iterator[tuple[int, Run]]:
     for seed in reading.store.seeds:
         run = reading.run((one.arm, one.setting), seed)
         if run is not None and one.method in reading.parts(first, run)[0].confidence:
             yield seed, run
 
 
-def _why(one: Chosen, reading: Reading, first: Study) -> str:
+def _why(one: Chosen, reading: StoredScores, first: Study) -> str:
     place = (one.arm, one.setting)
     runs = [run for seed in reading.store.seeds if (run := reading.run(place, seed))]
     if not runs:

@@ -15,7 +15,7 @@ from abstain.evaluation import CalibratedScore, calibrate
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.typing import FloatArray
 
-__all__ = ["Calibrators", "Reading", "averages_of"]
+__all__ = ["Calibrators", "StoredScores", "averages_of"]
 
 
 def averages_of(method: str) -> bool:
@@ -23,7 +23,7 @@ def averages_of(method: str) -> bool:
     return method in METHODS and METHODS[method].averages
 
 
-class Reading:
+class StoredScores:
     """The scores of a store, by arm, setting and seed, kept no longer than studies need them.
 
     Parameters
@@ -93,11 +93,11 @@ class Calibrators:
 
     Parameters
     ----------
-    reading : Reading
+    reading : StoredScores
         Where the validation data are.
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: StoredScores) -> None:
         self._reading = reading
         self._validation: dict[str, RunScores | None] = {}
         self._fitted: dict[tuple[str, str], CalibratedScore | None] = {}

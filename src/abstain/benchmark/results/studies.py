@@ -19,8 +19,8 @@ from abstain.evaluation.comparison import (
     DataPart,
     Estimate,
     Plan,
-    Rows,
     Sampled,
+    SampledRows,
     Unit,
     across_data,
     compare_data,
@@ -86,7 +86,7 @@ def _slimmed(sampled: Sampled) -> Sampled:
         )
         for unit in sampled.units
     )
-    return replace(sampled, units=units, rows=Rows(None, None))
+    return replace(sampled, units=units, rows=SampledRows(None, None))
 
 
 def comparison_of(
@@ -211,7 +211,7 @@ def _estimates(each: Sequence[_Mean], whole: _Mean, plan: Plan) -> Iterator[Esti
 
 
 def _of_seed(units: Sequence[Unit], metric: Metric) -> _Mean:
-    found = measured(metric, units, Rows.of(units))
+    found = measured(metric, units, SampledRows.of(units))
     return _Mean(
         metric, found.units, found.values, found.rows, found.reasons, found.shares, parts=len(units)
     )

@@ -12,9 +12,9 @@ from abstain.benchmark.results.details import (
 )
 from abstain.benchmark.results.findings import about_failures
 from abstain.benchmark.results.records import CalibrationRow, CurvePoints, Extreme, ThresholdRow
-from abstain.benchmark.results.samples import Samples
+from abstain.benchmark.results.samples import StudySamples
 from abstain.benchmark.results.scope import Compared
-from abstain.benchmark.results.scores import Calibrators, Reading
+from abstain.benchmark.results.scores import Calibrators, StoredScores
 from abstain.benchmark.results.studies import Studied, averaged, compared
 from abstain.benchmark.results.thresholds import Thresholds
 from abstain.benchmark.selection import on_probabilities
@@ -23,11 +23,11 @@ from abstain.evaluation import Finding
 from abstain.evaluation.comparison import Plan
 from abstain.metrics import Metric
 
-__all__ = ["Options", "Tables"]
+__all__ = ["PromiseOptions", "StudyTables"]
 
 
 @dataclass(frozen=True)
-class Options:
+class PromiseOptions:
     """What thresholds promise, and what accepting a new class costs."""
 
     risk: float
@@ -36,12 +36,12 @@ class Options:
 
 
 @dataclass(eq=False)
-class Tables:
+class StudyTables:
     """What was found so far, on one study after the other.
 
     Attributes
     ----------
-    reading : Reading
+    reading : StoredScores
         The scores.
     metrics : sequence of Metric
         By what.
@@ -51,16 +51,16 @@ class Tables:
         The metric by whose settings thresholds, curves and pictures are shown.
     plan : Plan
         Of the comparisons.
-    options : Options
+    options : PromiseOptions
         Of the thresholds and costs.
     """
 
-    reading: Reading
+    reading: StoredScores
     metrics: Sequence[Metric]
     who: Mapping[str, Compared]
     primary: str
     plan: Plan
-    options: Options
+    options: PromiseOptions
     studied: dict[str, list[Studied]] = field(default_factory=dict)
     thresholds: list[ThresholdRow] = field(default_factory=list)
     calibration: list[CalibrationRow] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Tables:
             for run in by_seed.values()
         }
         if runs:
-            samples = Samples(
+            samples = StudySamples(
                 study,
                 self.reading.study(study, runs.values()),
                 self.calibrators,
@@ -99,7 +99,7 @@ class Tables:
             self._look(samples, parts)
         self.reading.over(study)
 
-    def _parts(self, samples: Samples, run: Run) -> list[Samples]:
+    def _parts(self, samples: StudySamples, run: Run) -> list[StudySamples]:
         """Return the samples of each study whose numbers are averaged; none for most."""
         found, first = [], 0
         for study in (self.known[name] for name in samples.study.parts):
@@ -108,7 +108,9 @@ class Tables:
             first = last
         return found
 
-    def _compare(self, metric: Metric, samples: Samples, parts: Sequence[Samples]) -> None:
+    def _compare(
+        self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
+    ) -> None:
         study, place = samples.study, (metric.name, samples.study.name)
         if why := _meaningless(metric, study):
             self.undefined[place] = why
@@ -137,7 +139,7 @@ class Tables:
             self.findings += about_failures(units)
 
     def _here(
-        self, metric: str, samples: Samples, *, calibrated: bool = False
+        self, metric: str, samples: StudySamples, *, calibrated: bool = False
     ) -> Iterator[tuple[str, Mapping[int, Run]]]:
         """Return the methods that have numbers in this study for all seeds; tell of the others."""
         for method, own in self.who[metric].runs.items():
@@ -151,7 +153,7 @@ class Tables:
             message = f"{method} is left out of {samples.study.name} by {metric}: {missing[0]}."
             self.findings.append(Finding.warning("left_out", message, split, method))
 
-    def _look(self, samples: Samples, parts: Sequence[Samples]) -> None:
+    def _look(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
         """Add curves, thresholds, calibration and pictures, with the settings of one metric."""
         study = samples.study
         runs = {

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain.benchmark.results.records import MEAN, ThresholdRow
-from abstain.benchmark.results.samples import Samples
+from abstain.benchmark.results.samples import StudySamples
 from abstain.benchmark.store import Run
 from abstain.errors import AbstainError
 from abstain.evaluation import set_threshold
@@ -37,18 +37,20 @@ class Thresholds:
     level: float
     _rules: dict[tuple[str, str], DecisionRule | None] = field(default_factory=dict)
 
-    def rows(self, samples: Samples, runs: Mapping[str, Sequence[Run]]) -> Iterator[ThresholdRow]:
+    def rows(
+        self, samples: StudySamples, runs: Mapping[str, Sequence[Run]]
+    ) -> Iterator[ThresholdRow]:
         """Return the rows of one study: of each method and seed, and the means."""
         # A threshold meets all pictures: none can be left out for being classified wrongly.
         study = replace(samples.study, errors="kept")
-        whole = Samples(study, samples.scores, samples.calibrators, samples.classes)
+        whole = StudySamples(study, samples.scores, samples.calibrators, samples.classes)
         for method, own in runs.items():
             found = [row for run in own if (row := self._row(whole, method, run)) is not None]
             yield from found
             if len(found) > 1:
                 yield _mean(found)
 
-    def _row(self, samples: Samples, method: str, run: Run) -> ThresholdRow | None:
+    def _row(self, samples: StudySamples, method: str, run: Run) -> ThresholdRow | None:
         rule = self._rule(samples, method, run)
         if rule is None:
             return None
@@ -80,7 +82,7 @@ class Thresholds:
             note=rule.reason or found.selective_risk_interval.note,
         )
 
-    def _rule(self, samples: Samples, method: str, run: Run) -> DecisionRule | None:
+    def _rule(self, samples: StudySamples, method: str, run: Run) -> DecisionRule | None:
         """Return the rule of a method in one run; None where there are no validation data."""
         place = (run.name, method)
         if place not in self._rules:

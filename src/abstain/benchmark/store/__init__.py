@@ -3,9 +3,9 @@
 Nothing here needs torch, or the data set.
 """
 
-from abstain.benchmark.store.added import ADDED as ADDED
-from abstain.benchmark.store.added import AddedFacts as AddedFacts
-from abstain.benchmark.store.added import Additions as Additions
+from abstain.benchmark.store.additions import ADDED as ADDED
+from abstain.benchmark.store.additions import AddedFacts as AddedFacts
+from abstain.benchmark.store.additions import Additions as Additions
 from abstain.benchmark.store.manifest import IMPORTED as IMPORTED
 from abstain.benchmark.store.manifest import JOBS as JOBS
 from abstain.benchmark.store.manifest import MANIFEST as MANIFEST

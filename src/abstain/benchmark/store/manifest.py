@@ -10,7 +10,7 @@ from typing import Any, Final
 from abstain._foundation import records, saved
 from abstain._foundation.files import write_atomically
 from abstain._foundation.reading import HEADER, fields
-from abstain.benchmark.store.added import AddedFacts, Additions
+from abstain.benchmark.store.additions import AddedFacts, Additions
 from abstain.benchmark.store.runs import VALIDATION, Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evaluated:
+class EvaluationOptions:
     """What is computed from the runs."""
 
     metrics: Annotated[
@@ -48,7 +48,7 @@ class Evaluated:
         return found
 
 
-_USUAL = Evaluated()
+_USUAL = EvaluationOptions()
 
 #: In the folder of the report.
 _PAGE, _TABLES = "benchmark.html", "tables"
@@ -67,7 +67,7 @@ def report(
     data: Annotated[
         Path | None, Parameter(help="folder of the data set, for pictures (default: as it was run)")
     ] = None,
-    evaluated: Annotated[Evaluated, Parameter(name="*")] = _USUAL,
+    evaluated: Annotated[EvaluationOptions, Parameter(name="*")] = _USUAL,
 ) -> None:
     """Compare the methods on every shift: tables with intervals and tests, figures, one page.
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from abstain._foundation.extras import has
 from abstain.cli.columns import in_a_row
 from abstain.cli.console import console, say, working
-from abstain.cli.progress import Told, interruptible, progress
+from abstain.cli.progress import JobLines, interruptible, progress
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.visible import visible
 
@@ -28,7 +28,7 @@ _JOBS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RunOptions:
     """What is asked for otherwise than the task or the file says."""
 
     seeds: Annotated[int | None, Parameter(help="how many networks of each setting")] = None
@@ -69,7 +69,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class Workers:
     """What the jobs run on."""
 
     device: Annotated[str, Parameter(help="where torch computes: cpu, cuda, or cuda:0,cuda:1")] = (
@@ -87,7 +87,7 @@ class Machine:
     ] = ""
 
 
-_AS_IT_IS, _THIS_MACHINE = Asked(), Machine()
+_AS_IT_IS, _THIS_MACHINE = RunOptions(), Workers()
 
 
 def run(
@@ -95,8 +95,8 @@ def run(
     /,
     *,
     out: Annotated[Path, Parameter(help="folder that everything is kept in")] = Path("runs"),
-    asked: Annotated[Asked, Parameter(name="*")] = _AS_IT_IS,
-    machine: Annotated[Machine, Parameter(name="*")] = _THIS_MACHINE,
+    asked: Annotated[RunOptions, Parameter(name="*")] = _AS_IT_IS,
+    machine: Annotated[Workers, Parameter(name="*")] = _THIS_MACHINE,
     print_config: Annotated[
         bool,
         Parameter(help="print the configuration, to save and edit, and do nothing", negative=()),
@@ -125,7 +125,7 @@ def run(
             jobs=min(_JOBS, _cores()) if machine.jobs is None else machine.jobs,
             engine=machine.engine,
             address=machine.address,
-            on_outcome=Told(bar, found=numbers),
+            on_outcome=JobLines(bar, found=numbers),
         )
     for note in store.facts.get("notes", ()):
         _note(f"Note: {note}")

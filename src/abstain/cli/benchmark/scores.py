@@ -88,7 +88,7 @@ def export(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whose:
+class NetworkOptions:
     """Which network the results are of, beyond its arm and seed."""
 
     setting: Annotated[
@@ -103,7 +103,7 @@ class Whose:
     ] = ()
 
 
-_NO_MORE = Whose()
+_NO_MORE = NetworkOptions()
 
 
 def import_runs(
@@ -118,7 +118,7 @@ def import_runs(
     ],
     seed: Annotated[int, Parameter(help="of the network")],
     exposures: Annotated[tuple[str, ...], in_a_row(_EXPOSURES)],
-    whose: Annotated[Whose, Parameter(name="*")] = _NO_MORE,
+    whose: Annotated[NetworkOptions, Parameter(name="*")] = _NO_MORE,
     replace: Annotated[
         bool, Parameter(help="replace a run that was imported under this name", negative=())
     ] = False,

@@ -11,9 +11,9 @@ from abstain.cli.study.running import (
     NOTHING,
     USUAL_COLUMNS,
     Files,
-    Leave,
     Sizes,
-    Source,
+    SourceOptions,
+    StudyOutput,
     read_named,
     run_study,
 )
@@ -24,7 +24,7 @@ def estimators(
     /,
     *,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
-    source: Annotated[Source, Parameter(name="*")] = ANY_SOURCE,
+    source: Annotated[SourceOptions, Parameter(name="*")] = ANY_SOURCE,
     estimator: Annotated[
         tuple[str, ...],
         several("plugin, log, monte-carlo, trapezoid, sele, 2sele or augrc (default: all)"),
@@ -35,7 +35,7 @@ def estimators(
         bool, Parameter(help="draw the rows of a file independently", negative=())
     ] = False,
     seed: Seed = 0,
-    leave: Annotated[Leave, Parameter(name="*")] = NOTHING,
+    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
     """Measure the estimators of the AURC on many samples of each size.
 
@@ -58,7 +58,7 @@ def weights(
     *,
     sizes: Sizes = (8, 32, 128, 1024),
     points: Annotated[int, Parameter(help="population ranks at which they are computed")] = 199,
-    leave: Annotated[Leave, Parameter(name="*")] = NOTHING,
+    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
     """Compute the exact bias and mean squared error of the rank weights.
 
@@ -72,13 +72,13 @@ def convergence(
     /,
     *,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
-    source: Annotated[Source, Parameter(name="*")] = ANY_SOURCE,
+    source: Annotated[SourceOptions, Parameter(name="*")] = ANY_SOURCE,
     sizes: Sizes = (32, 128, 512, 2048, 8192, 32768, 131072),
     repeats: Annotated[
         int | None, Parameter(help="samples of each size (default: fewer of the large ones)")
     ] = None,
     seed: Seed = 0,
-    leave: Annotated[Leave, Parameter(name="*")] = NOTHING,
+    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
     """Fit the rate at which the estimators converge.
 
@@ -95,10 +95,10 @@ def population_forms(
     /,
     *,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
-    source: Annotated[Source, Parameter(name="*")] = ANY_SOURCE,
+    source: Annotated[SourceOptions, Parameter(name="*")] = ANY_SOURCE,
     sizes: Sizes = (1000, 10000),
     seed: Seed = 0,
-    leave: Annotated[Leave, Parameter(name="*")] = NOTHING,
+    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
     """Compare two forms of the AURC on many data sets, pair by pair.
 
@@ -122,7 +122,7 @@ def posterior(
     ] = None,
     repeats: Annotated[int, Parameter(help="subsets of the draws of each size")] = 500,
     seed: Seed = 0,
-    leave: Annotated[Leave, Parameter(name="*")] = NOTHING,
+    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
     """Estimate metrics in expectation over a posterior, by the number of draws.
 

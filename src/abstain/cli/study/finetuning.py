@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.progress import Told, interruptible, progress
-from abstain.cli.study.running import NOTHING, Leave, place_of, show_study
+from abstain.cli.progress import JobLines, interruptible, progress
+from abstain.cli.study.running import NOTHING, StudyOutput, place_of, show_study
 from abstain.studies import STUDIES
 
 if TYPE_CHECKING:
@@ -18,14 +18,14 @@ Data = Literal["digits", "digits8", "cifar10", "cifar100"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Machine:
+class Processes:
     """What the jobs run on."""
 
     device: Annotated[str, Parameter(help="where torch computes: cpu, cuda, cuda:1")] = "cpu"
     jobs: Annotated[int, Parameter(help="jobs at a time, each a process with one thread")] = 1
 
 
-_ONE_PROCESS = Machine()
+_ONE_PROCESS = Processes()
 
 
 def finetune(
@@ -42,12 +42,12 @@ def finetune(
         str | None, Parameter(help="small-conv, vgg16-bn, preresnet-110, wrn-28-10 and so on")
     ] = None,
     seeds: Annotated[int | None, Parameter(help="how many seeds")] = None,
-    machine: Annotated[Machine, Parameter(name="*")] = _ONE_PROCESS,
+    machine: Annotated[Processes, Parameter(name="*")] = _ONE_PROCESS,
     print_config: Annotated[
         bool,
         Parameter(help="print the configuration, to save and edit, and do nothing", negative=()),
     ] = False,
-    leave: Annotated[Leave, Parameter(name="*")] = NOTHING,
+    leave: Annotated[StudyOutput, Parameter(name="*")] = NOTHING,
 ) -> None:
     """Fine-tune for AURC and AUGRC, and compare with more cross-entropy on held-out data.
 
@@ -68,7 +68,7 @@ def finetune(
             device=machine.device,
             jobs=machine.jobs,
             out=leave.out,
-            on_outcome=Told(bar),
+            on_outcome=JobLines(bar),
         )
     show_study(found, leave, to, *_jobs(leave))
     _exit_where_jobs_failed(found)
@@ -102,11 +102,11 @@ def _configuration(config: Path | None, data: str | None) -> str:
     return text.replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
-def _after(leave: Leave) -> str:
+def _after(leave: StudyOutput) -> str:
     """Return what is left after Ctrl-C."""
     goes_on = "the same command goes on from here."
     return goes_on if leave.out is not None else f"nothing is kept; with --out {goes_on}"
 
 
-def _jobs(leave: Leave) -> list[Path]:
+def _jobs(leave: StudyOutput) -> list[Path]:
     return [] if leave.out is None else [leave.out / "predictions.npz", leave.out / "jobs"]

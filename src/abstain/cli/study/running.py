@@ -26,7 +26,7 @@ Sizes = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Leave:
+class StudyOutput:
     """What a study leaves behind."""
 
     out: Annotated[
@@ -40,12 +40,12 @@ class Leave:
 
 
 #: Nothing is left behind but what is printed.
-NOTHING = Leave()
+NOTHING = StudyOutput()
 
 
 def run_study(
     name: str,
-    leave: Leave,
+    leave: StudyOutput,
     *data: Any,
     files: Sequence[Path] = (),
     notes: Sequence[str] = (),
@@ -70,12 +70,12 @@ def run_study(
     show_study(found, leave, to)
 
 
-def place_of(leave: Leave, files: Sequence[Path | None] = ()) -> Out | None:
+def place_of(leave: StudyOutput, files: Sequence[Path | None] = ()) -> Out | None:
     """Refuse a folder that the files cannot be written to before the work and not after it."""
     return place(leave.out, [*RESULTS, REPORT], files)
 
 
-def show_study(found: "StudyResult", leave: Leave, to: Out | None, *more: Path) -> None:
+def show_study(found: "StudyResult", leave: StudyOutput, to: Out | None, *more: Path) -> None:
     """Leave the files of a study, print what it found, and name the files with `more`."""
     from abstain.report import study_terminal
 
@@ -113,7 +113,7 @@ USUAL_COLUMNS = Columns()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SourceOptions:
     """Which scores and losses of the files, and which populations."""
 
     population: Annotated[
@@ -136,7 +136,7 @@ class Source:
 
 
 #: Whatever a study takes by itself.
-ANY_SOURCE = Source()
+ANY_SOURCE = SourceOptions()
 
 
 def read_named(files: tuple[Path, ...], columns: Columns) -> tuple[dict[str, Predictions], Any]:

@@ -8,7 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.calibration import Calibration, fit_binning, fit_isotonic, fit_platt
 from abstain.calibration.temperature import temperature_of
-from abstain.confidence import ConfidenceScore, FittedScore, Scorer
+from abstain.confidence import ConfidenceScore, FittedScore, ScoreState
 from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
 from abstain.errors import InputError, MissingInputError, suggest
@@ -16,8 +16,8 @@ from abstain.evaluation.calibration.score import CalibratedScore, On, clipped, w
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
-Method = Literal["platt", "isotonic", "histogram", "temperature"]
-METHODS: tuple[Method, ...] = ("platt", "isotonic", "histogram", "temperature")
+CalibrationName = Literal["platt", "isotonic", "histogram", "temperature"]
+CALIBRATIONS: tuple[CalibrationName, ...] = ("platt", "isotonic", "histogram", "temperature")
 
 _FITS: dict[str, Callable[..., Calibration]] = {
     "platt": fit_platt,
@@ -33,10 +33,10 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 
 
 def calibrate(
-    score: str | Scorer,
+    score: str | ScoreState,
     predictions: Predictions,
     *,
-    method: Method = "platt",
+    method: CalibrationName = "platt",
     loss: "str | CostMatrix | AnyArray | None" = None,
     name: str | None = None,
     **options: Any,
@@ -95,7 +95,7 @@ def calibrate(
     >>> calibrated.name, calibrated.score(test).probability.tolist()
     ('msr+isotonic', [0.75, 0.75])
     """
-    checks.one_of(method, "method", METHODS)
+    checks.one_of(method, "method", CALIBRATIONS)
     _refuse_unknown(method, options)
     given: object = name
     if given is not None and (not isinstance(given, str) or not given):
@@ -139,7 +139,7 @@ def _on(own: ConfidenceScore, method: str) -> On:
     return "log_odds" if method == "platt" else "probability"
 
 
-def _temperature(score: str | Scorer, predictions: Predictions) -> Any:
+def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
     if not isinstance(score, str) or score != "msr" or "msr" in (predictions.confidence or {}):
         msg = (
             "`method='temperature'` calibrates the softmax, that is the score 'msr'; got "

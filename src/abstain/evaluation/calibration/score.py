@@ -10,7 +10,7 @@ from scipy.special import logit
 
 from abstain._foundation import records, saved
 from abstain.calibration import Calibration, Platt, Temperature, from_json
-from abstain.confidence import SCORES, ConfidenceScore, FittedScore, Scorer, from_arrays
+from abstain.confidence import SCORES, ConfidenceScore, FittedScore, ScoreState, from_arrays
 from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
 from abstain.errors import InputError, MissingInputError
@@ -55,7 +55,7 @@ class CalibratedScore:
     """
 
     name: str
-    base: str | Scorer
+    base: str | ScoreState
     calibration: Calibration
     on: On
     limits: tuple[float, float] | None = None
@@ -221,7 +221,9 @@ def _log_odds(platt: Platt, x: FloatArray) -> FloatArray:
     return np.clip(out, -most, most)
 
 
-def what(own: ConfidenceScore, on: On, base: str | Scorer, predictions: Predictions) -> FloatArray:
+def what(
+    own: ConfidenceScore, on: On, base: str | ScoreState, predictions: Predictions
+) -> FloatArray:
     """Return what of a score the calibration takes, shape (n,)."""
     if on == "values":
         return np.asarray(own.values)

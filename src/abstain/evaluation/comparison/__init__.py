@@ -10,13 +10,13 @@ from abstain.evaluation.comparison.record import Comparison
 from abstain.evaluation.comparison.rows import (
     MEAN,
     AcrossData,
-    Aggregate,
+    AggregateRow,
     Agreement,
     BandOf,
     Estimate,
     Footing,
     Improvement,
-    NonInferiority,
+    NonInferiorityRow,
     PairedDifference,
     Profile,
     Stability,
@@ -26,14 +26,14 @@ from abstain.evaluation.comparison.rows import (
     best_of,
     footings,
 )
-from abstain.evaluation.comparison.sampled import Rows, Sampled, measured, resampled
+from abstain.evaluation.comparison.sampled import Sampled, SampledRows, measured, resampled
 from abstain.evaluation.comparison.standings import stabilities, standings
 from abstain.evaluation.comparison.units import Unit
 
 __all__ = [
     "MEAN",
     "AcrossData",
-    "Aggregate",
+    "AggregateRow",
     "Agreement",
     "BandOf",
     "Blocks",
@@ -42,12 +42,12 @@ __all__ = [
     "Estimate",
     "Footing",
     "Improvement",
-    "NonInferiority",
+    "NonInferiorityRow",
     "PairedDifference",
     "Plan",
     "Profile",
-    "Rows",
     "Sampled",
+    "SampledRows",
     "Stability",
     "Standing",
     "Together",

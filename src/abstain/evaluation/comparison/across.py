@@ -9,12 +9,12 @@ import numpy as np
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import (
     AcrossData,
-    Aggregate,
+    AggregateRow,
     Agreement,
     BandOf,
     Estimate,
     Improvement,
-    NonInferiority,
+    NonInferiorityRow,
     PairedDifference,
     Profile,
     Stability,
@@ -52,7 +52,7 @@ class DataPart:
     agreements: tuple[Agreement, ...] = ()
     stability: tuple[Stability, ...] = ()
     bands: tuple[BandOf, ...] = ()
-    non_inferiority: tuple[NonInferiority, ...] = ()
+    non_inferiority: tuple[NonInferiorityRow, ...] = ()
     resamples: int = 0
 
 
@@ -64,7 +64,7 @@ class Together:
     standings: tuple[Standing, ...] = ()
     across: tuple[AcrossData, ...] = ()
     agreements: tuple[Agreement, ...] = ()
-    aggregates: tuple[Aggregate, ...] = ()
+    aggregates: tuple[AggregateRow, ...] = ()
     improvements: tuple[Improvement, ...] = ()
     profiles: tuple[Profile, ...] = ()
 
@@ -229,10 +229,10 @@ def _agreements(several: Sequence[Blocks]) -> Iterator[Agreement]:
         yield Agreement(None, one.metric.name, two.metric.name, kendall(*ranks), _NAN, _NAN)
 
 
-def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[Aggregate]:
+def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
     for method, runs in zip(blocks.methods, blocks.runs, strict=True):
         found = interquartile_mean(runs, level=plan.level, rng=plan.seed)
-        yield Aggregate(
+        yield AggregateRow(
             metric=blocks.metric.name,
             method=method,
             interquartile_mean=found.value,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 from abstain._foundation import checks
-from abstain.confidence import Scorer
+from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.comparison.across import Blocks, DataPart, Together, across_data
 from abstain.evaluation.comparison.estimates import bands_of, estimates, non_inferiorities
@@ -13,7 +13,7 @@ from abstain.evaluation.comparison.findings import findings_of_comparison
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
-from abstain.evaluation.comparison.sampled import Rows, measured, resampled
+from abstain.evaluation.comparison.sampled import SampledRows, measured, resampled
 from abstain.evaluation.comparison.standings import agreements, stabilities, standings
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.findings import sources
@@ -30,7 +30,7 @@ _MOST_METHODS = 300
 def compare(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
-    scores: Sequence[str | Scorer] | None = None,
+    scores: Sequence[str | ScoreState] | None = None,
     metrics: Sequence[str] = (DEFAULT_METRIC,),
     level: float = 0.95,
     test: str = "influence",
@@ -168,7 +168,7 @@ def _found(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Comp
 
 def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> DataPart:
     """Compare the methods on the runs of one data set."""
-    rows = Rows.of(units)
+    rows = SampledRows.of(units)
     sampled = [measured(metric, units, rows) for metric in metrics]
     lacking = any(metric.influence is None for metric in metrics)
     resamples = plan.resamples_of(len(units[0].scored), needed=lacking)

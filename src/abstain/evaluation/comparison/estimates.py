@@ -7,15 +7,14 @@ import numpy as np
 
 from abstain.curves.bands import as_generalized, band_of
 from abstain.evaluation.comparison.plan import Plan
-from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiority
+from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiorityRow
 from abstain.evaluation.comparison.sampled import Sampled
 from abstain.evaluation.comparison.units import Unit
 from abstain.evaluation.uncertainty import NO_SPREAD, of_replicates
 from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.intervals import Interval, interval_from, no_interval, widened
 from abstain.inference.multiplicity import adjust
-from abstain.inference.non_inferiority import NonInferiority as Found
-from abstain.inference.non_inferiority import non_inferiority, non_inferiority_from
+from abstain.inference.non_inferiority import NonInferiority, non_inferiority, non_inferiority_from
 from abstain.inference.small_samples import Expected, few_clusters
 from abstain.metrics.intervals import bounds_of, interval_of
 from abstain.metrics.resampling import central
@@ -159,7 +158,7 @@ def bands_of(unit: Unit, plan: Plan) -> Iterator[BandOf]:
         yield BandOf(unit.data, method, band, as_generalized(band))
 
 
-def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiority]:
+def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiorityRow]:
     """Test each method against the reference; nothing without a margin."""
     if plan.margin is None or plan.reference is None or not sampled.defined:
         return
@@ -172,7 +171,7 @@ def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiority]:
     p_values = adjust([n.p_value for _, n in found], method=plan.adjustment)
     sign = 1.0 if sampled.metric.lower_is_better else -1.0
     for i, (value, n), p in zip(others, found, p_values, strict=True):
-        yield NonInferiority(
+        yield NonInferiorityRow(
             metric=sampled.metric.name,
             data=sampled.data,
             method=sampled.methods[i],
@@ -187,7 +186,7 @@ def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiority]:
         )
 
 
-def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> Found:
+def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> NonInferiority:
     """Test that one method is not worse than another by the margin."""
     lower, margin = sampled.metric.lower_is_better, plan.margin or 0.0
     values = float(sampled.mean[i]), float(sampled.mean[j])

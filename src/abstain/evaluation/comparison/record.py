@@ -10,13 +10,13 @@ from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.comparison.rows import (
     MEAN,
     AcrossData,
-    Aggregate,
+    AggregateRow,
     Agreement,
     BandOf,
     Estimate,
     Footing,
     Improvement,
-    NonInferiority,
+    NonInferiorityRow,
     PairedDifference,
     Profile,
     Stability,
@@ -72,7 +72,7 @@ class Comparison:
         Resamples drawn; 0 for none.
     seed : int or None
         Of the resamples.
-    non_inferiority : tuple of NonInferiority
+    non_inferiority : tuple of NonInferiorityRow
         With a margin only: one for each metric, data set and method but the reference.
     aggregates, improvements, profiles : tuple of records
         With several runs or data sets only: interquartile means, chances that one method
@@ -95,8 +95,8 @@ class Comparison:
     test: str
     bootstrap: int = 0
     seed: int | None = None
-    non_inferiority: tuple[NonInferiority, ...] = ()
-    aggregates: tuple[Aggregate, ...] = ()
+    non_inferiority: tuple[NonInferiorityRow, ...] = ()
+    aggregates: tuple[AggregateRow, ...] = ()
     improvements: tuple[Improvement, ...] = ()
     profiles: tuple[Profile, ...] = ()
 

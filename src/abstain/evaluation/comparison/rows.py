@@ -276,7 +276,7 @@ class Stability:
 
 
 @dataclass(frozen=True)
-class NonInferiority:
+class NonInferiorityRow:
     """Whether a method is at most a margin worse than a reference.
 
     Attributes
@@ -312,7 +312,7 @@ class NonInferiority:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateRow:
     """The interquartile mean of a metric over all runs and data sets, with its interval.
 
     NaN ends where there is one run of each data set; `note` says what to be careful about.

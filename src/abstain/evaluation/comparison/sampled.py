@@ -21,7 +21,7 @@ from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class SampledRows:
     """What the rows of all runs count, and which of them are independent.
 
     Attributes
@@ -36,7 +36,7 @@ class Rows:
     cluster: IntArray | None
 
     @classmethod
-    def of(cls, units: Sequence[Unit]) -> "Rows":
+    def of(cls, units: Sequence[Unit]) -> "SampledRows":
         """Join the runs: each counts the same, whatever its samples and their weights are."""
         if len(units) == 1:
             return cls(units[0].weight, units[0].cluster)
@@ -71,7 +71,7 @@ class Sampled:
         The runs.
     values : ndarray of shape (runs, k)
         NaN where the metric is undefined.
-    rows : Rows
+    rows : SampledRows
         What the rows of all runs count, and which are independent.
     reasons : tuple of str
         Why, for each value that is NaN.
@@ -88,7 +88,7 @@ class Sampled:
     metric: Metric
     units: tuple[Unit, ...]
     values: FloatArray
-    rows: Rows
+    rows: SampledRows
     reasons: tuple[str, ...] = ()
     shares: FloatArray | None = None
     replicates: FloatArray | None = None
@@ -251,7 +251,7 @@ class Sampled:
         return self.replicates
 
 
-def measured(metric: Metric, units: Sequence[Unit], rows: Rows) -> Sampled:
+def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sampled:
     """Compute the metric for every run and method, and its influences where it has some."""
     found = [[metric.compute(s) for s in unit.scored.values()] for unit in units]
     values = np.array([[float(m.value) for m in row] for row in found])

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from abstain._foundation.ranks import group_ties
-from abstain.confidence import Scorer
+from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
 from abstain.evaluation.findings import sources
@@ -30,7 +30,7 @@ def check_rule(
     rule: DecisionRule,
     predictions: Predictions | AnyArray | Mapping[Any, Any],
     *,
-    score: str | Scorer | None = None,
+    score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     level: float = 0.95,
     scale: Scale | None = None,
@@ -135,7 +135,7 @@ def check_rule(
     )
 
 
-def _score_of(rule: DecisionRule, score: str | Scorer | None) -> str | Scorer | None:
+def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:
     """Return the score to compute; refuse one that the rule is not for, and what is no rule."""
     given: object = rule
     if not isinstance(given, DecisionRule):

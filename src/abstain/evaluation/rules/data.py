@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from abstain._foundation import checks
 from abstain._foundation.names import split_name
-from abstain.confidence import ConfidenceScore, Scorer, applicable
+from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -68,7 +68,7 @@ class RuleData:
 
 def data_of(
     data: object,
-    score: "str | Scorer | None",
+    score: "str | ScoreState | None",
     loss: "str | CostMatrix | AnyArray | None",
     *,
     name: str = "",
@@ -115,7 +115,7 @@ def as_said(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
 
 
 def confidence_of(
-    predictions: Predictions, score: "str | Scorer | None", *, where: str = ""
+    predictions: Predictions, score: "str | ScoreState | None", *, where: str = ""
 ) -> ConfidenceScore:
     """Return the confidences of one score, by default of the one that the data leave no doubt of.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from abstain.confidence import ConfidenceScore, Scorer
+from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.rules.data import FURTHEST, as_said, data_of, named
 from abstain.predictions import CostMatrix, Predictions
@@ -19,7 +19,7 @@ from abstain.typing import AnyArray, Scale, Split
 def set_threshold(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
-    score: str | Scorer | None = None,
+    score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
     method: str = "sgr",
     scale: Scale | None = None,
@@ -42,12 +42,12 @@ def set_threshold(
     loss : str, CostMatrix or array of shape (n,), optional
         What counts as wrong; by default that of the predictions, or 0/1.
     method : str, default="sgr"
-        A name in `abstain.thresholds.METHODS`.
+        A name in `abstain.thresholds.RULES`.
     scale : {"log-odds", "probability", "score"}, optional
         What a confidence column is measured in. By default a probability where all of it lies in
         [0, 1], else a unit of its own. The scale of a computed score is known.
     **options
-        Of the method, such as ``max_risk=0.05, delta=0.05``.
+        Of the rule, such as ``max_risk=0.05, delta=0.05``.
 
     Returns
     -------
@@ -58,9 +58,9 @@ def set_threshold(
     Raises
     ------
     InputError
-        Several data sets, several scores to choose from, or what the method refuses.
+        Several data sets, several scores to choose from, or what the rule refuses.
     UnknownNameError
-        No score or method of that name.
+        No score or rule of that name.
     MissingInputError
         The predictions lack what the score needs.
 

@@ -16,7 +16,7 @@ import numpy as np
 from abstain._foundation.compiled import njit
 from abstain.inference.resampling import plain
 from abstain.inference.resampling.order import Ordered
-from abstain.inference.resampling.series import Rest, Tables, Wanted
+from abstain.inference.resampling.series import CountSeries, Rest, WantedAreas
 from abstain.typing import Array, FloatArray, IntArray
 
 #: Resamples that are worked on side by side.
@@ -39,7 +39,7 @@ _C, _A, _ABOVE, _K, _F = (64 * i for i in range(5))
 _LOOK = 16
 
 
-class Block(NamedTuple):
+class PaddedCounts(NamedTuple):
     """Counts with a row of zeros at the end, in 64 columns, and how many of them are asked for."""
 
     counts: Array
@@ -76,17 +76,17 @@ def _transpose(columns: Array, counts: Array, first: int) -> None:
                 counts[i, first + j] = columns[j, i]
 
 
-def prepare(counts: Array) -> Block:
+def prepare(counts: Array) -> PaddedCounts:
     """Fill up to 64 columns, with copies of the last, and add a row of zeros."""
     n, width = counts.shape
     full = np.zeros((n + 1, _LANES), counts.dtype)
     full[:-1, :width] = counts
     full[:-1, width:] = counts[:, -1:]
-    return Block(full, width)
+    return PaddedCounts(full, width)
 
 
 def failures_only(
-    block: Block, one: Ordered, tables: Tables, wanted: Wanted, rest: Rest
+    block: PaddedCounts, one: Ordered, tables: CountSeries, wanted: WantedAreas, rest: Rest
 ) -> FloatArray:
     """Return total, risk, AUGRC, AURC and plug-in AURC of 0/1 losses, shape (5, b)."""
     out = np.full((5, _LANES), np.nan)
@@ -262,7 +262,9 @@ def _finish(
 _WEIGHT, _LOSS, _RISK, _TRAPEZOIDS, _RANKS, _STEPS, _OWN, _LOST = (64 * i for i in range(8))
 
 
-def every_sample(block: Block, one: Ordered, tables: Tables, wanted: Wanted) -> FloatArray:
+def every_sample(
+    block: PaddedCounts, one: Ordered, tables: CountSeries, wanted: WantedAreas
+) -> FloatArray:
     """Return total, risk, AUGRC, AURC and plug-in AURC of any losses and weights, shape (5, b)."""
     weight = np.ones(one.n) if one.weight is None else one.weight
     out = np.full((5, _LANES), np.nan)

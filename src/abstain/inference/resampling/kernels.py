@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 from abstain._foundation.extras import has
 from abstain.inference.resampling import plain
 from abstain.inference.resampling.order import Ordered
-from abstain.inference.resampling.series import Rest, Tables, Wanted
+from abstain.inference.resampling.series import CountSeries, Rest, WantedAreas
 from abstain.typing import Array, FloatArray
 
 #: Below this many (score, resample, sample) triples NumPy is done before numba has started.
@@ -30,12 +30,14 @@ class Kernels(Protocol):
         ...
 
     def failures_only(
-        self, block: Any, one: Ordered, tables: Tables, wanted: Wanted, rest: Rest
+        self, block: Any, one: Ordered, tables: CountSeries, wanted: WantedAreas, rest: Rest
     ) -> FloatArray:
         """Return the areas of 0/1 losses without weights."""
         ...
 
-    def every_sample(self, block: Any, one: Ordered, tables: Tables, wanted: Wanted) -> FloatArray:
+    def every_sample(
+        self, block: Any, one: Ordered, tables: CountSeries, wanted: WantedAreas
+    ) -> FloatArray:
         """Return the areas of any losses and weights."""
         ...
 

@@ -16,7 +16,7 @@ _SETTLED = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Slots:
     """The samples in slots, most confident first: events one by one, cells of successes between.
 
     Attributes
@@ -63,7 +63,7 @@ class Ordered:
     starts: IntArray
     loss: Array
     weight: FloatArray | None = None
-    _layouts: dict[tuple[int, float], Layout] = field(default_factory=dict, repr=False)
+    _layouts: dict[tuple[int, float], Slots] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -112,7 +112,7 @@ class Ordered:
         share = np.arange(1, place.size + 1) / np.maximum(place + 1, _SETTLED)
         return float(share.max(initial=0.0))
 
-    def layout(self, rows: int, pairs: float) -> Layout:
+    def layout(self, rows: int, pairs: float) -> Slots:
         """Lay the samples out, the first `rows` of them one by one; remembered.
 
         From place `pairs` on, cells of two are fine.
@@ -122,7 +122,7 @@ class Ordered:
             self._layouts[key] = self._laid_out(rows, pairs)
         return self._layouts[key]
 
-    def _laid_out(self, rows: int, pairs: float) -> Layout:
+    def _laid_out(self, rows: int, pairs: float) -> Slots:
         early = (self.starts < rows) & (self.starts >= self.first_failure)
         events = np.flatnonzero(self.special | early)
         begin, end = self.starts[events], self.stops[events]
@@ -136,7 +136,7 @@ class Ordered:
         is_event[np.searchsorted(edges, begin)] = True
         cell = np.flatnonzero(~is_event)
         lost = np.append(0, np.cumsum(self.failed)[end - 1])
-        return Layout(
+        return Slots(
             np.flatnonzero(is_event),
             cell,
             np.cumsum(is_event)[cell],

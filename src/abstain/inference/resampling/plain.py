@@ -9,15 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from abstain.inference.resampling.order import WIDEST, Layout, Ordered
-from abstain.inference.resampling.series import Rest, Tables, Wanted
+from abstain.inference.resampling.order import WIDEST, Ordered, Slots
+from abstain.inference.resampling.series import CountSeries, Rest, WantedAreas
 from abstain.typing import Array, FloatArray
 
 #: Elements of an array of all samples and some resamples that are held at a time.
 _AT_A_TIME = 1 << 20
 
 
-class Block(NamedTuple):
+class ResampleBlock(NamedTuple):
     """A block of resamples, and room to work in.
 
     Attributes
@@ -67,7 +67,7 @@ def tally(drawn: Array, counts: Array, first: int) -> Array:
     return counts
 
 
-def prepare(counts: Array) -> Block:
+def prepare(counts: Array) -> ResampleBlock:
     """Bring counts of shape (n, b) into the form that the areas are computed from."""
     most = int(counts.max())
     cell = WIDEST * max(most, most**3 - most)
@@ -79,11 +79,11 @@ def prepare(counts: Array) -> Block:
     np.multiply(k, k, out=excess)
     excess -= 1
     excess *= k
-    return Block(counts, both, most, {})
+    return ResampleBlock(counts, both, most, {})
 
 
 def failures_only(
-    block: Block, one: Ordered, tables: Tables, wanted: Wanted, rest: Rest
+    block: ResampleBlock, one: Ordered, tables: CountSeries, wanted: WantedAreas, rest: Rest
 ) -> FloatArray:
     """Return total, risk, AUGRC, AURC and plug-in AURC of 0/1 losses, shape (5, b)."""
     laid = _laid_out(block, one, rest) if wanted.aurc else one.layout(0, 0.0)
@@ -104,7 +104,7 @@ def failures_only(
     return out
 
 
-def _laid_out(block: Block, one: Ordered, rest: Rest) -> Layout:
+def _laid_out(block: ResampleBlock, one: Ordered, rest: Rest) -> Slots:
     """Lay the samples out so that the series is near enough in every resample."""
     until = rest.with_own_middle(one.slope)
     rows = _coarse(until)
@@ -122,7 +122,7 @@ def _coarse(place: float) -> float:
     return float(2.0 ** (np.floor(4.0 * np.log2(place) + 1.0) / 4.0))
 
 
-def _accepted(block: Block, laid: Layout) -> tuple[Array, Array]:
+def _accepted(block: ResampleBlock, laid: Slots) -> tuple[Array, Array]:
     """Return the running sum of the counts over the slots, and the sum of k^3 - k in each."""
     b = block.counts.shape[1]
     table = block.both
@@ -148,7 +148,7 @@ class _Events(NamedTuple):
     a1: Array
 
     @classmethod
-    def of(cls, block: Block, laid: Layout, through: Array) -> "_Events":
+    def of(cls, block: ResampleBlock, laid: Slots, through: Array) -> "_Events":
         """Look the events up in the running sums."""
         upper = block.take("upper", through, laid.event)
         lost = (laid.failures @ block.counts).astype(np.int32)
@@ -167,7 +167,7 @@ class _Events(NamedTuple):
             block.cast("a1", failed, np.float64),
         )
 
-    def area(self, block: Block, trapezoid: FloatArray) -> FloatArray:
+    def area(self, block: ResampleBlock, trapezoid: FloatArray) -> FloatArray:
         """Sum the trapezoid of each event, less what the runs around it count for it."""
         shape = self.c0.shape
         area, work, a0 = (block.room(f"area {i}", shape, np.float64) for i in range(3))
@@ -185,7 +185,7 @@ class _Events(NamedTuple):
         area[nothing] += np.where(self.i0[nothing] == 0, self.a1[nothing], 0.0)
         return np.asarray(area.sum(axis=0))
 
-    def steps(self, block: Block, harmonic: FloatArray) -> FloatArray:
+    def steps(self, block: ResampleBlock, harmonic: FloatArray) -> FloatArray:
         """Sum the harmonic numbers at the places of the failures, averaged over ties."""
         step = block.take("t1", harmonic, self.i1)
         step -= block.take("t0", harmonic, self.i0)
@@ -193,7 +193,9 @@ class _Events(NamedTuple):
         return np.asarray(np.einsum("ij,ij->j", self.f, step))
 
 
-def _above(block: Block, laid: Layout, through: Array, excess: Array, failed: Array) -> FloatArray:
+def _above(
+    block: ResampleBlock, laid: Slots, through: Array, excess: Array, failed: Array
+) -> FloatArray:
     """Sum what the cells lie above the unit trapezoids: failures x (k^3 - k) / (6 middle^3)."""
     before = block.room("before", (len(failed) + 1, failed.shape[1]), np.float32)
     before[0] = 0
@@ -210,7 +212,9 @@ def _above(block: Block, laid: Layout, through: Array, excess: Array, failed: Ar
     return np.asarray(above.sum(axis=0), np.float64) / 6.0
 
 
-def every_sample(block: Block, one: Ordered, tables: Tables, wanted: Wanted) -> FloatArray:
+def every_sample(
+    block: ResampleBlock, one: Ordered, tables: CountSeries, wanted: WantedAreas
+) -> FloatArray:
     """Return total, risk, AUGRC, AURC and plug-in AURC of any losses and weights, shape (5, b)."""
     b = block.counts.shape[1]
     step = max(1, _AT_A_TIME // one.n)
@@ -218,7 +222,7 @@ def every_sample(block: Block, one: Ordered, tables: Tables, wanted: Wanted) -> 
     return np.concatenate(parts, axis=1)
 
 
-def _some(counts: Array, one: Ordered, tables: Tables, wanted: Wanted) -> FloatArray:
+def _some(counts: Array, one: Ordered, tables: CountSeries, wanted: WantedAreas) -> FloatArray:
     # Resamples along the first axis: NumPy sums fast along the last one only.
     k = counts.T[:, one.order].astype(np.float64)
     if one.weight is not None:
@@ -246,7 +250,9 @@ def _some(counts: Array, one: Ordered, tables: Tables, wanted: Wanted) -> FloatA
     return out
 
 
-def _plugin(k: FloatArray, mass: FloatArray, through: FloatArray, tables: Tables) -> FloatArray:
+def _plugin(
+    k: FloatArray, mass: FloatArray, through: FloatArray, tables: CountSeries
+) -> FloatArray:
     upper, lower = through.astype(np.int64), (through - k).astype(np.int64)
     step = tables.harmonic[upper] - tables.harmonic[lower]
     total = through[:, -1]

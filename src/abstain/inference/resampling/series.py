@@ -89,7 +89,7 @@ class Rest:
         return max(16.0 * self.most, m)
 
 
-class Tables(NamedTuple):
+class CountSeries(NamedTuple):
     """What depends on a number of samples c only, for c from 0 on.
 
     Attributes
@@ -105,7 +105,7 @@ class Tables(NamedTuple):
     harmonic: FloatArray
 
 
-class Wanted(NamedTuple):
+class WantedAreas(NamedTuple):
     """Which areas to compute besides the AUGRC.
 
     Attributes
@@ -121,11 +121,11 @@ class Wanted(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def tables(most: int) -> Tables:
+def tables(most: int) -> CountSeries:
     """Tabulate up to `most` samples."""
     c = np.arange(most + 1.0)
     harmonic = digamma(c + 1.0) + np.euler_gamma
     harmonic[0] = 0.0
     trapezoid = harmonic - 0.5 / np.maximum(c, 1.0)
     trapezoid[0] = 0.0
-    return Tables(sealed(trapezoid), sealed(c * harmonic - c))
+    return CountSeries(sealed(trapezoid), sealed(c * harmonic - c))

@@ -8,8 +8,7 @@ import numpy as np
 
 from abstain import confidence
 from abstain._foundation import checks
-from abstain.confidence import ConfidenceScore, Scorer
-from abstain.confidence import Need as ScoreNeed
+from abstain.confidence import ConfidenceScore, ScoreNeed, ScoreState
 from abstain.errors import InputError, MissingInputError, ShapeError, UnknownNameError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array
@@ -19,7 +18,7 @@ _RESPONSES = ("auto", *_METHODS)
 
 
 #: A name in `abstain.confidence.SCORES`, a fitted score, or (estimator, X) -> confidence (n,).
-ScoreLike = str | Scorer | Callable[[Any, Any], AnyArray]
+ScoreLike = str | ScoreState | Callable[[Any, Any], AnyArray]
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Scoring:
 
     @property
     def _fitted(self) -> bool:
-        return isinstance(self.score, Scorer) and not isinstance(self.score, type)
+        return isinstance(self.score, ScoreState) and not isinstance(self.score, type)
 
     @property
     def name(self) -> str:

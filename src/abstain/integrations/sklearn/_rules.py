@@ -16,7 +16,7 @@ from abstain.typing import Array, BoolArray
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedRule:
     """A rule as it was asked for.
 
     Attributes
@@ -34,13 +34,13 @@ class Wanted:
         """Refuse what is no rule before anything is fitted."""
         rule = self.rule
         if isinstance(rule, str):
-            known = thresholds.METHODS[rule]  # refuses an unknown name
+            known = thresholds.RULES[rule]  # refuses an unknown name
             self._refuse_params()
             _refuse_options(known, dict(self.params or {}))
             return
         if not (rule is None or isinstance(rule, DecisionRule) or callable(rule)):
             msg = (
-                "`rule` must be None, a name of `abstain.thresholds.METHODS`, a DecisionRule or a "
+                "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule or a "
                 f"callable (confidence, loss) -> DecisionRule; got {rule!r}"
             )
             raise InputError(msg)
@@ -64,7 +64,7 @@ class Wanted:
     def open(self) -> bool:
         """Whether the rule is still to be set, on held-out samples."""
         if isinstance(self.rule, str):
-            return thresholds.METHODS[self.rule].needs_data
+            return thresholds.RULES[self.rule].needs_data
         return not (self.rule is None or isinstance(self.rule, DecisionRule))
 
     def settled(self, held: HeldOut | None, score: str) -> DecisionRule | None:
@@ -102,15 +102,15 @@ class Wanted:
         return rule
 
 
-def _refuse_options(method: thresholds.Method, given: dict[str, Any]) -> None:
-    """Refuse options that the method does not have, and miss those that it needs."""
-    missing = [name for name in method.required if name not in given]
-    unknown = [name for name in given if name not in method.options]
+def _refuse_options(rule: thresholds.Rule, given: dict[str, Any]) -> None:
+    """Refuse options that the rule does not have, and miss those that it needs."""
+    missing = [name for name in rule.required if name not in given]
+    unknown = [name for name in given if name not in rule.options]
     if not (missing or unknown):
         return
-    takes = ", ".join(f"'{name}': ..." for name in method.required)
+    takes = ", ".join(f"'{name}': ..." for name in rule.required)
     what = f"got the unknown option {unknown[0]!r}" if unknown else f"{missing[0]!r} is missing"
-    msg = f"the rule {method.name!r} takes rule_params={{{takes}}}; {what}"
+    msg = f"the rule {rule.name!r} takes rule_params={{{takes}}}; {what}"
     raise InputError(msg)
 
 

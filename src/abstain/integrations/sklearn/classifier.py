@@ -12,7 +12,7 @@ from abstain.integrations.sklearn import _held_out as held_out
 from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, put
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
 from abstain.integrations.sklearn._delegation import DelegatingClassifier, routed
-from abstain.integrations.sklearn._rules import Wanted, accepted_by, scale_of
+from abstain.integrations.sklearn._rules import WantedRule, accepted_by, scale_of
 from abstain.typing import Array, BoolArray
 
 
@@ -29,7 +29,7 @@ class SelectiveClassifier(DelegatingClassifier):
         higher is more trusted.
     rule : None, str, callable or DecisionRule, default=None
         What is accepted. None answers everything, as the classifier alone does. A name in
-        `abstain.thresholds.METHODS` or a callable ``(confidence, loss) -> DecisionRule`` is set
+        `abstain.thresholds.RULES` or a callable ``(confidence, loss) -> DecisionRule`` is set
         on held-out samples with 0/1 loss; a finished rule is used as it is.
     rule_params : mapping, optional
         Options of the rule, such as ``{"max_risk": 0.05, "delta": 0.05}``.
@@ -139,7 +139,7 @@ class SelectiveClassifier(DelegatingClassifier):
             Itself.
         """
         self._refuse_options()
-        wanted, scoring = Wanted(self.rule, self.rule_params), self.scoring
+        wanted, scoring = WantedRule(self.rule, self.rule_params), self.scoring
         X, y = held_out.samples(X, y)
         given = routed(self, params)
         data = held_out.Training(X, y, given.estimator)

@@ -3,7 +3,7 @@
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from abstain._foundation import checks
-from abstain.confidence import Need, Score
+from abstain.confidence import Score, ScoreNeed
 from abstain.confidence import score as confidence_of
 from abstain.confidence.registry import find
 from abstain.errors import DomainError, InputError, ShapeError
@@ -15,7 +15,7 @@ Inputs: TypeAlias = Literal["confidence", "logits", "probabilities"]
 INPUTS = ("confidence", "logits", "probabilities")
 
 
-class Samples(NamedTuple):
+class BatchTensors(NamedTuple):
     """Checked tensors of shape (n,) on one device that nobody else writes to.
 
     Without weights `weight` is uint8 ones: a byte a sample, and states of streams with and
@@ -37,7 +37,10 @@ def usable_score(name: str, inputs: str) -> Score | None:
     if inputs == "confidence":
         return None
     entry = find(name)
-    unmet = entry.needs - {Need.CLASS_SCORES, *([Need.LOGITS] if inputs == "logits" else [])}
+    unmet = entry.needs - {
+        ScoreNeed.CLASS_SCORES,
+        *([ScoreNeed.LOGITS] if inputs == "logits" else []),
+    }
     if unmet:
         why = "; ".join(sorted(need.value for need in unmet))
         msg = f"`score` must be one that {inputs} of shape (n, K) allow; {name!r} {why}"
@@ -47,7 +50,7 @@ def usable_score(name: str, inputs: str) -> Score | None:
 
 def read(
     confidence: Any, loss: Any, weight: Any, *, inputs: str, score: str, device: Any
-) -> Samples:
+) -> BatchTensors:
     """Check one batch and turn it into what the states keep."""
     names = ("confidence", "loss") if inputs == "confidence" else (inputs, "target")
     given = (confidence, loss) if weight is None else (confidence, loss, weight)
@@ -60,7 +63,7 @@ def read(
     _validate(confidence, loss, weight)
     wide = double(device)
     ones = torch.ones(confidence.shape, dtype=torch.uint8, device=device)
-    return Samples(
+    return BatchTensors(
         _owned(confidence, wide),
         loss.to(torch.uint8) if loss.dtype == torch.bool else _owned(loss, wide),
         ones if weight is None else _owned(weight, wide),

@@ -11,8 +11,8 @@ from abstain._foundation import checks
 from abstain.confidence import Score
 from abstain.integrations.torchmetrics._inputs import (
     INPUTS,
+    BatchTensors,
     Inputs,
-    Samples,
     double,
     read,
     usable_score,
@@ -107,13 +107,13 @@ def empty_bins(bins: int, device: Any) -> dict[str, Any]:
     }
 
 
-def fill(state: dict[str, Any], samples: Samples, scale: str) -> None:
+def fill(state: dict[str, Any], samples: BatchTensors, scale: str) -> None:
     """Add samples to the states, in place."""
     wide = state["weight"].dtype
     weighted = samples.weight.is_floating_point()
     if weighted:
         kept = samples.weight > 0
-        samples = Samples(*(x[kept] for x in samples))
+        samples = BatchTensors(*(x[kept] for x in samples))
     if not len(samples.confidence):
         return
     c, x, w = (part.to(wide) for part in samples)
@@ -217,7 +217,9 @@ class StreamState(Metric):
             outside the scale.
         """
         new = (
-            confidence if isinstance(confidence, Samples) else self._read(confidence, loss, weight)
+            confidence
+            if isinstance(confidence, BatchTensors)
+            else self._read(confidence, loss, weight)
         )
         if self.bins is None:
             for part, x in new._asdict().items():
@@ -292,7 +294,7 @@ class StreamState(Metric):
     def _joined(self, part: str) -> Any:
         return sendable(joined(self._get(part), self.device))
 
-    def _read(self, confidence: Any, loss: Any, weight: Any) -> Samples:
+    def _read(self, confidence: Any, loss: Any, weight: Any) -> BatchTensors:
         return read(
             confidence, loss, weight, inputs=self.inputs, score=self.score, device=self.device
         )
@@ -301,7 +303,7 @@ class StreamState(Metric):
 def _names(tag: str, scale: str) -> dict[str, str]:
     """Map the parts of a state to the names torchmetrics knows them by."""
     if not scale:
-        return {part: f"samples_{part}{tag}" for part in Samples._fields}
+        return {part: f"samples_{part}{tag}" for part in BatchTensors._fields}
     return {part: f"bins_{part}_{scale}{tag}" for part in REDUCTIONS}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from abstain import streaming
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
-from abstain.integrations.torchmetrics._inputs import Inputs, Samples, double
+from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, double
 from abstain.integrations.torchmetrics._library import MetricCollection, torch
 from abstain.integrations.torchmetrics._state import (
     StreamState,
@@ -180,14 +180,16 @@ class SelectiveMetric(StreamState):
 
     def _bounded(self) -> Bounded:
         if self.bins is None:
-            value = self._exact(Samples(*(joined(self._get(p), self.device) for p in self._names)))
+            value = self._exact(
+                BatchTensors(*(joined(self._get(p), self.device) for p in self._names))
+            )
             return Bounded(value, value, value)
         state = histogram(self._states(), self.scale)
         if Need.UNIT_CONFIDENCE in metric_named(self.metric).needs:
             state = as_probabilities(state, self._score_entry)
         return streaming.compute(state, self.metric)
 
-    def _exact(self, samples: Samples) -> float:
+    def _exact(self, samples: BatchTensors) -> float:
         if not bool((samples.weight > 0).any()):
             msg = f"{self.metric} is undefined here: there are no samples"
             warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
@@ -202,7 +204,7 @@ class SelectiveMetric(StreamState):
             warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
         return float(measured.value)
 
-    def _scored(self, samples: Samples) -> Scored:
+    def _scored(self, samples: BatchTensors) -> Scored:
         weighted = samples.weight.is_floating_point()
         s = scored(samples.confidence, samples.loss, samples.weight if weighted else None)
         if self._score_entry is None:

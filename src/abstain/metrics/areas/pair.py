@@ -11,7 +11,7 @@ from abstain._foundation.packed import (
     BRAIN_INFINITY,
     COUNT_FROM,
     HALF_INFINITY,
-    Areas,
+    AreaPair,
     area_sums,
     brain_floats,
     count_failures,
@@ -87,13 +87,13 @@ def risk_coverage_areas(
     (0.1875, 0.15625, 2)
     """
     if stays(confidence, loss):
-        found: Areas | None = areas_on_device(confidence, loss, weight)
+        found: AreaPair | None = areas_on_device(confidence, loss, weight)
     else:
         found = _packed(confidence, loss) if weight is None else None
     return RiskCoverageAreas(*(found or _general(confidence, loss, weight)))
 
 
-def _packed(confidence: AnyArray, loss: AnyArray) -> Areas | None:
+def _packed(confidence: AnyArray, loss: AnyArray) -> AreaPair | None:
     """Take the fast way; None for input that it does not handle, invalid input included."""
     brain = brain_bits(confidence)
     x = checks.vector(confidence if brain is None else brain, "confidence")
@@ -111,11 +111,11 @@ def _packed(confidence: AnyArray, loss: AnyArray) -> Areas | None:
     return None if keys is None else keys.areas()
 
 
-def _general(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Areas:
+def _general(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> AreaPair:
     data = scored(confidence, loss, weight)
     return _of_groups(data.groups, data.failures)._replace(n=data.n)
 
 
-def _of_groups(groups: TieGroups, failures: int) -> Areas:
+def _of_groups(groups: TieGroups, failures: int) -> AreaPair:
     aurc, augrc = area_sums(np, groups.weight, groups.loss)
-    return Areas(float(aurc), float(augrc), groups.risk, groups.n, failures, groups.tied)
+    return AreaPair(float(aurc), float(augrc), groups.risk, groups.n, failures, groups.tied)

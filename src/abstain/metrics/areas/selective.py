@@ -18,7 +18,7 @@ from abstain.metrics.areas.generalized import (
     divided,
     rank_weighted,
 )
-from abstain.metrics.blocks import Binned, Blocks, Limits, risk_at
+from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
 from abstain.metrics.entry import Influence, Metric, Need, Resampled
 from abstain.metrics.influences import kept, of_gradient, on_groups
 from abstain.metrics.rank_weights import (
@@ -211,7 +211,7 @@ def trapezoid_influence(s: Scored) -> FloatArray:
     return on_groups(s, _trapezoid_gradient(s.groups))
 
 
-def _trapezoid_limits(blocks: Blocks) -> Limits:
+def _trapezoid_limits(blocks: FilledBins) -> Limits:
     """Return limits of the trapezoid AURC.
 
     Within a bin the risk lies between that of all loss last and that of all loss first. Lines
@@ -229,7 +229,7 @@ def _trapezoid_limits(blocks: Blocks) -> Limits:
     return float(low.sum()) / blocks.total, float(high.sum()) / blocks.total
 
 
-def _highest_area(blocks: Blocks, risk_b: FloatArray) -> FloatArray:
+def _highest_area(blocks: FilledBins, risk_b: FloatArray) -> FloatArray:
     """All loss first: L - K/x with K = L a - F_a, concave, to its end; then a line."""
     a, wrong = blocks.above, blocks.wrong
     end = a + wrong
@@ -239,7 +239,7 @@ def _highest_area(blocks: Blocks, risk_b: FloatArray) -> FloatArray:
     return np.maximum(rising, 0.0) + (peak + risk_b) / 2 * (blocks.weight - wrong)
 
 
-def _lowest_area(blocks: Blocks, risk_b: FloatArray) -> FloatArray:
+def _lowest_area(blocks: FilledBins, risk_b: FloatArray) -> FloatArray:
     """All loss last: F_a/x, convex, to where it begins; then a line."""
     right = blocks.weight - blocks.wrong
     turn = risk_at(blocks.loss_above, blocks.above + right, blocks.peak)
@@ -247,7 +247,7 @@ def _lowest_area(blocks: Blocks, risk_b: FloatArray) -> FloatArray:
     return falling + (turn + risk_b) / 2 * blocks.wrong
 
 
-def _accuracy_limits(blocks: Blocks) -> Limits:
+def _accuracy_limits(blocks: FilledBins) -> Limits:
     low, high = _trapezoid_limits(blocks)
     return 1 - high, 1 - low
 

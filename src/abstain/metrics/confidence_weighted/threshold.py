@@ -7,7 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Measured, Scored
-from abstain.metrics.blocks import Binned, Blocks, Limits
+from abstain.metrics.blocks import Binned, FilledBins, Limits
 from abstain.metrics.confidence_weighted.sums import (
     NEEDS,
     NORMALIZERS,
@@ -168,7 +168,7 @@ def _influence(s: Scored, *, threshold: float, plus: bool) -> FloatArray:
     return out
 
 
-def _cwsa_limits(blocks: Blocks, threshold: float) -> Limits:
+def _cwsa_limits(blocks: FilledBins, threshold: float) -> Limits:
     """Return limits of CWSA: successes at one end of their bin, failures at the other."""
     low, high = _worth(blocks.least, threshold), _worth(blocks.most, threshold)
     right = np.maximum(blocks.weight - blocks.loss, 0.0)
@@ -178,7 +178,7 @@ def _cwsa_limits(blocks: Blocks, threshold: float) -> Limits:
     )
 
 
-def _cwsa_plus_limits(blocks: Blocks, threshold: float) -> Limits:
+def _cwsa_plus_limits(blocks: FilledBins, threshold: float) -> Limits:
     """Return limits of CWSA+, whose denominator a bin around the threshold leaves open too."""
     at = float(np.dtype(f"f{blocks.precision // 8}").type(threshold))
     right = np.maximum(blocks.weight - blocks.loss, 0.0)

@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation.scored import Measured, Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.proportions import clopper_pearson
-from abstain.metrics.blocks import Binned, Blocks, Limits, risk_at
+from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
 from abstain.metrics.entry import Extremes, Family, Metric, Need
 from abstain.metrics.working_points.inversion import inverted_interval
 from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
@@ -178,7 +178,7 @@ def _coverage(name: str, percent: str) -> Metric:
     )
 
 
-def _risk_limits(blocks: Blocks, coverage: float) -> Limits:
+def _risk_limits(blocks: FilledBins, coverage: float) -> Limits:
     """Return limits of the lowest risk among the vertices that keep the coverage."""
     needed = coverage * blocks.total * (1 - ROUNDING)
     kept = blocks.through >= needed
@@ -194,7 +194,7 @@ def _risk_limits(blocks: Blocks, coverage: float) -> Limits:
     return float(np.min(risks, initial=known)), known
 
 
-def _coverage_limits(blocks: Blocks, max_risk: float) -> Limits:
+def _coverage_limits(blocks: FilledBins, max_risk: float) -> Limits:
     """Return limits of the largest coverage of a vertex with at most this risk."""
     target = max_risk * (1 + ROUNDING)
     fine = np.flatnonzero(blocks.loss_through / blocks.through <= target)

@@ -28,7 +28,7 @@ from abstain.metrics.working_points.vertices import (
 )
 from abstain.typing import AnyArray, Scalar
 
-Rule = Literal["usable", "first", "expected"]
+PointRule = Literal["usable", "first", "expected"]
 
 
 def selective_risk(
@@ -37,7 +37,7 @@ def selective_risk(
     *,
     coverage: float | None = None,
     threshold: float | None = None,
-    rule: Rule = "usable",
+    rule: PointRule = "usable",
     weight: AnyArray | None = None,
 ) -> float:
     """Compute the selective risk at a coverage or a threshold.
@@ -104,7 +104,7 @@ def generalized_risk(
     *,
     coverage: float | None = None,
     threshold: float | None = None,
-    rule: Rule = "usable",
+    rule: PointRule = "usable",
     weight: AnyArray | None = None,
 ) -> float:
     """Compute the generalized risk at a coverage or a threshold.

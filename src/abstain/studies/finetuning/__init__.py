@@ -3,9 +3,9 @@
 Listed without torch; the experiment itself is in `abstain.studies.finetuning.run`.
 """
 
-from abstain.studies._study import Study, later
+from abstain.studies._study import StudyEntry, later
 
-FINETUNING = Study(
+FINETUNING = StudyEntry(
     "finetune",
     "Fine-tuning for the area under the risk-coverage curve",
     "Does fine-tuning a trained classifier with rank-weighted losses lower its AURC and AUGRC on "

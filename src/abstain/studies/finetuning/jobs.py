@@ -19,7 +19,7 @@ import numpy as np
 from abstain._foundation.files import write_atomically
 from abstain.benchmark.data import DATASETS, Images, Splits
 from abstain.benchmark.jobs import Job
-from abstain.benchmark.loaded import digest_of
+from abstain.benchmark.pictures import digest_of
 from abstain.benchmark.training import Inputs, Recipe, logits_of
 from abstain.benchmark.training.inputs import variation_of
 from abstain.benchmark.training.loop import save_state

@@ -23,8 +23,8 @@ from abstain.benchmark.data.published.new_classes import held_out as held_out
 from abstain.benchmark.data.published.new_classes import held_out_classes as held_out_classes
 from abstain.benchmark.data.published.new_classes import new_class_kind as new_class_kind
 from abstain.benchmark.data.published.pictures import FileParts as FileParts
-from abstain.benchmark.data.published.pictures import Parts as Parts
 from abstain.benchmark.data.published.pictures import PictureFiles as PictureFiles
+from abstain.benchmark.data.published.pictures import PublishedPictures as PublishedPictures
 from abstain.benchmark.data.published.svhn import read_svhn as read_svhn
 from abstain.benchmark.data.published.tiny_imagenet import find_tiny_imagenet as find_tiny_imagenet
 from abstain.benchmark.data.published.tiny_imagenet import read_tiny_imagenet as read_tiny_imagenet
@@ -38,8 +38,8 @@ __all__ = [
     "HELD_OUT_FINE",
     "NEW_CLASS",
     "FileParts",
-    "Parts",
     "PictureFiles",
+    "PublishedPictures",
     "find_camelyon17",
     "find_entity13",
     "find_image_folder",

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain.benchmark.data.cifar import read_cifar100
 from abstain.benchmark.data.folders import Layout, needed, place
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import Parts
+from abstain.benchmark.data.published.pictures import PublishedPictures
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array, IntArray
 
@@ -205,7 +205,7 @@ _FILES = ("train.bin", "test.bin")
 _RECORD = 2 + 3 * 32 * 32
 
 
-def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Parts:
+def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> PublishedPictures:
     """Read CIFAR-100 with 19 super-classes, of each of which one fine class is held out.
 
     Parameters
@@ -218,7 +218,7 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pa
 
     Returns
     -------
-    Parts
+    PublishedPictures
         For training 38,000 and for testing 7,600 pictures of four fine classes of each
         super-class, from the official training and test files; the shift "sub-class" is the
         11,400 pictures of the held-out fine classes, from both files as in FD-Shifts.
@@ -268,7 +268,9 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pa
         held = np.isin(part.labels, out)
         inside.append(_part(part, labels, (labels >= 0) & ~held, kept))
         outside.append(_part(part, labels, (labels >= 0) & held, kept))
-    return Parts(inside[0], None, inside[1], {"sub-class": _joined(outside[0], outside[1], fine)})
+    return PublishedPictures(
+        inside[0], None, inside[1], {"sub-class": _joined(outside[0], outside[1], fine)}
+    )
 
 
 def _coarse(path: Path) -> IntArray:

@@ -63,7 +63,7 @@ class Download:
 
 
 @dataclass(frozen=True)
-class Source:
+class DownloadSource:
     """Where a data set comes from.
 
     Attributes
@@ -114,11 +114,11 @@ class Source:
 CHECKS = ("sha256", "md5", "size", "archive")
 
 #: Every published data set by name, as downloads.toml has it.
-SOURCES: Catalogue[Source] = Catalogue("published data set", listed="data list")
+SOURCES: Catalogue[DownloadSource] = Catalogue("published data set", listed="data list")
 
 for _name, _entry in tomllib.loads(
     (resources.files(__package__) / "downloads.toml").read_text(encoding="utf-8")
 ).items():
     _files = tuple(Download(**_file) for _file in _entry.pop("files", ()))
     _places = tuple(_entry.pop("places", ()))
-    SOURCES.add(Source(_name, files=_files, places=_places, **_entry))
+    SOURCES.add(DownloadSource(_name, files=_files, places=_places, **_entry))

@@ -105,7 +105,7 @@ class PictureFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class PublishedPictures:
     """The parts of a published data set with its shifts.
 
     Attributes
@@ -147,7 +147,7 @@ class FileParts:
     test: PictureFiles
     shifts: Mapping[str, PictureFiles]
 
-    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> Parts:
+    def read(self, *, side: int = 32, limit: int | None = None, rng: Rng = 0) -> PublishedPictures:
         """Read every part as squares of `side` pixels, at most `limit` of each, drawn by `rng`.
 
         A part takes 3 x side x side bytes a picture: 100,000 pictures of 64 pixels 1.2 GB.
@@ -157,7 +157,7 @@ class FileParts:
         def read(part: PictureFiles) -> Images:
             return part.some(limit, rng=drawing).read(side=side)
 
-        return Parts(
+        return PublishedPictures(
             train=read(self.train),
             validation=None if self.validation is None else read(self.validation),
             test=read(self.test),

@@ -119,7 +119,7 @@ def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
 
 
 def _made(wanted: Mapping[str, Iterable[int]], task: str, folder: str) -> Pictures:
-    from abstain.benchmark.loaded import loaded
+    from abstain.benchmark.pictures import loaded
 
     own = loaded(task, folder)
     known = {exposure.key: exposure for exposure in own.parts.exposures}

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from abstain.evaluation.comparison import Comparison, NonInferiority
+from abstain.evaluation.comparison import Comparison, NonInferiorityRow
 from abstain.plots.words import said_of_p, sentence
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.words import listed, number
@@ -12,18 +12,18 @@ from abstain.report.words import listed, number
 _SOMEWHERE = 4
 
 
-def margin_asked(found: NonInferiority, *, quoted: bool = True) -> str:
+def margin_asked(found: NonInferiorityRow, *, quoted: bool = True) -> str:
     """Write what is asked of a method: at most so much worse than the reference."""
     reference = f"“{found.reference}”" if quoted else found.reference
     return f"at most {found.margin:g} worse than {reference}"
 
 
-def margin_line(found: NonInferiority) -> str:
+def margin_line(found: NonInferiorityRow) -> str:
     """Say of one method how much worse it is, how much at most, and what that shows.
 
     Examples
     --------
-    >>> one = NonInferiority(
+    >>> one = NonInferiorityRow(
     ...     "augrc", (), "pe", "msr", 0.002, 0.0012, 0.0031, 0.2, 0.4, non_inferior=False
     ... )
     >>> print(margin_line(one))
@@ -42,7 +42,7 @@ def margin_line(found: NonInferiority) -> str:
     )
 
 
-def _bound(found: NonInferiority) -> str:
+def _bound(found: NonInferiorityRow) -> str:
     if math.isnan(found.bound):
         return "no bound"
     if found.bound < 0:

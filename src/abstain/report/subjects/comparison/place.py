@@ -9,7 +9,7 @@ from abstain.evaluation.comparison import (
     Comparison,
     Estimate,
     Footing,
-    NonInferiority,
+    NonInferiorityRow,
     PairedDifference,
     Standing,
     against,
@@ -83,7 +83,7 @@ class Place:
         return self.comparison.standings_of(self.metric, self.data)
 
     @cached_property
-    def margins(self) -> list[NonInferiority]:
+    def margins(self) -> list[NonInferiorityRow]:
         """The methods that were held against the reference."""
         own = (self.metric, self.data)
         return [n for n in self.comparison.non_inferiority if (n.metric, n.data) == own]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from abstain.evaluation.records import Case, Evaluation, Part, Sample
+from abstain.evaluation.records import Case, Evaluation, ExtremeSample, Part
 from abstain.report.document import (
     PAGE,
     Block,
@@ -59,10 +59,10 @@ def _case(case: Case, where: str, *, graded: bool) -> Iterator[Table]:
     yield from parts(case, where)
 
 
-def _samples(samples: tuple[Sample, ...], caption: str, graded: bool) -> Table:
+def _samples(samples: tuple[ExtremeSample, ...], caption: str, graded: bool) -> Table:
     named = any(sample.prediction for sample in samples)
     columns = (
-        Column("Sample"),
+        Column("ExtremeSample"),
         *((Column("Label"), Column("Predicted")) if named else ()),
         Column("Confidence", "number"),
         *((Column("Loss", "number"),) if graded else ()),
@@ -71,7 +71,7 @@ def _samples(samples: tuple[Sample, ...], caption: str, graded: bool) -> Table:
     return Table(columns, rows_of(rows), caption=caption, rest="" if rows else "None.")
 
 
-def _cells(sample: Sample, *, named: bool, graded: bool) -> Iterator[Cell]:
+def _cells(sample: ExtremeSample, *, named: bool, graded: bool) -> Iterator[Cell]:
     yield sample.id
     if named:
         yield from (sample.label, sample.prediction)

@@ -8,7 +8,7 @@ from abstain.evaluation.rules import RuleChecks
 from abstain.plots.words import percent
 from abstain.report.document import Entry
 from abstain.report.words import count, listed, number
-from abstain.thresholds import METHODS, DecisionRule, RuleCheck
+from abstain.thresholds import RULES, DecisionRule, RuleCheck
 
 _VERDICTS: Final = {
     "holds": "holds",
@@ -26,7 +26,7 @@ _SHAPES: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"
 
 def method_title(rule: DecisionRule) -> str:
     """Return the name of the method that people read."""
-    return METHODS[rule.method].title if rule.method in METHODS else "A threshold from elsewhere"
+    return RULES[rule.method].title if rule.method in RULES else "A threshold from elsewhere"
 
 
 def verdict_said(verdict: str) -> str:
@@ -88,9 +88,9 @@ def target_said(quantity: str, target: float, *, binary: bool) -> str:
 
 
 def _no_promise(rule: DecisionRule, *, binary: bool) -> str:
-    if rule.method not in METHODS or rule.target is None:
+    if rule.method not in RULES or rule.target is None:
         return "Nothing is promised: the threshold came without a guarantee."
-    if said := METHODS[rule.method].said:
+    if said := RULES[rule.method].said:
         return said.format(target=rule.target)
     what = target_said(rule.quantity, rule.target, binary=binary)
     return f"Nothing is promised: on the calibration data {what}; on new data chance decides."
@@ -302,7 +302,7 @@ _BOUND: Final = (
 def rule_words(checks: RuleChecks) -> tuple[Entry, ...]:
     """Return the entries of the glossary that this rule needs."""
     rule = checks.rule
-    method = METHODS.get(rule.method)
+    method = RULES.get(rule.method)
     words = dict(_GLOSSARY)
     if rule.delta is not None:
         words["Delta"] = _DELTA

@@ -1,16 +1,16 @@
-"""Fills the catalogue of methods, and chooses a threshold by the name of one: `fit`."""
+"""Fills the catalogue of rules, and chooses a threshold by the name of one: `fit`."""
 
 from typing import Any
 
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.thresholds import certified, conformal, empirical
 from abstain.thresholds._scales import RuleScale
-from abstain.thresholds.entry import METHODS, Method
+from abstain.thresholds.entry import RULES, Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray
 
 for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
-    METHODS.add(_entry)
+    RULES.add(_entry)
 
 
 def fit(
@@ -23,42 +23,42 @@ def fit(
     scale: RuleScale | None = None,
     **options: Any,
 ) -> DecisionRule:
-    """Choose a threshold by the name of a method.
+    """Choose a threshold by the name of a rule.
 
     Answers: where do I put the threshold?
 
     Parameters
     ----------
     method : str
-        A name in `METHODS`: "coverage", "risk", "cost", "chow", "sgr", "learn_then_test",
+        A name in `RULES`: "coverage", "risk", "cost", "chow", "sgr", "learn_then_test",
         "conformal_risk_control", "coverage_guarantee" or one of your own.
     confidence : array of shape (n,), optional
         Of the calibration samples; not needed for "chow".
     loss : array of shape (n,), optional
-        Their losses; ignored by the methods that need none.
+        Their losses; ignored by the rules that need none.
     weight : array of shape (n,), optional
-        Frequency weights; refused by the methods with a guarantee.
+        Frequency weights; refused by the rules with a guarantee.
     score : str, default=""
         Name of the confidence score, noted in the rule.
     scale : {"log-odds", "probability", "score"}, optional
         What the confidences are measured in, noted in the rule; by default "unknown", and a
         probability for "chow".
     **options
-        Of the method: `METHODS[method].options`.
+        Of the rule: `RULES[method].options`.
 
     Returns
     -------
     DecisionRule
-        The rule; see the method.
+        What it chose.
 
     Raises
     ------
     UnknownNameError
-        No such method.
+        No such rule.
     MissingInputError
-        Confidences, losses or an option that the method needs are not there.
+        Confidences, losses or an option that the rule needs are not there.
     InputError
-        An option that the method does not have; otherwise as the method does.
+        An option that the rule does not have; otherwise as the rule does.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def fit(
     >>> rule.threshold, rule.score
     (0.8, 'msr')
     """
-    entry = METHODS[method]
+    entry = RULES[method]
     _check_options(entry, options)
     given: list[AnyArray] = []
     if entry.needs_data:
@@ -79,21 +79,21 @@ def fit(
     return rule.for_score(score, scale=scale)
 
 
-def _needed(entry: Method, x: AnyArray | None, name: str) -> AnyArray:
+def _needed(entry: Rule, x: AnyArray | None, name: str) -> AnyArray:
     if x is None:
-        msg = f"the threshold method {entry.name!r} needs `{name}`; got None"
+        msg = f"the rule {entry.name!r} needs `{name}`; got None"
         raise MissingInputError(msg)
     return x
 
 
-def _check_options(entry: Method, options: dict[str, Any]) -> None:
+def _check_options(entry: Rule, options: dict[str, Any]) -> None:
     for name in options:
         if name not in entry.options:
             takes = ", ".join(f"`{option}`" for option in entry.options)
             near = suggest(name, entry.options)
-            msg = f"the threshold method {entry.name!r} takes {takes}; got `{name}`.{near}"
+            msg = f"the rule {entry.name!r} takes {takes}; got `{name}`.{near}"
             raise InputError(msg)
     for name in entry.required:
         if name not in options:
-            msg = f"the threshold method {entry.name!r} needs the option `{name}`"
+            msg = f"the rule {entry.name!r} needs the option `{name}`"
             raise MissingInputError(msg)

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain.benchmark.methods import METHODS, Known, Method, fit_all, unlabeled
-from abstain.benchmark.others.fd_shifts import Part, Told
+from abstain.benchmark.others.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.store import VALIDATION, RunScores, Store
 from abstain.errors import InputError
@@ -23,7 +23,9 @@ _EXTERNAL: Final = {
 _ALSO: Final = {"confidnet": ("cross-entropy",)}
 
 
-def scored(told: Told, objective: str) -> tuple[list[RunScores], dict[str, str], list[str]]:
+def scored(
+    told: ResultsFolder, objective: str
+) -> tuple[list[RunScores], dict[str, str], list[str]]:
     """Score every part by every method that can be computed for all of them.
 
     Also returned: why others could not score the network, by the name of the method, and what
@@ -57,7 +59,7 @@ def scored(told: Told, objective: str) -> tuple[list[RunScores], dict[str, str],
     )
 
 
-def _said(part: Part, confidence: Mapping[str, Any]) -> RunScores:
+def _said(part: ExposureOutputs, confidence: Mapping[str, Any]) -> RunScores:
     outputs = part.outputs
     averaged = None
     if outputs.samples is not None:
@@ -74,7 +76,7 @@ def _said(part: Part, confidence: Mapping[str, Any]) -> RunScores:
 
 
 def _possible(
-    told: Told, objective: str, valid: Outputs | None
+    told: ResultsFolder, objective: str, valid: Outputs | None
 ) -> tuple[list[Method], dict[str, str]]:
     """Return the methods that may be tried, and why others may not."""
     reasons: dict[str, str] = {}
@@ -95,7 +97,7 @@ def _possible(
     return methods, reasons
 
 
-def _suspect(told: Told, objective: str) -> list[str]:
+def _suspect(told: ResultsFolder, objective: str) -> list[str]:
     """Say where logits look like the probabilities that some versions stored in their place."""
     between = all(
         part.outputs.logits.min() >= 0 and part.outputs.logits.max() <= 1 for part in told.parts
@@ -109,7 +111,7 @@ def _suspect(told: Told, objective: str) -> list[str]:
     return [note]
 
 
-def _external(told: Told, objective: str) -> tuple[dict[str, str], list[str]]:
+def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list[str]]:
     """Return which external confidences are which method, and what is not used."""
     there = [column for column in ("ext", "ext_mcd") if column in told.parts[0].external]
     names = _EXTERNAL.get(objective, {})
@@ -126,7 +128,7 @@ def _external(told: Told, objective: str) -> tuple[dict[str, str], list[str]]:
     return found, notes
 
 
-def same_pictures(store: Store, parts: Sequence[Part]) -> tuple[Part, ...]:
+def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[ExposureOutputs, ...]:
     """Return the parts in the order of a store, with its places; refuse other pictures."""
     by_key = {part.facts.key: part for part in parts}
     wanted = [one.key for one in store.exposures]

@@ -23,7 +23,7 @@ _Read = tuple[dict[Split, Any], Sequence[str | Finding]]
 
 
 @dataclass(frozen=True, eq=False)
-class Applied:
+class AppliedData:
     """Data sets by what sets them apart: `Predictions`, or an array where labels are missing."""
 
     parts: dict[Split, Any]
@@ -31,7 +31,7 @@ class Applied:
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class CalibrationFile:
     """Where a rule was chosen: the file, and the values that its rows have."""
 
     file: Path | None
@@ -39,8 +39,8 @@ class Calibrated:
 
 
 def read_applied(
-    given: Sequence[str], columns: Columns, score: str, calibrated: Calibrated
-) -> Applied:
+    given: Sequence[str], columns: Columns, score: str, calibrated: CalibrationFile
+) -> AppliedData:
     """Read the files, and the parts of the calibration file; parts need not name their file."""
     parts: dict[Split, Any] = {}
     notes: list[str | Finding] = []
@@ -56,10 +56,10 @@ def read_applied(
         alone = pick is not None or (len(given) == 1 and len(found) > 1)
         for split, part in found.items():
             parts[split if alone else ((_FILE, name), *split)] = part
-    return Applied(parts, tuple(notes))
+    return AppliedData(parts, tuple(notes))
 
 
-def _read_part(pick: Picked, columns: Columns, score: str, calibrated: Calibrated) -> _Read:
+def _read_part(pick: Picked, columns: Columns, score: str, calibrated: CalibrationFile) -> _Read:
     """Read a part of the calibration file that shares no row with what the rule was chosen on."""
     if calibrated.file is None:
         msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"

@@ -13,7 +13,7 @@ from abstain.benchmark.training import Inputs
 from abstain.benchmark.training.inputs import variation_of
 from abstain.typing import IntArray
 
-__all__ = ["EXPOSED_SEED", "LoadedTask", "Seen", "exposures_of", "loaded"]
+__all__ = ["EXPOSED_SEED", "InputPictures", "LoadedTask", "exposures_of", "loaded"]
 
 #: torch may be absent when types are checked.
 Tensor = Any
@@ -29,7 +29,7 @@ _KEPT: Final = 1 << 30
 
 
 @dataclass(frozen=True)
-class Seen:
+class InputPictures:
     """Pictures as a network sees them, with what is true of each.
 
     Attributes
@@ -59,7 +59,7 @@ class LoadedTask:
 
     parts: Parts
     inputs: Inputs
-    _kept: dict[str, Seen] = field(default_factory=dict)
+    _kept: dict[str, InputPictures] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -68,18 +68,18 @@ class LoadedTask:
         return channels, height, width
 
     @property
-    def train(self) -> Seen:
+    def train(self) -> InputPictures:
         """The training pictures, as scores are fitted on them: varied once."""
         return self._once("train", lambda: self._fixed(self.parts.train, _TRAIN_SEED))
 
     @property
-    def validation(self) -> Seen:
+    def validation(self) -> InputPictures:
         """The validation pictures."""
         return self._once(
             "validation", lambda: self._fixed(self.parts.validation, _VALIDATION_SEED)
         )
 
-    def exposed(self, exposure: Exposure) -> Seen:
+    def exposed(self, exposure: Exposure) -> InputPictures:
         """Return what is tested of one exposure."""
         return self._once(f"exposure {exposure.key}", lambda: self._exposed(exposure))
 
@@ -87,16 +87,16 @@ class LoadedTask:
         """Return a hash of the pictures that are learned from and chosen on."""
         return digest_of([self.parts.train, self.parts.validation])
 
-    def _exposed(self, exposure: Exposure) -> Seen:
+    def _exposed(self, exposure: Exposure) -> InputPictures:
         images = exposure.load()
         # They may come from a large file, and are read once.
         pictures = self.inputs.exposed(exposure, seed=EXPOSED_SEED, images=images)
-        return Seen(pictures, images.labels, images.places)
+        return InputPictures(pictures, images.labels, images.places)
 
-    def _fixed(self, images: Images, seed: int) -> Seen:
-        return Seen(self.inputs.fixed(images, seed=seed), images.labels, images.places)
+    def _fixed(self, images: Images, seed: int) -> InputPictures:
+        return InputPictures(self.inputs.fixed(images, seed=seed), images.labels, images.places)
 
-    def _once(self, name: str, make: Callable[[], Seen]) -> Seen:
+    def _once(self, name: str, make: Callable[[], InputPictures]) -> InputPictures:
         """Keep pictures for the next network, unless they are too many."""
         if name in self._kept:
             return self._kept[name]

@@ -22,7 +22,7 @@ _MEMORY = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Accepted:
+class AcceptedParts:
     """The working points on a grid of coverages.
 
     Attributes
@@ -52,7 +52,7 @@ class Accepted:
     effective: FloatArray
 
 
-def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> Accepted:
+def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> AcceptedParts:
     """Compute what is accepted at each coverage; `cluster` holds codes from 0."""
     groups = s.groups
     share = groups.through / groups.total
@@ -67,7 +67,7 @@ def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> Accep
     sums, effective = _independent(s, points) if cluster is None else _clustered(s, points, cluster)
     units = _units(s, cluster)
     scale = units / (units - 1) if units > 1 else float("nan")
-    return Accepted(
+    return AcceptedParts(
         coverage, place, part, generalized, slope, sums * scale / groups.total**2, effective
     )
 
