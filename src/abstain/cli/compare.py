@@ -102,7 +102,7 @@ def _named(reading: Reading, columns: Columns) -> list[str] | None:
 
 def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
     from abstain.report import comparison_html
-    from abstain.report.figure_files import display_files
+    from abstain.report.files.figures import display_files
     from abstain.report.subjects.comparison.figures import comparison_figures
     from abstain.tables.results import result_files
 

@@ -199,7 +199,7 @@ def _leave(
 
 def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
-    from abstain.report.figure_files import display_files
+    from abstain.report.files.figures import display_files
     from abstain.report.subjects.rule.document import rule_figures
     from abstain.tables.results import result_files
     from abstain.tables.saved import text_file

@@ -102,7 +102,7 @@ def _files(
     data: Path | None,
 ) -> dict[str, bytes]:
     from abstain.report import benchmark_html, benchmark_pictures
-    from abstain.report.subjects.benchmark.formats import table_files
+    from abstain.report.files.tables import table_files
 
     own = store.config
     pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)

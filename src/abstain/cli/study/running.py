@@ -94,7 +94,7 @@ def show_study(found: "StudyResult", leave: StudyOutput, to: Out | None, *more: 
 def study_files(found: "StudyResult", formats: Sequence[str]) -> dict[str, bytes]:
     """Return the tables, the page and the figures of a study."""
     from abstain.report import study_html
-    from abstain.report.figure_files import display_files
+    from abstain.report.files.figures import display_files
     from abstain.report.subjects.study.document import study_figures
     from abstain.tables.results import result_files
 

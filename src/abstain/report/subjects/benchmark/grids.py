@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.results import MethodFacts
+from abstain.benchmark.results import BenchmarkResults, MethodFacts
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import percent
 from abstain.report.document import (
+    NAN,
     PAGE,
     Block,
     Box,
@@ -118,6 +119,24 @@ def grid_table(
         look="grid",
         spans=spans_of(grid.studies),
     )
+
+
+def paper(
+    results: BenchmarkResults, metric: str | None, *, intervals: bool, shades: bool = False
+) -> tuple[Table, Prose]:
+    """Return the table of a metric, and the sentences under it."""
+    board = Leaderboard(results)
+    grid = board.grid(board.metric(metric))
+    means = board.means(grid.metric)
+
+    def cell(entry: Entry | None) -> Cell:
+        if entry is None:
+            return None
+        number = entry.number if intervals else replace(entry.number, low=NAN, high=NAN)
+        return number if shades else replace(number, shade=None)
+
+    notes = footnote(grid, results.level, intervals=intervals, ranked=bool(means))
+    return grid_table(board, grid, cell, means=means, paper=True), Prose(notes, "notes")
 
 
 def columns_of(

@@ -77,7 +77,7 @@ _SPELLED: Final = {
 
 def study_document(result: StudyResult, origin: Origin) -> Document:
     """Return what a study found, in blocks."""
-    known = checked(result)
+    known = checked_study(result)
     said = enumerate(known.verdict)
     return Document(
         origin.title or known.title,
@@ -90,7 +90,7 @@ def study_document(result: StudyResult, origin: Origin) -> Document:
     )
 
 
-def checked(result: StudyResult) -> StudyResult:
+def checked_study(result: StudyResult) -> StudyResult:
     """Refuse what is no result of a study."""
     given: object = result
     if not isinstance(given, StudyResult):

@@ -1,0 +1,1 @@
+"""Results as files: pages, figures, tables."""
