@@ -81,7 +81,7 @@ def risk_coverage_areas(
 
     Examples
     --------
-    >>> from abstain.metrics.areas import risk_coverage_areas
+    >>> from abstain.metrics import risk_coverage_areas
     >>> areas = risk_coverage_areas([0.9, 0.8, 0.8, 0.3], [0, 1, 0, 1])
     >>> round(areas.aurc, 6), areas.augrc, areas.tied
     (0.1875, 0.15625, 2)

@@ -11,19 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import abstain as ab
 from abstain.plots.palette import DARK, LIGHT
 from abstain.plots.visible import visible
-from abstain.report.document import (
-    Block,
-    Box,
-    Chart,
-    Controls,
-    Document,
-    Figure,
-    Fold,
-    Section,
-    Table,
-    joined,
-    shown_in,
-)
+from abstain.report import document as doc
 from abstain.report.render import elements
 from abstain.report.render.svg import inline_svg
 
@@ -34,15 +22,15 @@ if TYPE_CHECKING:
 _PACKAGE: Final = "abstain.report"
 
 
-def html(document: Document) -> str:
+def html(document: doc.Document) -> str:
     """Return the page: style, script and figures inside, and nothing loaded from elsewhere."""
-    parts = shown_in(document.sections(), "html")
+    parts = doc.shown_in(document.sections(), "html")
     every = list(_within(parts))
-    charts = [block for block in every if isinstance(block, Chart)]
+    charts = [block for block in every if isinstance(block, doc.Chart)]
     scripts = [_library()] if charts else []
-    if any(isinstance(b, Controls) or (isinstance(b, Table) and b.sortable) for b in every):
+    if any(isinstance(b, doc.Controls) or (isinstance(b, doc.Table) and b.sortable) for b in every):
         scripts.append(resource("page.js") + (resource("charts.js") if charts else ""))
-    sections = [part for part in parts if isinstance(part, Section)]
+    sections = [part for part in parts if isinstance(part, doc.Section)]
     return (
         environment()
         .get_template("document.html")
@@ -61,25 +49,25 @@ def html(document: Document) -> str:
     )
 
 
-def _spec(chart: Chart) -> dict[str, Any]:
+def _spec(chart: doc.Chart) -> dict[str, Any]:
     return {"spec": chart.spec(), "x": chart.x, "y": chart.y}
 
 
-def _within(blocks: Iterable[Block]) -> Iterator[Block]:
+def _within(blocks: Iterable[doc.Block]) -> Iterator[doc.Block]:
     """Yield blocks and all that is in them."""
-    for block in shown_in(blocks, "html"):
+    for block in doc.shown_in(blocks, "html"):
         yield block
-        if isinstance(block, Section | Box | Fold):
+        if isinstance(block, doc.Section | doc.Box | doc.Fold):
             yield from _within(block.blocks)
 
 
 # ------------------------------------------------------------------------------------- templates
-def blocks(several: Iterable[Block]) -> "Markup":
+def blocks(several: Iterable[doc.Block]) -> "Markup":
     """Return blocks one after another; the template of each has the name of its class."""
     from markupsafe import Markup
 
     made: Any = environment().get_template("blocks.html").module
-    kept = shown_in(several, "html")
+    kept = doc.shown_in(several, "html")
     return Markup("").join(getattr(made, kind(block).lower())(block) for block in kept)
 
 
@@ -88,7 +76,7 @@ def kind(one: object) -> str:
     return type(one).__name__
 
 
-def figure_svg(figure: Figure) -> "Markup":
+def figure_svg(figure: doc.Figure) -> "Markup":
     """Draw a figure for the page."""
     return _trusted(inline_svg(figure.draw(), figure.key))
 
@@ -107,7 +95,7 @@ def environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.globals.update(
-        blocks=blocks, figure_svg=figure_svg, heading=elements.heading, joined=joined, kind=kind
+        blocks=blocks, figure_svg=figure_svg, heading=elements.heading, joined=doc.joined, kind=kind
     )
     # What these write is escaped by them.
     written = (elements.entry, elements.inline, elements.label, elements.source, elements.tagged)

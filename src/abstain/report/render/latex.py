@@ -7,27 +7,7 @@ from functools import singledispatch
 from typing import Final
 
 from abstain.plots.visible import visible
-from abstain.report.document import (
-    Block,
-    Box,
-    Cell,
-    Code,
-    Document,
-    Facts,
-    Findings,
-    Fold,
-    Glossary,
-    Interval,
-    Label,
-    Number,
-    Prose,
-    Remark,
-    Row,
-    Section,
-    Table,
-    Text,
-    shown_in,
-)
+from abstain.report import document as doc
 from abstain.report.words import behind, between, numeral
 
 _SPECIAL: Final = {
@@ -85,53 +65,53 @@ _SECTIONS: Final = {2: "section", 3: "subsection", 4: "paragraph"}
 _STRENGTH: Final = (45, 34, 24, 15, 8)
 
 
-def latex(document: Document) -> str:
+def latex(document: doc.Document) -> str:
     """Return the whole document."""
     parts = [_NEEDS, rf"\section*{{{escape(document.title)}}}", *map(inline, document.verdict)]
-    parts += _block(Facts(document.facts)) if document.facts else []
+    parts += _block(doc.Facts(document.facts)) if document.facts else []
     if document.findings:
         parts += [
             r"\subsection*{Before you trust the numbers}",
-            *_block(Findings(document.findings)),
+            *_block(doc.Findings(document.findings)),
         ]
     return "\n\n".join([*parts, *_blocks(document.sections())]) + "\n"
 
 
-def written(several: Iterable[Block], *, head: str = _NEEDS) -> str:
+def written(several: Iterable[doc.Block], *, head: str = _NEEDS) -> str:
     """Return blocks one after another, under a comment that says what they need."""
     return "\n\n".join([head, *_blocks(several)]) + "\n"
 
 
-def _blocks(several: Iterable[Block]) -> Iterator[str]:
-    for block in shown_in(several, "latex"):
+def _blocks(several: Iterable[doc.Block]) -> Iterator[str]:
+    for block in doc.shown_in(several, "latex"):
         yield from _block(block)
 
 
 @singledispatch
-def _block(block: Block) -> Iterator[str]:
+def _block(block: doc.Block) -> Iterator[str]:
     """Write a block; one that only a page can show is nothing."""
     del block
     yield from ()
 
 
 @_block.register
-def _prose(block: Prose) -> Iterator[str]:
+def _prose(block: doc.Prose) -> Iterator[str]:
     said = inline(block.text)
     yield rf"{{\footnotesize {said}}}" if block.kind == "notes" else said
 
 
 @_block.register
-def _facts(block: Facts) -> Iterator[str]:
+def _facts(block: doc.Facts) -> Iterator[str]:
     yield _items("itemize", (f" {escape(name)}: {inline(said)}" for name, said in block.entries))
 
 
 @_block.register
-def _findings(block: Findings) -> Iterator[str]:
+def _findings(block: doc.Findings) -> Iterator[str]:
     yield _items("itemize", map(_remark, block.remarks))
 
 
 @_block.register
-def _glossary(block: Glossary) -> Iterator[str]:
+def _glossary(block: doc.Glossary) -> Iterator[str]:
     yield _items(
         "description",
         (f"[{{{escape(e.title)}}}] {inline(e.meaning)} {escape(e.source)}" for e in block.entries),
@@ -139,7 +119,7 @@ def _glossary(block: Glossary) -> Iterator[str]:
 
 
 @_block.register
-def _code(block: Code) -> Iterator[str]:
+def _code(block: doc.Code) -> Iterator[str]:
     # Line by line: an environment of its own could be ended by what stands in it.
     lines = (visible(line).translate(_LITERAL) for line in block.text.splitlines())
     body = " \\\\\n".join(lines)
@@ -147,15 +127,15 @@ def _code(block: Code) -> Iterator[str]:
 
 
 @_block.register
-def _section(block: Section | Fold) -> Iterator[str]:
-    level = block.level if isinstance(block, Section) else 4
-    head = block.title if isinstance(block, Section) else block.summary
+def _section(block: doc.Section | doc.Fold) -> Iterator[str]:
+    level = block.level if isinstance(block, doc.Section) else 4
+    head = block.title if isinstance(block, doc.Section) else block.summary
     within = list(_blocks(block.blocks))
     yield from [rf"\sub{_SECTIONS[level]}*{{{inline(head)}}}", *within] if within else []
 
 
 @_block.register
-def _box(block: Box) -> Iterator[str]:
+def _box(block: doc.Box) -> Iterator[str]:
     yield from _blocks(block.blocks)
 
 
@@ -164,14 +144,14 @@ def _items(environment: str, items: Iterable[str]) -> str:
     return "\n".join([rf"\begin{{{environment}}}", *lines, rf"\end{{{environment}}}"])
 
 
-def _remark(remark: Remark) -> str:
+def _remark(remark: doc.Remark) -> str:
     place = f"{escape(remark.place)}: " if remark.place else ""
     more = f" ({len(remark.more)} more like this.)" if remark.more else ""
     return rf" \textbf{{{remark.level.capitalize()}}}: {place}{inline(remark.text)}{more}"
 
 
 # ---------------------------------------------------------------------------------- inline text
-def inline(text: Text) -> str:
+def inline(text: doc.Text) -> str:
     """Return words, everything of them escaped."""
     if isinstance(text, tuple):
         return "".join(map(inline, text))
@@ -180,7 +160,7 @@ def inline(text: Text) -> str:
     return _MARKS.get(text.kind, "{}").format(escape(text.text))
 
 
-def label(name: Label | str) -> str:
+def label(name: doc.Label | str) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return escape(name)
@@ -202,7 +182,7 @@ def escape(words: str) -> str:
 
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
-def _table(table: Table) -> Iterator[str]:
+def _table(table: doc.Table) -> Iterator[str]:
     columns = table.shown("latex")
     width = len(columns)
     if table.caption:
@@ -221,7 +201,7 @@ def _table(table: Table) -> Iterator[str]:
     yield "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
-def _heads(table: Table, columns: Sequence[int]) -> list[str]:
+def _heads(table: doc.Table, columns: Sequence[int]) -> list[str]:
     """Return one row of heads, or a second above it where columns belong together."""
     heads = " & ".join(label(table.columns[i].label) for i in columns) + r" \\"
     if not table.spans:
@@ -233,19 +213,19 @@ def _heads(table: Table, columns: Sequence[int]) -> list[str]:
     return [" & ".join(above) + r" \\", rules, heads]
 
 
-def _cell(row: Row, i: int) -> str:
+def _cell(row: doc.Row, i: int) -> str:
     shown = content(row.cells[i])
     return rf"\quad {shown}" if row.kind == "group" and i == 0 else shown
 
 
-def content(cell: Cell) -> str:
+def content(cell: doc.Cell) -> str:
     """Return what stands in a cell."""
     if cell is None:
         return _NOTHING
-    if isinstance(cell, Interval):
+    if isinstance(cell, doc.Interval):
         return escape(between(cell.low, cell.high, cell.form, scale=cell.scale)) or _NOTHING
-    if not isinstance(cell, Number):
-        return label(cell) if isinstance(cell, Label) else inline(cell)
+    if not isinstance(cell, doc.Number):
+        return label(cell) if isinstance(cell, doc.Label) else inline(cell)
     text = escape(numeral(cell))
     marked = rf"\textbf{{{text}}}" if cell.stands == "best" else text
     marked += _TIE if cell.stands == "tie" else ""

@@ -6,27 +6,7 @@ from functools import singledispatch
 from typing import Final
 
 from abstain.plots.visible import visible
-from abstain.report.document import (
-    Block,
-    Box,
-    Cell,
-    Code,
-    Document,
-    Facts,
-    Findings,
-    Fold,
-    Glossary,
-    Interval,
-    Label,
-    Number,
-    Prose,
-    Remark,
-    Row,
-    Section,
-    Table,
-    Text,
-    shown_in,
-)
+from abstain.report import document as doc
 from abstain.report.words import behind, between, linked, numeral
 
 # Characters that start something in Markdown, also inside a table cell.
@@ -37,49 +17,49 @@ _ARROWS: Final = {"": "", "lower": " \u2193", "higher": " \u2191"}
 _MARKS: Final = {"strong": "**", "best": "**", "em": "*", "small": "", "undefined": "*"}
 
 
-def markdown(document: Document) -> str:
+def markdown(document: doc.Document) -> str:
     """Return the whole document."""
     parts = [f"# {escape(document.title)}", *map(inline, document.verdict)]
-    parts += _block(Facts(document.facts)) if document.facts else []
+    parts += _block(doc.Facts(document.facts)) if document.facts else []
     if document.findings:
-        parts += ["## Before you trust the numbers", *_block(Findings(document.findings))]
+        parts += ["## Before you trust the numbers", *_block(doc.Findings(document.findings))]
     return "\n\n".join([*parts, *_blocks(document.sections())]) + "\n"
 
 
-def written(several: Iterable[Block]) -> str:
+def written(several: Iterable[doc.Block]) -> str:
     """Return blocks one after another."""
     return "\n\n".join(_blocks(several)) + "\n"
 
 
-def _blocks(several: Iterable[Block]) -> Iterator[str]:
-    for block in shown_in(several, "markdown"):
+def _blocks(several: Iterable[doc.Block]) -> Iterator[str]:
+    for block in doc.shown_in(several, "markdown"):
         yield from _block(block)
 
 
 @singledispatch
-def _block(block: Block) -> Iterator[str]:
+def _block(block: doc.Block) -> Iterator[str]:
     """Write a block; one that only a page can show is nothing."""
     del block
     yield from ()
 
 
 @_block.register
-def _prose(block: Prose) -> Iterator[str]:
+def _prose(block: doc.Prose) -> Iterator[str]:
     yield inline(block.text)
 
 
 @_block.register
-def _facts(block: Facts) -> Iterator[str]:
+def _facts(block: doc.Facts) -> Iterator[str]:
     yield "\n".join(f"- {escape(name)}: {inline(said)}" for name, said in block.entries)
 
 
 @_block.register
-def _findings(block: Findings) -> Iterator[str]:
+def _findings(block: doc.Findings) -> Iterator[str]:
     yield "\n".join(map(_remark, block.remarks))
 
 
 @_block.register
-def _glossary(block: Glossary) -> Iterator[str]:
+def _glossary(block: doc.Glossary) -> Iterator[str]:
     lines = (
         f"- **{escape(one.title)}**: {inline(one.meaning)} {inline(linked(one.source))}"
         for one in block.entries
@@ -88,7 +68,7 @@ def _glossary(block: Glossary) -> Iterator[str]:
 
 
 @_block.register
-def _code(block: Code) -> Iterator[str]:
+def _code(block: doc.Code) -> Iterator[str]:
     # Fenced by more backticks than it has in a row.
     longest = max((len(run) for run in re.findall("`+", block.text)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -97,19 +77,19 @@ def _code(block: Code) -> Iterator[str]:
 
 
 @_block.register
-def _section(block: Section | Fold) -> Iterator[str]:
-    level = block.level if isinstance(block, Section) else 4
-    head = block.title if isinstance(block, Section) else block.summary
+def _section(block: doc.Section | doc.Fold) -> Iterator[str]:
+    level = block.level if isinstance(block, doc.Section) else 4
+    head = block.title if isinstance(block, doc.Section) else block.summary
     within = list(_blocks(block.blocks))
     yield from [f"{'#' * level} {inline(head)}", *within] if within else []
 
 
 @_block.register
-def _box(block: Box) -> Iterator[str]:
+def _box(block: doc.Box) -> Iterator[str]:
     yield from _blocks(block.blocks)
 
 
-def _remark(remark: Remark) -> str:
+def _remark(remark: doc.Remark) -> str:
     place = f"{escape(remark.place)}: " if remark.place else ""
     more = f" ({len(remark.more)} more like this.)" if remark.more else ""
     said = inline(remark.text)
@@ -117,7 +97,7 @@ def _remark(remark: Remark) -> str:
 
 
 # ---------------------------------------------------------------------------------- inline text
-def inline(text: Text) -> str:
+def inline(text: doc.Text) -> str:
     """Return words, everything of them escaped."""
     if isinstance(text, tuple):
         return "".join(map(inline, text))
@@ -131,7 +111,7 @@ def inline(text: Text) -> str:
     return f"[{shown}]({text.link})" if text.link.startswith("https://") else shown
 
 
-def label(name: Label | str) -> str:
+def label(name: doc.Label | str) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return escape(name)
@@ -153,7 +133,7 @@ def escape(words: str) -> str:
 
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
-def _table(table: Table) -> Iterator[str]:
+def _table(table: doc.Table) -> Iterator[str]:
     if table.caption:
         yield inline(table.caption)
     columns = table.shown("markdown")
@@ -176,19 +156,19 @@ def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(row: Row, i: int) -> str:
+def _cell(row: doc.Row, i: int) -> str:
     shown = content(row.cells[i])
     return f"&nbsp;&nbsp;{shown}" if row.kind == "group" and i == 0 else shown
 
 
-def content(cell: Cell) -> str:
+def content(cell: doc.Cell) -> str:
     """Return what stands in a cell."""
     if cell is None:
         return _NOTHING
-    if isinstance(cell, Interval):
+    if isinstance(cell, doc.Interval):
         return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
-    if not isinstance(cell, Number):
-        return label(cell) if isinstance(cell, Label) else inline(cell)
+    if not isinstance(cell, doc.Number):
+        return label(cell) if isinstance(cell, doc.Label) else inline(cell)
     text = escape(numeral(cell))
     marked = f"**{text}**" if cell.stands == "best" else text
     tie = "†" if cell.stands == "tie" else ""

@@ -7,29 +7,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from abstain.plots.visible import visible
-from abstain.report.document import (
-    Block,
-    Box,
-    Cell,
-    Code,
-    Document,
-    Facts,
-    Findings,
-    Fold,
-    Glossary,
-    Interval,
-    Label,
-    Number,
-    Prose,
-    Remark,
-    Row,
-    Section,
-    Span,
-    Table,
-    Text,
-    joined,
-    shown_in,
-)
+from abstain.report import document as doc
 from abstain.report.words import behind, between, count, number, numeral
 
 if TYPE_CHECKING:
@@ -71,63 +49,63 @@ _SPANS: Final = {
 }
 
 
-def terminal(document: Document) -> "RenderableType":
+def terminal(document: doc.Document) -> "RenderableType":
     """Return what a `rich.console.Console` prints."""
     return printed(document.brief())
 
 
-def printed(several: Iterable[Block]) -> "RenderableType":
+def printed(several: Iterable[doc.Block]) -> "RenderableType":
     """Return blocks one after another."""
     from rich.console import Group
 
     return Group(*_blocks(several))
 
 
-def _blocks(several: Iterable[Block]) -> Iterator[Any]:
-    for block in shown_in(several, "terminal"):
+def _blocks(several: Iterable[doc.Block]) -> Iterator[Any]:
+    for block in doc.shown_in(several, "terminal"):
         yield from _block(block)
 
 
 @singledispatch
-def _block(block: Block) -> Iterator[Any]:
+def _block(block: doc.Block) -> Iterator[Any]:
     """Print a block; one that only a page can show is nothing."""
     del block
     yield from ()
 
 
 @_block.register
-def _prose(block: Prose) -> Iterator[Any]:
+def _prose(block: doc.Prose) -> Iterator[Any]:
     yield inline(block.text, _PROSE.get(block.kind, ""))
 
 
 @_block.register
-def _facts(block: Facts) -> Iterator[Any]:
-    yield inline("; ".join(f"{name}: {joined(said)}" for name, said in block.entries), "dim")
+def _facts(block: doc.Facts) -> Iterator[Any]:
+    yield inline("; ".join(f"{name}: {doc.joined(said)}" for name, said in block.entries), "dim")
 
 
 @_block.register
-def _glossary(block: Glossary) -> Iterator[Any]:
-    yield from (inline(f"{one.title}: {joined(one.meaning)}") for one in block.entries)
+def _glossary(block: doc.Glossary) -> Iterator[Any]:
+    yield from (inline(f"{one.title}: {doc.joined(one.meaning)}") for one in block.entries)
 
 
 @_block.register
-def _code(block: Code) -> Iterator[Any]:
+def _code(block: doc.Code) -> Iterator[Any]:
     yield from map(inline, block.text.splitlines())
 
 
 @_block.register
-def _section(block: Section | Fold) -> Iterator[Any]:
-    head = block.title if isinstance(block, Section) else block.summary
+def _section(block: doc.Section | doc.Fold) -> Iterator[Any]:
+    head = block.title if isinstance(block, doc.Section) else block.summary
     yield from (inline(head, "bold"), *_blocks(block.blocks), inline(""))
 
 
 @_block.register
-def _box(block: Box) -> Iterator[Any]:
+def _box(block: doc.Box) -> Iterator[Any]:
     yield from _blocks(block.blocks)
 
 
 # ---------------------------------------------------------------------------------- inline text
-def inline(text: Text, style: str = "") -> "Line":
+def inline(text: doc.Text, style: str = "") -> "Line":
     """Return words so that no markup is read in them, nor a command by the terminal."""
     from rich.text import Text as Line
 
@@ -136,12 +114,12 @@ def inline(text: Text, style: str = "") -> "Line":
         for part in text:
             line.append_text(inline(part))
         return line
-    if isinstance(text, Span):
+    if isinstance(text, doc.Span):
         return Line(visible(text.text), style=style or _SPANS.get(text.kind, ""))
     return Line(visible(text), style=style)
 
 
-def label(name: Label | str, *, short: bool = False) -> str:
+def label(name: doc.Label | str, *, short: bool = False) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return name
@@ -159,7 +137,7 @@ def narrow(value: float) -> str:
 
 # -------------------------------------------------------------------------------------- findings
 @_block.register
-def _findings(block: Findings) -> Iterator[Any]:
+def _findings(block: doc.Findings) -> Iterator[Any]:
     if block.whole:
         each = [one for remark in block.remarks for one in (remark, *remark.more)]
         yield from (_remark(replace(one, more=())) for one in each)
@@ -170,7 +148,7 @@ def _findings(block: Findings) -> Iterator[Any]:
         yield inline(f"... and {rest} more; the report lists them all.", "dim")
 
 
-def _remark(remark: Remark) -> "Line":
+def _remark(remark: doc.Remark) -> "Line":
     warning = remark.level == "warning"
     line = inline("")
     line.append("Warning: " if warning else "Note: ", style="bold yellow" if warning else "bold")
@@ -183,7 +161,7 @@ def _remark(remark: Remark) -> "Line":
 
 # ---------------------------------------------------------------------------------------- tables
 @_block.register
-def _titled(table: Table) -> Iterator[Any]:
+def _titled(table: doc.Table) -> Iterator[Any]:
     """Yield a table between its title and what it leaves out, which may be wider than it."""
     if table.title:
         yield inline(table.title, "italic")
@@ -201,7 +179,7 @@ class _Fitted:
     and are named, or something else is shown instead; at last numbers go on in the next line.
     """
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: doc.Table) -> None:
         self._table = table
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
@@ -232,7 +210,7 @@ class _Fitted:
 
 
 def _drawn(
-    table: Table, columns: Sequence[int], *, gap: str, look: _Look = "wide"
+    table: doc.Table, columns: Sequence[int], *, gap: str, look: _Look = "wide"
 ) -> "rich_table.Table":
     from rich import box
     from rich.table import Table as RichTable
@@ -252,7 +230,7 @@ def _drawn(
             _add_words(made, table, i, parts)
     rows = table.rows[: table.most or None]
     starts = {id(group.rows[0]): group.title for group in table.groups[1:] if group.rows}
-    last: Row | None = None
+    last: doc.Row | None = None
     for row in rows:
         if id(row) in starts:
             made.add_section()
@@ -261,7 +239,7 @@ def _drawn(
     return made
 
 
-def _add_numbers(made: "rich_table.Table", table: Table, i: int, gap: str, look: _Look) -> None:
+def _add_numbers(made: "rich_table.Table", table: doc.Table, i: int, gap: str, look: _Look) -> None:
     column = table.columns[i]
     head = inline(label(column.label, short=True))
     # What may be left out is as wide as a number, its head in as many lines as it needs.
@@ -269,7 +247,7 @@ def _add_numbers(made: "rich_table.Table", table: Table, i: int, gap: str, look:
     made.add_column(head, justify="right", width=width, overflow="fold")
 
 
-def _needed(table: Table, i: int, head: str, gap: str, look: _Look) -> int | None:
+def _needed(table: doc.Table, i: int, head: str, gap: str, look: _Look) -> int | None:
     """Return how wide a column of numbers must be that none is cut."""
     if look == "folded":
         return None
@@ -277,12 +255,12 @@ def _needed(table: Table, i: int, head: str, gap: str, look: _Look) -> int | Non
     for row in table.rows[: table.most or None]:
         said = _cell(table, i, row, None, gap).plain
         # An interval may go on in the next line, a number may not.
-        ends = isinstance(row.cells[i], Interval) and gap == "\n"
+        ends = isinstance(row.cells[i], doc.Interval) and gap == "\n"
         parts += said.split() if ends else said.split("\n")
     return max(map(len, parts), default=1)
 
 
-def _add_words(made: "rich_table.Table", table: Table, i: int, parts: int) -> None:
+def _add_words(made: "rich_table.Table", table: doc.Table, i: int, parts: int) -> None:
     column = table.columns[i]
     head = inline(label(column.label, short=True))
     style = "dim" if column.kind == "words" else ""
@@ -293,36 +271,36 @@ def _add_words(made: "rich_table.Table", table: Table, i: int, parts: int) -> No
     made.add_column(head, overflow="fold", style=style, min_width=least)
 
 
-def joined_cell(cell: Cell) -> str:
+def joined_cell(cell: doc.Cell) -> str:
     """Return the words of a cell; nothing of a number."""
-    if cell is None or isinstance(cell, Number | Interval):
+    if cell is None or isinstance(cell, doc.Number | doc.Interval):
         return ""
-    return label(cell) if isinstance(cell, Label) else joined(cell)
+    return label(cell) if isinstance(cell, doc.Label) else doc.joined(cell)
 
 
-def _repeats(table: Table, row: Row, last: Row) -> bool:
+def _repeats(table: doc.Table, row: doc.Row, last: doc.Row) -> bool:
     """Tell whether a row says again what those columns of the row above it say."""
     once = [i for i, column in enumerate(table.columns) if column.once]
     return all(row.cells[i] == last.cells[i] for i in once)
 
 
-def _cell(table: Table, i: int, row: Row, last: Row | None, gap: str) -> "Line":
+def _cell(table: doc.Table, i: int, row: doc.Row, last: doc.Row | None, gap: str) -> "Line":
     column, cell = table.columns[i], row.cells[i]
     if column.once and last is not None and _repeats(table, row, last):
         return inline("")
-    if isinstance(cell, Number):
+    if isinstance(cell, doc.Number):
         return _number(cell, gap)
-    if isinstance(cell, Interval):
+    if isinstance(cell, doc.Interval):
         return inline(between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING)
     if cell is None:
         return inline(_NOTHING, "dim")
-    shown: Any = inline(label(cell)) if isinstance(cell, Label) else inline(cell)
+    shown: Any = inline(label(cell)) if isinstance(cell, doc.Label) else inline(cell)
     return (
         inline("  ").append_text(shown) if row.kind == "group" and column.kind == "name" else shown
     )
 
 
-def _number(cell: Number, gap: str) -> "Line":
+def _number(cell: doc.Number, gap: str) -> "Line":
     """Write a number with its small words behind or below it."""
     if math.isnan(cell.value) and not cell.said:
         return inline(_UNDEFINED, "dim")

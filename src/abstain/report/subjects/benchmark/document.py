@@ -6,29 +6,7 @@ from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults
 from abstain.plots.words import percent
-from abstain.report.document import (
-    NAN,
-    Block,
-    Cell,
-    Choice,
-    Column,
-    Controls,
-    Document,
-    Entry,
-    Findings,
-    Glossary,
-    Jump,
-    Number,
-    Option,
-    Origin,
-    Prose,
-    Section,
-    Span,
-    Switch,
-    Table,
-    reproduce,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.benchmark.backbones import backbones_section
 from abstain.report.subjects.benchmark.corruption import corruption_section
 from abstain.report.subjects.benchmark.facts import facts_of, findings_of, task_of, words_of
@@ -51,27 +29,27 @@ _LEAD: Final = (
         "that was best on validation data by the metric of the table. The stronger the blue, the "
         "better the rank in the column. The "
     ),
-    Span("glossary", link="#glossary"),
+    doc.Span("glossary", link="#glossary"),
     " explains the words.",
 )
 
 
 def benchmark_document(
     results: BenchmarkResults,
-    origin: Origin,
+    origin: doc.Origin,
     pictures: Pictures | None = None,
     beside: Sequence[BenchmarkResults] = (),
-) -> Document:
+) -> doc.Document:
     """Return all that is said of a benchmark, and of others of the same task with other models."""
     board, others = Leaderboard(results), [Leaderboard(other) for other in beside]
     task = task_of(results)
     first, *verdict = verdict_of(board)
-    return Document(
+    return doc.Document(
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
         "Benchmark of confidence scores",
-        lambda: (*_sections(board, pictures, others), reproduce(origin.command)),
+        lambda: (*_sections(board, pictures, others), doc.reproduce(origin.command)),
         lambda: _brief(board),
-        verdict=(Span(first, "strong"), *verdict),
+        verdict=(doc.Span(first, "strong"), *verdict),
         facts=(*facts_of(results), *((("Source", origin.source),) if origin.source else ())),
         findings=findings_of(results, origin.notes),
     )
@@ -79,37 +57,39 @@ def benchmark_document(
 
 def _sections(
     board: Leaderboard, pictures: Pictures | None, beside: Sequence[Leaderboard]
-) -> Iterator[Block]:
+) -> Iterator[doc.Block]:
     results = board.results
     yield _controls(board)
     change = change_figure(board, None, "change", "By the mean rank over all studies. ")
     blocks = (*main_tables(board), *change)
-    yield Section("tables", "Who leads where", (Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    yield doc.Section("tables", "Who leads where", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
     yield from corruption_section(board)
     inliers = tuple(inlier_tables(board))
     if inliers:
         title = "New classes: what counts as a failure"
-        yield Section("new-classes", title, (*inliers, back(TOP)), nav="New classes")
+        yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav="New classes")
     yield studies_section(board, pictures)
     yield methods_section(board)
     yield from calibration_section(board)
     yield from backbones_section(board, beside)
     if results.left_out:
-        entries = tuple(Entry(name, why) for name, why in results.left_out.items())
+        entries = tuple(doc.Entry(name, why) for name, why in results.left_out.items())
         title = "Methods left out, and why"
-        yield Section("left-out", title, (Glossary(entries),), nav="Left out")
-    yield Section("glossary", "Glossary", (Glossary(tuple(words_of(results))),))
+        yield doc.Section("left-out", title, (doc.Glossary(entries),), nav="Left out")
+    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
 
 
-def _controls(board: Leaderboard) -> Controls:
+def _controls(board: Leaderboard) -> doc.Controls:
     heads = (head_of(board.grid(metric)) for metric in board.results.comparisons)
     studies = tuple((board.places[study.name], study.title) for study in board.results.headline)
     methods = tuple((board.place(method), method.name) for method in board.results.methods)
-    return Controls(
+    return doc.Controls(
         (
-            Choice("metric", "Metric", tuple(Option(str(i), head) for i, head in enumerate(heads))),
-            Switch("with-intervals", "Intervals"),
-            Jump("a study or method", (("Studies", studies), ("Methods", methods))),
+            doc.Choice(
+                "metric", "Metric", tuple(doc.Option(str(i), head) for i, head in enumerate(heads))
+            ),
+            doc.Switch("with-intervals", "Intervals"),
+            doc.Jump("a study or method", (("Studies", studies), ("Methods", methods))),
         ),
         "What the tables show, and where to go",
         sticky=True,
@@ -117,68 +97,68 @@ def _controls(board: Leaderboard) -> Controls:
 
 
 # -------------------------------------------------------------------------------------- terminal
-def _brief(board: Leaderboard) -> Iterator[Block]:
+def _brief(board: Leaderboard) -> Iterator[doc.Block]:
     """Return the verdict, the leaders of each study, and the best methods over all studies."""
     results = board.results
-    yield from map(Prose, verdict_of(board))
+    yield from map(doc.Prose, verdict_of(board))
     if board.metrics:
         grid = board.grid(board.metrics[0])
-        yield from (Prose(""), _leaders(grid, board.baseline), Prose(""))
+        yield from (doc.Prose(""), _leaders(grid, board.baseline), doc.Prose(""))
         if board.means(grid.metric):
-            yield from (_overall(board, grid), Prose(""))
+            yield from (_overall(board, grid), doc.Prose(""))
         alpha = percent(round(1 - results.level, 10))
-        yield Prose(
+        yield doc.Prose(
             f"Values are {'times 1000' if grid.label.scale > 1 else 'fractions'}; ≈ and Alike: "
             f"cannot be told from the best at {alpha}; the level holds for all pairs of a study "
             "together.",
             "notes",
         )
     if results.left_out:
-        yield Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
-    yield from (Prose(""), Findings(findings_of(results)))
+        yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
+    yield from (doc.Prose(""), doc.Findings(findings_of(results)))
 
 
-def _leaders(grid: Grid, base: str) -> Table:
+def _leaders(grid: Grid, base: str) -> doc.Table:
     """Return one row a study: its leader, who is not told from it, and the baseline."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[doc.Cell, ...]] = []
     for study in grid.studies:
         best, known = grid.standing(study), grid.column(study)
-        plain = {n: replace(entry.number, low=NAN, high=NAN) for n, entry in known.items()}
-        alike = Number(len(grid.standing(study, "not told apart")), form="count")
+        plain = {n: replace(entry.number, low=doc.NAN, high=doc.NAN) for n, entry in known.items()}
+        alike = doc.Number(len(grid.standing(study, "not told apart")), form="count")
         rows.append(
             (
                 study.title,
-                Span(", ".join(best), "best") if best else None,
+                doc.Span(", ".join(best), "best") if best else None,
                 replace(plain[best[0]], stands="") if best else None,
                 alike if grid.is_tested(study) else None,
                 plain.get(base),
             )
         )
     columns = (
-        Column("Study"),
-        Column("Best"),
-        *(Column(head, "number") for head in ("Value", "Alike", "Baseline")),
+        doc.Column("Study"),
+        doc.Column("Best"),
+        *(doc.Column(head, "number") for head in ("Value", "Alike", "Baseline")),
     )
-    return Table(columns, rows_of(rows), title=head_of(grid))
+    return doc.Table(columns, doc.rows_of(rows), title=head_of(grid))
 
 
-def _overall(board: Leaderboard, grid: Grid) -> Table:
+def _overall(board: Leaderboard, grid: Grid) -> doc.Table:
     """Return the methods with the best mean ranks, and in how many studies each is best."""
     means = {metric: board.means(metric) for metric in board.metrics}
     stands = {m.name: [entry.stands for entry in grid.row(m) if entry] for m in grid.methods}
-    rows: list[tuple[Cell, ...]] = [
+    rows: list[tuple[doc.Cell, ...]] = [
         (
             name,
-            *(Number(own.get(name, NAN), form="two") for own in means.values()),
-            Number(stands[name].count("best"), form="count"),
-            Number(stands[name].count("not told apart"), form="count"),
+            *(doc.Number(own.get(name, doc.NAN), form="two") for own in means.values()),
+            doc.Number(stands[name].count("best"), form="count"),
+            doc.Number(stands[name].count("not told apart"), form="count"),
         )
         for name in means[grid.metric]
     ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
-    return Table(
-        (Column("Method"), *(Column(head, "number") for head in heads)),
-        rows_of(rows),
+    return doc.Table(
+        (doc.Column("Method"), *(doc.Column(head, "number") for head in heads)),
+        doc.rows_of(rows),
         title="The best mean ranks over all studies",
         most=_MOST,
         more="more methods in the report",

@@ -9,27 +9,7 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, MethodFacts
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import percent
-from abstain.report.document import (
-    NAN,
-    PAGE,
-    Block,
-    Box,
-    Cell,
-    Column,
-    Figure,
-    Fold,
-    Label,
-    Number,
-    Prose,
-    Row,
-    Rows,
-    Section,
-    Span,
-    Table,
-    Text,
-    joined,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.glossary import metric_words
 from abstain.report.subjects.benchmark.leaderboard import (
     NEW,
@@ -57,63 +37,71 @@ _JUDGED: Final = {"removed": "errors removed", "kept": "errors kept", "scod": "b
 TOP: Final = ("verdict", "Back to the top")
 
 
-def back(*places: tuple[str, str]) -> Prose:
+def back(*places: tuple[str, str]) -> doc.Prose:
     """Return links to what a part belongs to."""
-    links = [Span(words, link=f"#{place}") for place, words in places]
-    return Prose(tuple(part for link in links for part in (" · ", link))[1:], "back", only=PAGE)
+    links = [doc.Span(words, link=f"#{place}") for place, words in places]
+    return doc.Prose(
+        tuple(part for link in links for part in (" · ", link))[1:], "back", only=doc.PAGE
+    )
 
 
-def figure(display: Drawable | None, key: str, title: str, about: str) -> list[Figure]:
+def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
     """Return a figure of the page, where there is something to draw."""
-    return [] if display is None else [Figure(f"figure-{key}", f"{title}.", lambda: display, about)]
+    return (
+        []
+        if display is None
+        else [doc.Figure(f"figure-{key}", f"{title}.", lambda: display, about)]
+    )
 
 
 def wide_table(
     title: str,
-    columns: Iterable[Column],
-    rows: Iterable[Sequence[Cell]],
+    columns: Iterable[doc.Column],
+    rows: Iterable[Sequence[doc.Cell]],
     caption: str = "",
-) -> Table:
+) -> doc.Table:
     """Return a table of one row of heads that can be sorted."""
     about = (title, caption or title)
-    return Table(tuple(columns), rows_of(rows), *about, look="wide", sortable=True)
+    return doc.Table(tuple(columns), doc.rows_of(rows), *about, look="wide", sortable=True)
 
 
-def value_of(entry: Entry | None) -> Cell:
+def value_of(entry: Entry | None) -> doc.Cell:
     """Return the value of an entry as a cell."""
     return entry.number if entry else None
 
 
-def rank_of(entry: Entry | None) -> Cell:
+def rank_of(entry: Entry | None) -> doc.Cell:
     """Return the rank of an entry as a cell, in the color of its value."""
-    return Number(entry.rank, form="rank", shade=entry.number.shade) if entry else None
+    return doc.Number(entry.rank, form="rank", shade=entry.number.shade) if entry else None
 
 
 def grid_table(
     board: Leaderboard,
     grid: Grid,
-    cell: Callable[[Entry | None], Cell] = value_of,
+    cell: Callable[[Entry | None], doc.Cell] = value_of,
     *,
     means: Mapping[str, float] | None = None,
     paper: bool = False,
-) -> Table:
+) -> doc.Table:
     """Lay a grid out; mean ranks stand in the last column where they are given.
 
     In a paper the first head names the metric, and the notes stand below.
     """
-    last = [Column("Mean rank", "number")] if means else []
+    last = [doc.Column("Mean rank", "number")] if means else []
 
-    def row(method: MethodFacts) -> Row:
+    def row(method: MethodFacts) -> doc.Row:
         name, rank = method_link(board, method), (means or {}).get(method.name)
-        added: Text = (name, " ", Span("added", "small")) if method.added and not paper else name
-        ranks = [None if rank is None else Number(rank, form="two") for _ in last]
-        return Row((added, *map(cell, grid.row(method)), *ranks))
+        added: doc.Text = (
+            (name, " ", doc.Span("added", "small")) if method.added and not paper else name
+        )
+        ranks = [None if rank is None else doc.Number(rank, form="two") for _ in last]
+        return doc.Row((added, *map(cell, grid.row(method)), *ranks))
 
     notes = footnote(grid, board.results.level, intervals=False, ranked=bool(means))
-    first = Column(grid.label if paper else "Method", "name")
-    return Table(
+    first = doc.Column(grid.label if paper else "Method", "name")
+    return doc.Table(
         (first, *columns_of(board, grid.studies), *last),
-        tuple(Rows(tuple(map(row, own)), arm_title(arm)) for arm, own in grid.groups.items()),
+        tuple(doc.Rows(tuple(map(row, own)), arm_title(arm)) for arm, own in grid.groups.items()),
         title=grid.label.text,
         caption="" if paper else notes,
         look="grid",
@@ -123,30 +111,30 @@ def grid_table(
 
 def paper(
     results: BenchmarkResults, metric: str | None, *, intervals: bool, shades: bool = False
-) -> tuple[Table, Prose]:
+) -> tuple[doc.Table, doc.Prose]:
     """Return the table of a metric, and the sentences under it."""
     board = Leaderboard(results)
     grid = board.grid(board.metric(metric))
     means = board.means(grid.metric)
 
-    def cell(entry: Entry | None) -> Cell:
+    def cell(entry: Entry | None) -> doc.Cell:
         if entry is None:
             return None
-        number = entry.number if intervals else replace(entry.number, low=NAN, high=NAN)
+        number = entry.number if intervals else replace(entry.number, low=doc.NAN, high=doc.NAN)
         return number if shades else replace(number, shade=None)
 
     notes = footnote(grid, results.level, intervals=intervals, ranked=bool(means))
-    return grid_table(board, grid, cell, means=means, paper=True), Prose(notes, "notes")
+    return grid_table(board, grid, cell, means=means, paper=True), doc.Prose(notes, "notes")
 
 
 def columns_of(
     board: Leaderboard, studies: Sequence[Study], heads: Sequence[str] = ()
-) -> list[Column]:
+) -> list[doc.Column]:
     """Return the columns of studies, linked where a study has a part of its own."""
     titles = heads or [study.title for study in studies]
     places = [board.places.get(study.name, "") for study in studies]
     return [
-        Column(Label(title, link=place and f"#{place}"), "number")
+        doc.Column(doc.Label(title, link=place and f"#{place}"), "number")
         for title, place in zip(titles, places, strict=True)
     ]
 
@@ -157,9 +145,9 @@ def spans_of(studies: Sequence[Study]) -> tuple[tuple[str, int], ...]:
     return tuple((kind_title(kind), len(list(group))) for kind, group in kinds)
 
 
-def method_link(board: Leaderboard, method: MethodFacts) -> Span:
+def method_link(board: Leaderboard, method: MethodFacts) -> doc.Span:
     """Return the name of a method, which leads to what is said of it."""
-    return Span(method.name, link=f"#{board.place(method)}", title=method.title)
+    return doc.Span(method.name, link=f"#{board.place(method)}", title=method.title)
 
 
 def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
@@ -185,7 +173,7 @@ def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
     return " ".join(said)
 
 
-def main_tables(board: Leaderboard) -> Iterator[Block]:
+def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
     """Return for each metric its values and its ranks; a page shows those of one metric."""
     for i, metric in enumerate(board.results.comparisons):
         grid, means = board.grid(metric), board.means(metric)
@@ -196,12 +184,12 @@ def main_tables(board: Leaderboard) -> Iterator[Block]:
             caption=f"Ranks by {grid.label.text}; 1 is best.",
         )
         shown = (
-            *([Prose(reading, "about")] if reading else []),
+            *([doc.Prose(reading, "about")] if reading else []),
             grid_table(board, grid, means=means),
-            Fold(f"Ranks by {grid.label.text}", (ranks,)),
+            doc.Fold(f"Ranks by {grid.label.text}", (ranks,)),
         )
-        part = Section(f"metric-{i}", head_of(grid), shown, level=3)
-        yield Box((part,), tags={"metric": str(i)})
+        part = doc.Section(f"metric-{i}", head_of(grid), shown, level=3)
+        yield doc.Box((part,), tags={"metric": str(i)})
 
 
 def head_of(grid: Grid) -> str:
@@ -211,23 +199,23 @@ def head_of(grid: Grid) -> str:
     return f"{grid.label.text}{unit}\u00a0{'↓' if grid.label.better == 'lower' else '↑'}"
 
 
-def reading_of(metric: str, label: Label) -> str:
+def reading_of(metric: str, label: doc.Label) -> str:
     """Say how a value of a metric is read; nothing for a metric of the caller."""
-    meaning = joined(metric_words([metric])[0].meaning).rstrip(".")
+    meaning = doc.joined(metric_words([metric])[0].meaning).rstrip(".")
     if not meaning:
         return ""
     unit = ", printed times 1000" if label.scale > 1 else ""
     return f"A value x{unit}: {meaning[:1].lower()}{meaning[1:]}; {label.better} is better."
 
 
-def inlier_tables(board: Leaderboard) -> Iterator[Block]:
+def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
     """Return the studies of new classes with errors removed, kept and by cost side by side."""
     new = [study for study in board.results.studies if study.kind in NEW]
     if len({study.errors for study in new}) < 2:
         return
     cost = board.results.facts.get("outlier_cost")
     said = f"{cost:g}, an error 1" if isinstance(cost, int | float) else "more"
-    yield Prose(_INLIERS.format(cost=said), "lead")
+    yield doc.Prose(_INLIERS.format(cost=said), "lead")
     # Each family of three stands together, under one head that is the title of the first.
     families: dict[tuple[str, ...], list[Study]] = {}
     for study in new:
@@ -242,4 +230,4 @@ def inlier_tables(board: Leaderboard) -> Iterator[Block]:
             columns=(table.columns[0], *columns_of(board, grid.studies, heads)),
             spans=tuple((title, len(studies)) for title, studies in own if studies),
         )
-        yield Fold(head_of(grid), (table,), open=metric == board.metrics[0])
+        yield doc.Fold(head_of(grid), (table,), open=metric == board.metrics[0])

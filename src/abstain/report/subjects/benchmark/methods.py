@@ -8,21 +8,7 @@ from typing import Final
 from abstain.benchmark.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
 from abstain.benchmark.results.records import MEAN
 from abstain.plots.words import sentence
-from abstain.report.document import (
-    NAN,
-    Block,
-    Cell,
-    Column,
-    Fold,
-    Links,
-    Number,
-    Prose,
-    Section,
-    Span,
-    Table,
-    Text,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.benchmark.grids import (
     TOP,
     back,
@@ -42,7 +28,7 @@ _CALIBRATION: Final = (
 )
 
 
-def methods_section(board: Leaderboard) -> Section:
+def methods_section(board: Leaderboard) -> doc.Section:
     """Return every method, one after another, folded."""
     methods = board.results.methods
     lead = (
@@ -51,40 +37,42 @@ def methods_section(board: Leaderboard) -> Section:
     )
     places = tuple((board.place(method), method.name) for method in methods)
     parts = (
-        Fold(_summary(board, one), tuple(_about(board, one)), anchor=board.place(one), look="part")
+        doc.Fold(
+            _summary(board, one), tuple(_about(board, one)), anchor=board.place(one), look="part"
+        )
         for one in methods
     )
-    return Section(
+    return doc.Section(
         "methods",
         "Method by method",
-        (Prose(lead, "lead"), Links(places), *parts, back(TOP)),
+        (doc.Prose(lead, "lead"), doc.Links(places), *parts, back(TOP)),
         nav="Methods",
     )
 
 
-def _summary(board: Leaderboard, method: MethodFacts) -> Text:
+def _summary(board: Leaderboard, method: MethodFacts) -> doc.Text:
     ranks = [
         f"{short_title(metric)} {spelled(means[method.name], 'two')}"
         for metric in board.metrics
         if method.name in (means := board.means(metric))
     ]
-    said = (" ", Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
-    return (Span(method.name, "strong"), " ", Span(method.title, "muted"), *said)
+    said = (" ", doc.Span(f"mean rank by {', by '.join(ranks)}", "small")) if ranks else ()
+    return (doc.Span(method.name, "strong"), " ", doc.Span(method.title, "muted"), *said)
 
 
-def _about(board: Leaderboard, method: MethodFacts) -> Iterator[Block]:
+def _about(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Block]:
     meaning = sentence(method.meaning.rstrip("."))
     added = "Added to these runs from a file; higher means more trusted"
-    yield Prose(f"{meaning or (added if method.added else 'No description was given')}.")
+    yield doc.Prose(f"{meaning or (added if method.added else 'No description was given')}.")
     trained = f"{arm_title(method.arm)}."
     source = (f"{trained} Source: ", *linked(method.source)) if method.source else trained
-    yield Prose(source, "source")
+    yield doc.Prose(source, "source")
     yield from _across(board, method)
     yield from _chosen(board.results, method.name)
     yield back(("methods", "All methods"), ("tables", "Main tables"))
 
 
-def _across(board: Leaderboard, method: MethodFacts) -> Iterator[Table]:
+def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
     """Return the values and ranks of a method in all studies that some metric has."""
     grids = [board.grid(metric) for metric in board.results.comparisons]
     studies = max((grid.studies for grid in grids), key=len, default=())
@@ -94,9 +82,9 @@ def _across(board: Leaderboard, method: MethodFacts) -> Iterator[Table]:
         if method in grid.methods
     ]
     if studies:
-        yield Table(
-            (Column("Metric", "name"), *columns_of(board, studies)),
-            rows_of(rows),
+        yield doc.Table(
+            (doc.Column("Metric", "name"), *columns_of(board, studies)),
+            doc.rows_of(rows),
             title=f"{method.name} in all studies",
             caption=f"“{method.name}” in all studies: value and rank",
             look="grid",
@@ -104,14 +92,14 @@ def _across(board: Leaderboard, method: MethodFacts) -> Iterator[Table]:
         )
 
 
-def _with_rank(entry: Entry | None) -> Cell:
+def _with_rank(entry: Entry | None) -> doc.Cell:
     if entry is None:
         return None
     rank = "–" if math.isnan(entry.rank) else spelled(entry.rank, "rank")
-    return replace(entry.number, low=NAN, high=NAN, note="", beside=f"rank {rank}")
+    return replace(entry.number, low=doc.NAN, high=doc.NAN, note="", beside=f"rank {rank}")
 
 
-def _chosen(results: BenchmarkResults, name: str) -> Iterator[Table]:
+def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
     """Return the setting of each metric, with the values of those that were tried."""
     own = [one for one in results.chosen if one.method == name]
     if not own:
@@ -120,13 +108,13 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[Table]:
     several = any(one.seeds > 1 for one in own)
     over = "means over the seeds, as fractions" if several else "fractions"
     notes = dict.fromkeys(one.note for one in own if one.note)
-    value = Column("On validation data", "number")
-    columns = (Column("Metric"), Column("Chosen"), value, Column("Tried"))
+    value = doc.Column("On validation data", "number")
+    columns = (doc.Column("Metric"), doc.Column("Chosen"), value, doc.Column("Tried"))
     rows = (
         (
             short_title(one.metric),
             f"{one.arm}, {one.setting}" if one.setting else one.arm,
-            Number(one.value),
+            doc.Number(one.value),
             _tried(one),
         )
         for one in own
@@ -143,7 +131,7 @@ def _tried(one: Chosen) -> str:
     )
 
 
-def calibration_section(board: Leaderboard) -> Iterator[Section]:
+def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
     """Return ECE before and after calibration, methods x studies."""
     results = board.results
     # The mean over the seeds, or where a method has one seed, that.
@@ -153,19 +141,22 @@ def calibration_section(board: Leaderboard) -> Iterator[Section]:
     methods = [m for m in results.methods if any(row.method == m.name for row in rows)]
     if not studies or not methods:
         return
-    columns = (Column("Method", "name"), *(Column(study.title, "number") for study in studies))
+    columns = (
+        doc.Column("Method", "name"),
+        *(doc.Column(study.title, "number") for study in studies),
+    )
     body = (
         (method_link(board, m), *(_calibrated(known.get((m.name, s.name))) for s in studies))
         for m in methods
     )
     table = wide_table("ECE as it is → after Platt scaling", columns, body)
     lead = _CALIBRATION.format(means=", means over the seeds" if rows[-1].run == MEAN else "")
-    yield Section("calibration", "Calibration", (Prose(lead, "lead"), table, back(TOP)))
+    yield doc.Section("calibration", "Calibration", (doc.Prose(lead, "lead"), table, back(TOP)))
 
 
-def _calibrated(row: CalibrationRow | None) -> Cell:
+def _calibrated(row: CalibrationRow | None) -> doc.Cell:
     if row is None or math.isnan(row.platt):
         return None
     if row.raw is None or math.isnan(row.raw):
-        return Number(row.platt, said=f"{row.platt:.3f}")
-    return Number(row.platt, said=f"{row.raw:.3f} → {row.platt:.3f}")
+        return doc.Number(row.platt, said=f"{row.platt:.3f}")
+    return doc.Number(row.platt, said=f"{row.raw:.3f} → {row.platt:.3f}")

@@ -14,23 +14,7 @@ from abstain.plots import (
     SignificanceMapDisplay,
 )
 from abstain.plots.words import percent, sentence
-from abstain.report.document import (
-    PAGE,
-    Block,
-    Box,
-    Cell,
-    Column,
-    Figure,
-    Fold,
-    Label,
-    Links,
-    Number,
-    Prose,
-    Section,
-    Span,
-    Table,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.benchmark.grids import TOP, back, figure, method_link, wide_table
 from abstain.report.subjects.benchmark.leaderboard import (
     NEW,
@@ -73,19 +57,21 @@ def _between(values: Sequence[int]) -> str:
     return count(low) if low == high else f"{count(low)} to {count(high)}"
 
 
-def study_table(board: Leaderboard, study: Study) -> Table:
+def study_table(board: Leaderboard, study: Study) -> doc.Table:
     """Return every method of a study by every metric, with intervals and ranks."""
     grids = [board.grid(metric).only([study]) for metric in board.results.comparisons]
     known = [(grid, grid.column(study)) for grid in grids if grid.methods]
-    columns = [Column("Method", "name")]
+    columns = [doc.Column("Method", "name")]
     for grid, _ in known:
-        columns += [Column(grid.label, "number"), Column("Rank", "number")]
+        columns += [doc.Column(grid.label, "number"), doc.Column("Rank", "number")]
 
-    def cells(method: MethodFacts) -> Iterator[Cell]:
+    def cells(method: MethodFacts) -> Iterator[doc.Cell]:
         yield method_link(board, method)
         for _, own in known:
             entry = own.get(method.name)
-            yield from (entry.number, Number(entry.rank, form="rank")) if entry else (None, None)
+            yield from (
+                (entry.number, doc.Number(entry.rank, form="rank")) if entry else (None, None)
+            )
 
     methods = dict.fromkeys(method for grid, _ in known for method in grid.methods)
     title = f"Values and ranks, {study.title}"
@@ -96,7 +82,7 @@ def study_table(board: Leaderboard, study: Study) -> Table:
     return wide_table(title, columns, (tuple(cells(method)) for method in methods), caption)
 
 
-def _maps(board: Leaderboard, study: Study) -> Iterator[Block]:
+def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
     """Return which method is found better than which, for each metric that ranks."""
     for metric in board.metrics:
         comparison = board.results.comparisons[metric]
@@ -110,12 +96,15 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[Block]:
             )
             title = f"Which differences by {short_title(metric)} are more than chance"
             table = replace(map_of(square), title=title, caption=f"Pairs by {short_title(metric)}")
-            yield Fold(
-                title, (Prose(about, "about"), table), open=metric == board.metrics[0], only=PAGE
+            yield doc.Fold(
+                title,
+                (doc.Prose(about, "about"), table),
+                open=metric == board.metrics[0],
+                only=doc.PAGE,
             )
 
 
-def map_of(square: SignificanceMapDisplay) -> Table:
+def map_of(square: SignificanceMapDisplay) -> doc.Table:
     """Return the pairs of a significance map as a table of colored cells.
 
     A drawing of 31 x 31 cells for each study makes a page too heavy to open.
@@ -123,22 +112,22 @@ def map_of(square: SignificanceMapDisplay) -> Table:
     better = {(p.better, p.second if p.better == p.first else p.first) for p in square.pairs}
     tested = {frozenset((p.first, p.second)) for p in square.pairs}
 
-    def cell(row: str, column: str) -> Cell:
+    def cell(row: str, column: str) -> doc.Cell:
         if (row, column) in better:
-            return Span("+", "better")
+            return doc.Span("+", "better")
         alike = frozenset((row, column)) in tested and (column, row) not in better
-        return Span("=", "alike") if alike else ""
+        return doc.Span("=", "alike") if alike else ""
 
     numbered = list(enumerate(square.methods, 1))
-    heads = (Column(Label(str(i), title=name), sort=False) for i, name in numbered)
+    heads = (doc.Column(doc.Label(str(i), title=name), sort=False) for i, name in numbered)
     rows = (
-        ((Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in square.methods))
+        ((doc.Span(str(i), "muted"), f" {row}"), *(cell(row, column) for column in square.methods))
         for i, row in numbered
     )
-    return Table((Column("Better than", "name"), *heads), rows_of(rows), look="map")
+    return doc.Table((doc.Column("Better than", "name"), *heads), doc.rows_of(rows), look="map")
 
 
-def threshold_table(board: Leaderboard, study: Study) -> Table | None:
+def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     """Return what the thresholds set on validation data achieve in a study."""
     rows = [row for row in board.thresholds if row.study == study.name]
     if not rows:
@@ -152,20 +141,20 @@ def threshold_table(board: Leaderboard, study: Study) -> Table | None:
     if any(row.verdict == "unattainable" for row in rows):
         caption += " “No threshold”: none could promise that on validation data."
     columns = (
-        Column("Method", "name"),
+        doc.Column("Method", "name"),
         *(
-            Column(head, "number")
+            doc.Column(head, "number")
             for head in ("Failures among the accepted", "Above the target", "Coverage")
         ),
-        Column("Verdict"),
+        doc.Column("Verdict"),
     )
     links = {method.name: method_link(board, method) for method in board.results.methods}
     body = (
         (
             links[row.method],
-            _known(Number(row.selective_risk, row.selective_risk_low, row.selective_risk_high)),
-            _known(Number(row.excess, form="signed")),
-            _known(Number(row.coverage)),
+            _known(doc.Number(row.selective_risk, row.selective_risk_low, row.selective_risk_high)),
+            _known(doc.Number(row.excess, form="signed")),
+            _known(doc.Number(row.coverage)),
             _verdict(row),
         )
         for row in rows
@@ -174,7 +163,7 @@ def threshold_table(board: Leaderboard, study: Study) -> Table | None:
     return wide_table(title, columns, body, caption)
 
 
-def _known(number: Number) -> Number | None:
+def _known(number: doc.Number) -> doc.Number | None:
     """Leave a cell empty where nothing was accepted."""
     return None if math.isnan(number.value) else number
 
@@ -224,13 +213,13 @@ def change_of(board: Leaderboard, study: Study | None) -> RankingChangeDisplay |
 
 def change_figure(
     board: Leaderboard, study: Study | None, key: str, about: str = ""
-) -> list[Figure]:
+) -> list[doc.Figure]:
     """Return the figure of how the ranking changes from AURC to AUGRC."""
     title = "From AURC to AUGRC: how the ranking changes"
     return figure(change_of(board, study), key, title, f"{about}{_LINES_SAID}")
 
 
-def studies_section(board: Leaderboard, pictures: Pictures | None) -> Section:
+def studies_section(board: Leaderboard, pictures: Pictures | None) -> doc.Section:
     """Return every study of the main tables, one after another."""
     lead = (
         f"Values with {percent(board.results.level)} intervals and ranks, curves of the leaders "
@@ -240,7 +229,7 @@ def studies_section(board: Leaderboard, pictures: Pictures | None) -> Section:
     studies = board.results.headline
     places = tuple((board.places[study.name], study.title) for study in studies)
     parts = (
-        Section(
+        doc.Section(
             board.places[study.name],
             study.title,
             tuple(_about(board, study, pictures)),
@@ -250,26 +239,31 @@ def studies_section(board: Leaderboard, pictures: Pictures | None) -> Section:
         )
         for study in studies
     )
-    return Section(
-        "studies", "Study by study", (Prose(lead, "lead"), Links(places), *parts), nav="Studies"
+    return doc.Section(
+        "studies",
+        "Study by study",
+        (doc.Prose(lead, "lead"), doc.Links(places), *parts),
+        nav="Studies",
     )
 
 
-def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[Block]:
+def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[doc.Block]:
     place = board.places[study.name]
-    yield Prose(_said(board, study), "about")
+    yield doc.Prose(_said(board, study), "about")
     lines = f"{_CURVES} “{board.baseline}”, of the first seed."
     figures = (
         *figure(curves_of(board, study), f"{place}-curves", "Risk and coverage", lines),
         *change_figure(board, study, f"{place}-change"),
     )
-    yield Box(figures, "pair") if len(figures) > 1 else Box(figures)
+    yield doc.Box(figures, "pair") if len(figures) > 1 else doc.Box(figures)
     yield study_table(board, study)
     yield from _maps(board, study)
     thresholds = threshold_table(board, study)
     if thresholds:
-        yield Fold(thresholds.title, (thresholds,))
+        yield doc.Fold(thresholds.title, (thresholds,))
     shots = tuple(shots_of(board, study, pictures))
     if shots:
-        yield Section(f"{place}-shots", "Pictures that mislead most", shots, level=4, only=PAGE)
+        yield doc.Section(
+            f"{place}-shots", "Pictures that mislead most", shots, level=4, only=doc.PAGE
+        )
     yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)

@@ -6,21 +6,7 @@ from collections.abc import Iterator
 from abstain.evaluation.comparison import Comparison
 from abstain.plots import RankingChangeDisplay
 from abstain.plots.words import SUPPOSED, metric_title, percent, sentence
-from abstain.report.document import (
-    PAGE,
-    Block,
-    Box,
-    Cell,
-    Column,
-    Figure,
-    Fold,
-    Interval,
-    Number,
-    Prose,
-    Section,
-    Table,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import (
@@ -45,11 +31,11 @@ _BESIDE = 8
 _FEW = 4
 
 
-def over_all(shown: Shown) -> Iterator[Section]:
+def over_all(shown: Shown) -> Iterator[doc.Section]:
     """Yield the section over all data sets or runs, where there are several."""
     comparison = shown.comparison
     parts = [
-        Box(tuple(found), tags={"metric": str(i)})
+        doc.Box(tuple(found), tags={"metric": str(i)})
         for i, metric in enumerate(comparison.metrics)
         if (found := _of_metric(Place(comparison, metric, None), shown))
     ]
@@ -64,10 +50,10 @@ def over_all(shown: Shown) -> Iterator[Section]:
         "large each is."
     )
     caution = independence_said(comparison)
-    yield Section(
+    yield doc.Section(
         "overall",
         f"Over all {blocks}",
-        (Prose(lead, "lead"), *([Prose(caution, "caution")] if caution else []), *parts),
+        (doc.Prose(lead, "lead"), *([doc.Prose(caution, "caution")] if caution else []), *parts),
     )
 
 
@@ -92,41 +78,41 @@ def independence_said(comparison: Comparison) -> str:
     )
 
 
-def _of_metric(place: Place, shown: Shown) -> list[Block]:
+def _of_metric(place: Place, shown: Shown) -> list[doc.Block]:
     across = place.comparison.across_of(place.metric)
     if across is None and not place.standings:
         return []
     found = tested(place)
-    blocks: list[Block] = []
+    blocks: list[doc.Block] = []
     if across is not None:
         note = sentence(across.note)
         said = {shared_note(pairs) for pairs in found}
         blocks += shown.of("critical-difference", place, "" if note in said else note)
         ranked = zip(across.methods, across.mean_ranks, strict=True)
-        table = Table(
+        table = doc.Table(
             (METHOD, numbers("Mean rank")),
-            rows_of((method, Number(rank, form="two")) for method, rank in ranked),
+            doc.rows_of((method, doc.Number(rank, form="two")) for method, rank in ranked),
             caption=f"Mean ranks over all {place.comparison.blocks}; {place.title}",
         )
-        blocks.append(Fold("Mean ranks", (table,)))
+        blocks.append(doc.Fold("Mean ranks", (table,)))
     blocks += [pairs_table(place, pairs) for pairs in found]
     blocks += ranks(place, shown)
     beside = [*shown.of("profile", place), *_aggregates(place)]
-    blocks += [Box(tuple(beside), look="side")] if beside else []
+    blocks += [doc.Box(tuple(beside), look="side")] if beside else []
     return [*blocks, *_improvements(place)]
 
 
-def ranks(place: Place, shown: Shown) -> list[Block]:
+def ranks(place: Place, shown: Shown) -> list[doc.Block]:
     """Return the blobs of the ranks with their tables beside or below them."""
     tables = chances_tables(place)
     if not tables:
         return []
-    blocks = (*shown.of("ranks", place), Box(tuple(tables)))
+    blocks = (*shown.of("ranks", place), doc.Box(tuple(tables)))
     beside = len(place.comparison.methods) <= _BESIDE
-    return [Box(blocks, look="side" if beside else "stack")]
+    return [doc.Box(blocks, look="side" if beside else "stack")]
 
 
-def _aggregates(place: Place) -> list[Table]:
+def _aggregates(place: Place) -> list[doc.Table]:
     """Return the interquartile means, with what they and their intervals rest on."""
     found = [a for a in place.comparison.aggregates if a.metric == place.metric]
     if not found:
@@ -142,16 +128,18 @@ def _aggregates(place: Place) -> list[Table]:
         )
     said += unique(f"{sentence(a.note)}." for a in found if a.note)
     interval = ends(f"{percent(place.comparison.level)} interval")
-    table = Table(
+    table = doc.Table(
         (METHOD, numbers("Interquartile mean"), interval),
-        rows_of((a.method, Number(a.interquartile_mean), Interval(a.low, a.high)) for a in found),
+        doc.rows_of(
+            (a.method, doc.Number(a.interquartile_mean), doc.Interval(a.low, a.high)) for a in found
+        ),
         caption=" ".join(said),
         sortable=True,
     )
     return [table]
 
 
-def _improvements(place: Place) -> list[Fold]:
+def _improvements(place: Place) -> list[doc.Fold]:
     """Return the chances that a run of one method beats a run of another."""
     found = [i for i in place.comparison.improvements if i.metric == place.metric]
     if not found:
@@ -163,8 +151,8 @@ def _improvements(place: Place) -> list[Fold]:
         else "On how many data sets one method beats another"
     )
     columns = (
-        Column("First", "name"),
-        Column("Second", "name"),
+        doc.Column("First", "name"),
+        doc.Column("Second", "name"),
         numbers("First better, %"),
         ends(f"{percent(place.comparison.level)} interval"),
     )
@@ -172,17 +160,17 @@ def _improvements(place: Place) -> list[Fold]:
         (
             i.first,
             i.second,
-            Number(i.chance, form="hundred"),
-            Interval(i.low, i.high, form="hundred"),
+            doc.Number(i.chance, form="hundred"),
+            doc.Interval(i.low, i.high, form="hundred"),
         )
         for i in found
     )
     about = f"{title}, in percent, ties half; {place.title}"
-    return [Fold(title, (Table(columns, rows_of(rows), caption=about, sortable=True),))]
+    return [doc.Fold(title, (doc.Table(columns, doc.rows_of(rows), caption=about, sortable=True),))]
 
 
 # -------------------------------------------------------------------------------- the metrics
-def metrics_compared(shown: Shown) -> Iterator[Section]:
+def metrics_compared(shown: Shown) -> Iterator[doc.Section]:
     """Yield the section on what the choice of the metric does to the ranking."""
     comparison = shown.comparison
     if not comparison.agreements:
@@ -191,43 +179,43 @@ def metrics_compared(shown: Shown) -> Iterator[Section]:
         "Lines join the rank of each method by one metric with its rank by another. Drawn lines "
         "in orange fall, dashed ones in blue rise, thin ones stay."
     )
-    taus = Fold(
+    taus = doc.Fold(
         "Kendall's tau of all pairs of metrics",
         (_taus(comparison),),
         open=len(comparison.agreements) <= _FEW,
     )
     changes = (
-        Box(
+        doc.Box(
             (figure, _change(drawn.display, figure)),
             look="side",
             tags={} if drawn.data is None else {"data": str(comparison.data.index(drawn.data))},
         )
         for drawn, figure in shown.changes()
     )
-    yield Section(
+    yield doc.Section(
         "metrics-compared",
         "Does the ranking depend on the metric?",
-        (Prose(lead, "lead", only=PAGE), *changes, taus),
+        (doc.Prose(lead, "lead", only=doc.PAGE), *changes, taus),
         nav="Metrics compared",
     )
 
 
-def _change(display: RankingChangeDisplay, figure: Figure) -> Table:
+def _change(display: RankingChangeDisplay, figure: doc.Figure) -> doc.Table:
     titles = map(metric_title, (display.first, display.second))
-    rows: Iterator[tuple[Cell, ...]] = (
-        (method, *(Number(rank, form="rank") for rank in found))
+    rows: Iterator[tuple[doc.Cell, ...]] = (
+        (method, *(doc.Number(rank, form="rank") for rank in found))
         for method, found in display.ranks.items()
     )
     heads = (METHOD, *(numbers(f"Rank by {title}") for title in titles))
-    return Table(heads, rows_of(rows), caption=figure.title)
+    return doc.Table(heads, doc.rows_of(rows), caption=figure.title)
 
 
-def _taus(comparison: Comparison) -> Table:
+def _taus(comparison: Comparison) -> doc.Table:
     together = f"all {comparison.blocks} together"
     columns = (
-        Column("Metric"),
-        Column("Metric"),
-        Column("Data", "name"),
+        doc.Column("Metric"),
+        doc.Column("Metric"),
+        doc.Column("Data", "name"),
         numbers("tau"),
         ends(f"{percent(comparison.level)} of studies"),
     )
@@ -237,13 +225,13 @@ def _taus(comparison: Comparison) -> Table:
             metric_title(a.second),
             together if a.data is None else split_name(a.data) or "all samples",
             _tau(a.tau),
-            Interval(a.low, a.high, form="two"),
+            doc.Interval(a.low, a.high, form="two"),
         )
         for a in comparison.agreements
     )
-    return Table(
+    return doc.Table(
         columns,
-        rows_of(rows),
+        doc.rows_of(rows),
         title="Kendall's tau",
         caption=(
             "Kendall's tau of two rankings: 1 the same order, −1 the reverse. The range is that of "
@@ -253,14 +241,14 @@ def _taus(comparison: Comparison) -> Table:
     )
 
 
-def stability(comparison: Comparison) -> Iterator[Fold]:
+def stability(comparison: Comparison) -> Iterator[doc.Fold]:
     """Yield how alike the rankings of resamples are, where there are some."""
     rows = [
         (
             metric_title(s.metric),
             split_name(s.data) if s.data else "all samples",
             _tau(s.mean_tau),
-            Interval(s.low, s.high, form="two"),
+            doc.Interval(s.low, s.high, form="two"),
         )
         for s in comparison.stability
     ]
@@ -268,11 +256,16 @@ def stability(comparison: Comparison) -> Iterator[Fold]:
         about = (
             "Kendall's tau between the rankings of pairs of resamples: 1 when all resamples agree"
         )
-        columns = (Column("Metric"), Column("Data", "name"), numbers("Mean tau"), ends("Range"))
-        table = Table(columns, rows_of(rows), caption=about)
-        yield Fold("How alike the rankings of resamples are", (table,))
+        columns = (
+            doc.Column("Metric"),
+            doc.Column("Data", "name"),
+            numbers("Mean tau"),
+            ends("Range"),
+        )
+        table = doc.Table(columns, doc.rows_of(rows), caption=about)
+        yield doc.Fold("How alike the rankings of resamples are", (table,))
 
 
-def _tau(value: float) -> Number:
+def _tau(value: float) -> doc.Number:
     """Return a tau, whose last digits are rounding."""
-    return Number(round(value, 12), form="two")
+    return doc.Number(round(value, 12), form="two")

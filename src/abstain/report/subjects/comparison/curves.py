@@ -7,21 +7,7 @@ from abstain.evaluation.comparison import Comparison
 from abstain.plots.bands import whole
 from abstain.plots.palette import dash, variable
 from abstain.plots.words import sentence
-from abstain.report.document import (
-    PAGE,
-    Box,
-    Cell,
-    Choice,
-    Controls,
-    Fold,
-    Interval,
-    Number,
-    Option,
-    Prose,
-    Section,
-    Table,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import METHOD, ends, numbers
@@ -34,7 +20,7 @@ _CURVES = 3
 _POINTS = 10
 
 
-def curves(shown: Shown) -> Iterator[Section]:
+def curves(shown: Shown) -> Iterator[doc.Section]:
     """Yield the section of the curves, where there are some."""
     comparison = shown.comparison
     views = []
@@ -42,7 +28,7 @@ def curves(shown: Shown) -> Iterator[Section]:
         place = Place(comparison, "", split)
         halves = [half for k in ("selective", "generalized") for half in _half(place, k, shown)]
         if halves:
-            views.append(Box(tuple(halves), look="pair", tags={"data": str(j)}))
+            views.append(doc.Box(tuple(halves), look="pair", tags={"data": str(j)}))
     if not views:
         return
     lead = (
@@ -53,26 +39,26 @@ def curves(shown: Shown) -> Iterator[Section]:
     drawn = comparison.with_curves
     if len(drawn) < len(comparison.methods):
         lead += f" {len(drawn)} of {len(comparison.methods)} methods are drawn, the first by rank."
-    chips = Choice("method", "Methods in the figures", tuple(_options(comparison)), some=True)
-    yield Section(
+    chips = doc.Choice("method", "Methods in the figures", tuple(_options(comparison)), some=True)
+    yield doc.Section(
         "curves",
         "Risk against coverage, with bands",
-        (Prose(lead, "lead"), Controls((chips,)), *views),
+        (doc.Prose(lead, "lead"), doc.Controls((chips,)), *views),
         nav="Curves",
-        only=PAGE,
+        only=doc.PAGE,
     )
 
 
-def _options(comparison: Comparison) -> Iterator[Option]:
+def _options(comparison: Comparison) -> Iterator[doc.Option]:
     standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
     first = [s.method for s in standings][:_CURVES] or list(comparison.methods[:_CURVES])
     for name in comparison.with_curves:
         i = comparison.methods.index(name)
         pattern = " ".join(map(str, dash(i)))
-        yield Option(str(i), name, variable(i), pattern, on=name in first)
+        yield doc.Option(str(i), name, variable(i), pattern, on=name in first)
 
 
-def _half(place: Place, kind: str, shown: Shown) -> Iterator[Box]:
+def _half(place: Place, kind: str, shown: Shown) -> Iterator[doc.Box]:
     """Yield one kind of curve with some of its points."""
     kept = place.comparison.with_curves
     found = [b for b in place.comparison.bands if b.data == place.data and b.method in kept]
@@ -82,11 +68,11 @@ def _half(place: Place, kind: str, shown: Shown) -> Iterator[Box]:
     (figure,) = shown.of(f"{kind}-bands", place, " ".join(_notes(list(bands.values()))))
     risk = (numbers("Coverage"), numbers("Risk"), ends("Pointwise"), ends("Simultaneous"))
     rows = (row for method, band in bands.items() for row in _points(method, band))
-    points = Table((METHOD, *risk), rows_of(rows), caption=figure.title, look="points")
-    yield Box((figure, Fold("Some points of these curves", (points,))))
+    points = doc.Table((METHOD, *risk), doc.rows_of(rows), caption=figure.title, look="points")
+    yield doc.Box((figure, doc.Fold("Some points of these curves", (points,))))
 
 
-def _points(method: str, band: RiskCoverageBand) -> Iterator[tuple[Cell, ...]]:
+def _points(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...]]:
     """Yield a few points of a band, evenly chosen from its grid."""
     speaks = whole(band)
     step = max(len(band.coverage) // _POINTS, 1)
@@ -94,10 +80,10 @@ def _points(method: str, band: RiskCoverageBand) -> Iterator[tuple[Cell, ...]]:
     for i in reversed(range(len(band.coverage) - 1, -1, -step)):
         yield (
             method,
-            Number(float(band.coverage[i])),
-            Number(float(band.risk[i])),
-            Interval(float(band.low[i]), float(band.high[i])),
-            Interval(float(band.low_all[i]), float(band.high_all[i])) if speaks[i] else None,
+            doc.Number(float(band.coverage[i])),
+            doc.Number(float(band.risk[i])),
+            doc.Interval(float(band.low[i]), float(band.high[i])),
+            doc.Interval(float(band.low_all[i]), float(band.high_all[i])) if speaks[i] else None,
         )
 
 

@@ -4,20 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, metric_title, percent
-from abstain.report.document import (
-    PAGE,
-    Block,
-    Choice,
-    Controls,
-    Document,
-    Fold,
-    Option,
-    Origin,
-    Prose,
-    Section,
-    Span,
-    reproduce,
-)
+from abstain.report import document as doc
 from abstain.report.findings import remarks
 from abstain.report.subjects.comparison.across import (
     metrics_compared,
@@ -50,11 +37,13 @@ _FIGURES, _PAIRS = 90, 4000
 _NAME = 18
 
 
-def comparison_document(comparison: Comparison, origin: Origin, *, full: bool = False) -> Document:
+def comparison_document(
+    comparison: Comparison, origin: doc.Origin, *, full: bool = False
+) -> doc.Document:
     """Return what a comparison says; `full` leaves nothing out on a terminal."""
     checked(comparison)
     data = comparison.data[: _most_data(comparison)]
-    return Document(
+    return doc.Document(
         origin.title or _TITLE,
         _TITLE,
         lambda: _sections(comparison, data, origin.command),
@@ -103,15 +92,15 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 
 
 # ------------------------------------------------------------------------------------ sections
-def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[Block]:
+def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[doc.Block]:
     shown = Shown(comparison, data)
     glance = (
         "The best value of each metric, who is not told from it and who is found worse, at the "
         f"level of {percent(comparison.level)}, adjusted for the number of pairs. Arrows "
         "point to where better is."
     )
-    leaders = (Prose(glance, "lead"), glance_table(comparison))
-    yield Section("glance", "Who leads, and how surely", leaders, nav="Who leads")
+    leaders = (doc.Prose(glance, "lead"), glance_table(comparison))
+    yield doc.Section("glance", "Who leads, and how surely", leaders, nav="Who leads")
     yield from _choices(comparison, data)
     yield _values(shown)
     yield _differences(shown)
@@ -124,10 +113,10 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
         "Cite the sources of the metrics you report, listed above, and name this version and the "
         "test."
     )
-    yield reproduce(command, cite=cite)
+    yield doc.reproduce(command, cite=cite)
 
 
-def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[Controls]:
+def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[doc.Controls]:
     """Yield what to choose: a metric, a data set."""
     first = comparison.metrics[:1]
     options = {
@@ -135,15 +124,15 @@ def _choices(comparison: Comparison, data: Sequence[Split]) -> Iterator[Controls
         ("data", "Data"): [p.where or "all samples" for p in places_of(comparison, first, data)],
     }
     choices = [
-        Choice(name, label, tuple(Option(str(i), said) for i, said in enumerate(found)))
+        doc.Choice(name, label, tuple(doc.Option(str(i), said) for i, said in enumerate(found)))
         for (name, label), found in options.items()
         if len(found) > 1
     ]
     if choices:
-        yield Controls(tuple(choices), "What the figures and tables show", sticky=True)
+        yield doc.Controls(tuple(choices), "What the figures and tables show", sticky=True)
 
 
-def _values(shown: Shown) -> Section:
+def _values(shown: Shown) -> doc.Section:
     lead = (
         "The diamond is the best value and the dotted line runs through it. Filled dots are not "
         "told from the best by the test of the pairs; hollow dots are found worse. Compare methods "
@@ -152,10 +141,12 @@ def _values(shown: Shown) -> Section:
     )
     views = shown.views(lambda p: [*shown.of("forest", p), values_table(p)])
     title = "Values and their intervals"
-    return Section("values", title, (Prose(lead, "lead", only=PAGE), *views), nav="Values")
+    return doc.Section(
+        "values", title, (doc.Prose(lead, "lead", only=doc.PAGE), *views), nav="Values"
+    )
 
 
-def _differences(shown: Shown) -> Section:
+def _differences(shown: Shown) -> doc.Section:
     lead = (
         "Every pair of methods on the same samples. A blue cell says that the method of its row is "
         "found better than that of its column; a gray one holds the adjusted p-value of a pair "
@@ -164,39 +155,39 @@ def _differences(shown: Shown) -> Section:
     )
     views = shown.views(lambda p: [*shown.of("significance", p), *_pairs(p)])
     title = "Which differences are more than chance"
-    blocks = (Prose(lead, "lead", only=PAGE), *views)
-    return Section("differences", title, blocks, nav="Differences")
+    blocks = (doc.Prose(lead, "lead", only=doc.PAGE), *views)
+    return doc.Section("differences", title, blocks, nav="Differences")
 
 
-def _pairs(place: Place) -> Iterator[Block]:
+def _pairs(place: Place) -> Iterator[doc.Block]:
     """Yield the pairs by the test that decides; folded, those by others; apart, those by none."""
     found = [(pairs[0], pairs_table(place, pairs)) for pairs in tested(place)]
     valid = [(first.test, table) for first, table in found if first.valid]
     if not valid:
-        yield Prose("There is no pair to compare.")
+        yield doc.Prose("There is no pair to compare.")
     for i, (test, table) in enumerate(valid):
-        yield table if i == 0 else Fold(f"By another test: {test}", (table,))
+        yield table if i == 0 else doc.Fold(f"By another test: {test}", (table,))
     if margin := margin_table(place):
         yield margin
     why = (
         " Resamples of one data set are no independent samples: with more of them every p-value "
         "shrinks, whatever the methods. The rows are here so that published ones can be checked."
     )
-    warning = (Span("Do not conclude from these p-values.", "strong"), why)
+    warning = (doc.Span("Do not conclude from these p-values.", "strong"), why)
     for first, table in found:
         if not first.valid:
             title = f"As the literature reports it: {first.test} (not a valid test)"
-            yield Fold(title, (Prose(warning, "caution"), table), look="caution")
+            yield doc.Fold(title, (doc.Prose(warning, "caution"), table), look="caution")
 
 
-def _ranks(shown: Shown) -> Section:
+def _ranks(shown: Shown) -> doc.Section:
     lead = (
         "The area of a blob is the share of studies of this size in which the method would get "
         f"that rank, {SUPPOSED}. A ranking is firm where each row is one large blob. The "
         "leader is flattered: a lead that is chance is taken for real here. Ranks and chances are "
         f"{NOT_ADJUSTED}."
     )
-    nothing = Prose("There are no ranks.")
+    nothing = doc.Prose("There are no ranks.")
     views = shown.views(lambda p: ranks(p, shown) or [nothing])
-    blocks = (Prose(lead, "lead", only=PAGE), *views, *stability(shown.comparison))
-    return Section("ranks", "How firm the ranking is", blocks, nav="Ranks")
+    blocks = (doc.Prose(lead, "lead", only=doc.PAGE), *views, *stability(shown.comparison))
+    return doc.Section("ranks", "How firm the ranking is", blocks, nav="Ranks")

@@ -9,30 +9,7 @@ import numpy as np
 from abstain.evaluation.records import Evaluation
 from abstain.plots.palette import dash, variable
 from abstain.plots.words import percent
-from abstain.report.document import (
-    PAGE,
-    Block,
-    Box,
-    Chart,
-    Choice,
-    Column,
-    Controls,
-    Document,
-    Entry,
-    Findings,
-    Fold,
-    Glossary,
-    Option,
-    Origin,
-    Prose,
-    Rows,
-    Section,
-    Span,
-    Switch,
-    Table,
-    Text,
-    reproduce,
-)
+from abstain.report import document as doc
 from abstain.report.findings import remarks
 from abstain.report.glossary import metric_words, score_words, skipped_words
 from abstain.report.subjects.evaluation import charts, samples, tables
@@ -49,10 +26,12 @@ _TITLE: Final = "Selective classification report"
 _BANDS: Final = 3
 
 
-def evaluation_document(evaluation: Evaluation, origin: Origin, *, full: bool = False) -> Document:
+def evaluation_document(
+    evaluation: Evaluation, origin: doc.Origin, *, full: bool = False
+) -> doc.Document:
     """Say an evaluation; a terminal shows every metric where `full` is asked for."""
     found = pivot(evaluation)
-    return Document(
+    return doc.Document(
         origin.title or _TITLE,
         "Selective classification report",
         sections=lambda: _sections(evaluation, found, origin.command),
@@ -83,7 +62,7 @@ def _listed(names: list[str], most: int = 6) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[Block]:
+def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[doc.Block]:
     """Yield the headline numbers and where they may lie, or every number."""
     asked = bool(evaluation.asked)
     if full or not found.headline or (asked and len(found.headline) < len(found.metrics)):
@@ -91,38 +70,38 @@ def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[Block]:
     else:
         yield tables.headline(found, whole=asked)
         yield from tables.spans(found)
-    yield Findings(remarks(evaluation.findings), whole=full)
+    yield doc.Findings(remarks(evaluation.findings), whole=full)
     best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
-    yield Prose(best if full else f"{best} --full shows every metric.", "notes")
+    yield doc.Prose(best if full else f"{best} --full shows every metric.", "notes")
 
 
-def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[Block]:
+def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[doc.Block]:
     several = len(found.splits) > 1
-    splits = tuple(Option(str(i), split_name(split)) for i, split in enumerate(found.splits))
+    splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(found.splits))
     lines = tuple(_line(i, name) for i, name in enumerate(found.scores))
     chosen = (
-        *([Choice("split", "Split", splits)] if several else []),
-        Choice("score", "Scores", lines, some=True),
+        *([doc.Choice("split", "Split", splits)] if several else []),
+        doc.Choice("score", "Scores", lines, some=True),
     )
-    yield Controls(chosen, "What the charts and tables show", sticky=True, only=PAGE)
+    yield doc.Controls(chosen, "What the charts and tables show", sticky=True, only=doc.PAGE)
     yield _curves(evaluation, found)
-    yield Section("numbers", "The numbers", tuple(_numbers(evaluation, found)), nav="Numbers")
+    yield doc.Section("numbers", "The numbers", tuple(_numbers(evaluation, found)), nav="Numbers")
     if any(case.reliability is not None for case in evaluation.cases):
         yield _reliability(found)
     if any(case.cwsa is not None for case in evaluation.cases):
         yield _cwsa(found)
     if found.cases:
         yield samples.section(evaluation, found)
-    yield Section("glossary", "Glossary", tuple(_glossary(evaluation, found)))
-    yield reproduce(
+    yield doc.Section("glossary", "Glossary", tuple(_glossary(evaluation, found)))
+    yield doc.reproduce(
         command,
         cite="Cite the sources of the metrics you report, listed above, and name this version.",
     )
 
 
-def _line(index: int, name: str) -> Option:
+def _line(index: int, name: str) -> doc.Option:
     pattern = " ".join(str(length) for length in dash(index))
-    return Option(str(index), name, variable(index), pattern)
+    return doc.Option(str(index), name, variable(index), pattern)
 
 
 # ---------------------------------------------------------------------------------------- charts
@@ -132,11 +111,11 @@ def _bands(evaluation: Evaluation) -> str:
     return next((percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
 
-def _curves(evaluation: Evaluation, found: Pivot) -> Section:
+def _curves(evaluation: Evaluation, found: Pivot) -> doc.Section:
     bands, zero_one = _bands(evaluation), evaluation.binary
     said = _RISKS if zero_one else _LOSSES
     pair = tuple(
-        Chart(
+        doc.Chart(
             kind,
             f"{kind.capitalize()} risk",
             said[kind],
@@ -146,35 +125,37 @@ def _curves(evaluation: Evaluation, found: Pivot) -> Section:
         )
         for kind in ("selective", "generalized")
     )
-    option = Controls((Switch("bands", f"Show {bands} bands", on=len(found.scores) <= _BANDS),))
+    option = doc.Controls(
+        (doc.Switch("bands", f"Show {bands} bands", on=len(found.scores) <= _BANDS),)
+    )
     lead = _CURVES.format(errors="errors" if zero_one else "loss")
     hint = _HINT.format(bands=" and the band of its score" if bands else "")
-    return Section(
+    return doc.Section(
         "curves",
         "What abstaining buys",
         (
-            Prose(lead, "lead"),
-            Prose(
+            doc.Prose(lead, "lead"),
+            doc.Prose(
                 "The charts need JavaScript; the tables below hold the same numbers.", "noscript"
             ),
             *([option] if bands else []),
-            Box(pair, "pair"),
-            *([Prose(_AREAS, "about")] if bands else []),
-            Prose(hint, "hint"),
+            doc.Box(pair, "pair"),
+            *([doc.Prose(_AREAS, "about")] if bands else []),
+            doc.Prose(hint, "hint"),
             *([_points(found, bands)] if bands else []),
         ),
         nav="Curves",
-        only=PAGE,
+        only=doc.PAGE,
     )
 
 
-def _points(found: Pivot, bands: str) -> Fold:
+def _points(found: Pivot, bands: str) -> doc.Fold:
     """Return the table that the page fills with some points of its curves."""
     split = " and the split" if len(found.splits) > 1 else ""
     names = ("Coverage", "Selective risk", "Generalized risk")
-    table = Table(
-        (Column("Score", "name"), *(Column(name, "number") for name in names)),
-        (Rows(()),),
+    table = doc.Table(
+        (doc.Column("Score", "name"), *(doc.Column(name, "number") for name in names)),
+        (doc.Rows(()),),
         title="Some points of the curves",
         caption=f"The scores{split} chosen above",
         anchor="points",
@@ -183,15 +164,15 @@ def _points(found: Pivot, bands: str) -> Fold:
     about = (
         f"Small, below each risk: its {bands} band at that coverage, then that of the whole curve."
     )
-    return Fold(
+    return doc.Fold(
         "Some points of these curves, with their bands",
-        (Prose(about, "about"), table),
+        (doc.Prose(about, "about"), table),
         look="scripted",
     )
 
 
-def _reliability(found: Pivot) -> Section:
-    chart = Chart(
+def _reliability(found: Pivot) -> doc.Section:
+    chart = doc.Chart(
         "reliability",
         "Reliability diagram",
         "Share right against mean confidence.",
@@ -200,15 +181,19 @@ def _reliability(found: Pivot) -> Section:
         "accuracy",
     )
     title = "Does confidence mean what it says?"
-    return Section(
-        "reliability", title, (Prose(_RELIABILITY, "lead"), chart), nav="Reliability", only=PAGE
+    return doc.Section(
+        "reliability",
+        title,
+        (doc.Prose(_RELIABILITY, "lead"), chart),
+        nav="Reliability",
+        only=doc.PAGE,
     )
 
 
-def _cwsa(found: Pivot) -> Section:
+def _cwsa(found: Pivot) -> doc.Section:
     about = {"CWSA": "Per sample of all.", "CWSA+": "Per accepted sample."}
     pair = tuple(
-        Chart(
+        doc.Chart(
             key,
             title,
             said,
@@ -219,38 +204,45 @@ def _cwsa(found: Pivot) -> Section:
         for key, (title, said) in zip(("cwsa", "cwsa_plus"), about.items(), strict=True)
     )
     title = "Confidence-weighted selective accuracy"
-    return Section(
+    return doc.Section(
         "cwsa",
         title,
-        (Prose(_CWSA, "lead"), Box(pair, "pair")),
+        (doc.Prose(_CWSA, "lead"), doc.Box(pair, "pair")),
         nav="Confidence-weighted accuracy",
-        only=PAGE,
+        only=doc.PAGE,
     )
 
 
 # --------------------------------------------------------------------------------------- numbers
-def _numbers(evaluation: Evaluation, found: Pivot) -> Iterator[Block]:
-    yield Prose(tuple(_lead(evaluation)), "lead", only=PAGE)
+def _numbers(evaluation: Evaluation, found: Pivot) -> Iterator[doc.Block]:
+    yield doc.Prose(tuple(_lead(evaluation)), "lead", only=doc.PAGE)
     label = "Show AURC and AUGRC × 1000, as the literature prints them"
-    yield Controls((Switch("thousand", label),), only=PAGE)
-    yield Section(
-        "headline", "At a glance", (tables.headline_on_page(found),), nav=None, level=3, only=PAGE
+    yield doc.Controls((doc.Switch("thousand", label),), only=doc.PAGE)
+    yield doc.Section(
+        "headline",
+        "At a glance",
+        (tables.headline_on_page(found),),
+        nav=None,
+        level=3,
+        only=doc.PAGE,
     )
-    yield Section("all", "Every number, explained", tuple(tables.every(found)), level=3, only=PAGE)
+    yield doc.Section(
+        "all", "Every number, explained", tuple(tables.every(found)), level=3, only=doc.PAGE
+    )
     yield from tables.paper(evaluation, None, intervals=True)
 
 
-def _lead(evaluation: Evaluation) -> Iterator[str | Span]:
+def _lead(evaluation: Evaluation) -> Iterator[str | doc.Span]:
     yield (
         "All values are fractions between 0 and 1 unless the glossary says otherwise. Arrows point "
         "to where better is. "
     )
-    yield Span("Bold", "best")
+    yield doc.Span("Bold", "best")
     yield (
         " is the best of the scores on that split; it does not say that the lead is more than "
         "chance: "
     )
-    yield Span("abstain compare", "code")
+    yield doc.Span("abstain compare", "code")
     yield " does."
     if level := level_of(evaluation.results):
         yield (
@@ -266,35 +258,37 @@ def _lead(evaluation: Evaluation) -> Iterator[str | Span]:
 
 
 # -------------------------------------------------------------------------------------- glossary
-def _glossary(evaluation: Evaluation, found: Pivot) -> Iterator[Block]:
+def _glossary(evaluation: Evaluation, found: Pivot) -> Iterator[doc.Block]:
     level = level_of(evaluation.results)
     words = {title: said for title, said in _WORDS.items() if level or title != "Interval"}
-    yield Glossary(tuple(Entry(title, _leveled(said, level)) for title, said in words.items()))
+    yield doc.Glossary(
+        tuple(doc.Entry(title, _leveled(said, level)) for title, said in words.items())
+    )
     own = {case.score for case in evaluation.cases if case.own}
-    scores = Glossary(score_words(found.scores, own))
-    yield Section("scores", "Scores in this report", (scores,), level=3)
+    scores = doc.Glossary(score_words(found.scores, own))
+    yield doc.Section("scores", "Scores in this report", (scores,), level=3)
     metrics = metric_words(found.metrics)
     title = f"{len(metrics)} metrics with range, direction and source"
-    folded = Fold(title, (Glossary(metrics),))
-    yield Section("metrics", "Metrics in this report", (folded,), level=3)
+    folded = doc.Fold(title, (doc.Glossary(metrics),))
+    yield doc.Section("metrics", "Metrics in this report", (folded,), level=3)
     if level:
         title = "How they were made, and why some numbers have none"
-        folded = Fold(title, (Glossary(tuple(_interval_words(evaluation))),))
-        yield Section("intervals", "Intervals in this report", (folded,), level=3)
+        folded = doc.Fold(title, (doc.Glossary(tuple(_interval_words(evaluation))),))
+        yield doc.Section("intervals", "Intervals in this report", (folded,), level=3)
     if evaluation.skipped:
-        skipped = Glossary(skipped_words(evaluation.skipped))
-        yield Section("skipped", "Metrics that do not apply to these data", (skipped,), level=3)
+        skipped = doc.Glossary(skipped_words(evaluation.skipped))
+        yield doc.Section("skipped", "Metrics that do not apply to these data", (skipped,), level=3)
 
 
-def _leveled(said: Text, level: str) -> Text:
+def _leveled(said: doc.Text, level: str) -> doc.Text:
     return said.format(level=level) if isinstance(said, str) else said
 
 
-def _interval_words(evaluation: Evaluation) -> Iterator[Entry]:
+def _interval_words(evaluation: Evaluation) -> Iterator[doc.Entry]:
     for form, titles in forms(evaluation.results).items():
-        yield Entry(form[:1].upper() + form[1:], "; ".join(titles))
+        yield doc.Entry(form[:1].upper() + form[1:], "; ".join(titles))
     if reasons := without(evaluation.results):
-        yield Entry("No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons))
+        yield doc.Entry("No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons))
 
 
 _CURVES: Final = (
@@ -334,10 +328,10 @@ _CWSA: Final = (
     "threshold. Higher is better. CWSA is averaged over all samples, CWSA+ over the accepted ones, "
     "as in the published tables."
 )
-_WORDS: Final[dict[str, Text]] = {
+_WORDS: Final[dict[str, doc.Text]] = {
     "Confidence": (
         "A number for each sample; higher means more trusted. A ",
-        Span("score", "em"),
+        doc.Span("score", "em"),
         " is one way to compute it.",
     ),
     "Coverage": (
@@ -345,9 +339,9 @@ _WORDS: Final[dict[str, Text]] = {
     ),
     "Risk": (
         "The mean loss. ",
-        Span("Selective", "em"),
+        doc.Span("Selective", "em"),
         " risk is that of the accepted samples; ",
-        Span("generalized", "em"),
+        doc.Span("generalized", "em"),
         " risk counts what was accepted and wrong among all samples.",
     ),
     "Failure": "A sample with a loss above zero: under 0/1 loss, a wrong answer.",

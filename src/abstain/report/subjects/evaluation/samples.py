@@ -3,22 +3,7 @@
 from collections.abc import Iterator
 
 from abstain.evaluation.records import Case, Evaluation, ExtremeSample, Part
-from abstain.report.document import (
-    PAGE,
-    Block,
-    Box,
-    Cell,
-    Choice,
-    Column,
-    Controls,
-    Number,
-    Option,
-    Prose,
-    Section,
-    Span,
-    Table,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.subjects.evaluation.verdict import leading_score
 from abstain.report.words import number
@@ -34,14 +19,14 @@ _LEAD = (
 )
 
 
-def section(evaluation: Evaluation, found: Pivot) -> Section:
+def section(evaluation: Evaluation, found: Pivot) -> doc.Section:
     """Return the samples of every score and split, one of them shown at a time."""
-    blocks: list[Block] = [Prose(_LEAD, "lead")]
+    blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
     if len(found.scores) > 1:
         leader = found.scores.index(leading_score(found, found.splits[0]))
-        options = tuple(Option(str(i), name) for i, name in enumerate(found.scores))
-        choice = Choice("by", "By score", options, chosen=str(leader))
-        blocks.append(Controls((choice,), only=PAGE))
+        options = tuple(doc.Option(str(i), name) for i, name in enumerate(found.scores))
+        choice = doc.Choice("by", "By score", options, chosen=str(leader))
+        blocks.append(doc.Controls((choice,), only=doc.PAGE))
     for case in found.cases.values():
         tags = {
             "split": str(found.splits.index(case.split)),
@@ -49,63 +34,65 @@ def section(evaluation: Evaluation, found: Pivot) -> Section:
         }
         split = f", {split_name(case.split)}" if len(found.splits) > 1 else ""
         shown = _case(case, f"{case.score}{split}", graded=not evaluation.binary)
-        blocks.append(Box(tuple(shown), "pair", tags))
-    return Section("samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=PAGE)
+        blocks.append(doc.Box(tuple(shown), "pair", tags))
+    return doc.Section(
+        "samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=doc.PAGE
+    )
 
 
-def _case(case: Case, where: str, *, graded: bool) -> Iterator[Table]:
+def _case(case: Case, where: str, *, graded: bool) -> Iterator[doc.Table]:
     yield _samples(case.overconfident, f"Most confident failures ({where})", graded)
     yield _samples(case.underconfident, f"Least confident successes ({where})", graded)
     yield from parts(case, where)
 
 
-def _samples(samples: tuple[ExtremeSample, ...], caption: str, graded: bool) -> Table:
+def _samples(samples: tuple[ExtremeSample, ...], caption: str, graded: bool) -> doc.Table:
     named = any(sample.prediction for sample in samples)
     columns = (
-        Column("ExtremeSample"),
-        *((Column("Label"), Column("Predicted")) if named else ()),
-        Column("Confidence", "number"),
-        *((Column("Loss", "number"),) if graded else ()),
+        doc.Column("Sample"),
+        *((doc.Column("Label"), doc.Column("Predicted")) if named else ()),
+        doc.Column("Confidence", "number"),
+        *((doc.Column("Loss", "number"),) if graded else ()),
     )
     rows = [tuple(_cells(sample, named=named, graded=graded)) for sample in samples]
-    return Table(columns, rows_of(rows), caption=caption, rest="" if rows else "None.")
+    return doc.Table(columns, doc.rows_of(rows), caption=caption, rest="" if rows else "None.")
 
 
-def _cells(sample: ExtremeSample, *, named: bool, graded: bool) -> Iterator[Cell]:
+def _cells(sample: ExtremeSample, *, named: bool, graded: bool) -> Iterator[doc.Cell]:
     yield sample.id
     if named:
         yield from (sample.label, sample.prediction)
-    yield Number(sample.confidence, form="six")
+    yield doc.Number(sample.confidence, form="six")
     if graded:
-        yield Number(sample.loss)
+        yield doc.Number(sample.loss)
 
 
-def parts(case: Case, where: str) -> Iterator[Table]:
+def parts(case: Case, where: str) -> Iterator[doc.Table]:
     """Yield a table for the classes and one for the groups, where there are several of them."""
     for kind, found in (("class", case.by_class), ("group", case.by_group)):
         if len(found) > 1 and case.failures:
             yield _parts(kind, found, where)
 
 
-def _parts(kind: str, found: tuple[Part, ...], where: str) -> Table:
+def _parts(kind: str, found: tuple[Part, ...], where: str) -> doc.Table:
     heads = ("Samples", "Share of samples", "Share of AUGRC", "Part of AUGRC")
     more = len(found) - _SHOWN
-    return Table(
-        (Column(kind.capitalize()), *(Column(head, "number") for head in heads)),
-        rows_of(map(_part, found[:_SHOWN])),
+    return doc.Table(
+        (doc.Column(kind.capitalize()), *(doc.Column(head, "number") for head in heads)),
+        doc.rows_of(map(_part, found[:_SHOWN])),
         caption=f"AUGRC by {kind}, largest part first ({where})",
         rest=f"and {more} more" if more > 0 else "",
     )
 
 
-def _part(part: Part) -> tuple[Cell, ...]:
+def _part(part: Part) -> tuple[doc.Cell, ...]:
     # Worth a mark: more silent failures than the size of the part explains.
     above = part.share > part.sample_share
-    share = Span(number(part.share), "strong") if above else Number(part.share)
+    share = doc.Span(number(part.share), "strong") if above else doc.Number(part.share)
     return (
         part.name,
-        Number(part.n, form="count"),
-        Number(part.sample_share),
+        doc.Number(part.n, form="count"),
+        doc.Number(part.sample_share),
         share,
-        Number(part.contribution),
+        doc.Number(part.contribution),
     )

@@ -7,26 +7,7 @@ from typing import Final, Literal
 from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.records import Evaluation, Result
 from abstain.plots.words import metric_title
-from abstain.report.document import (
-    NAN,
-    PAPER,
-    Block,
-    Cell,
-    Choice,
-    Column,
-    Controls,
-    Find,
-    Interval,
-    Label,
-    Number,
-    Option,
-    Prose,
-    Row,
-    Rows,
-    Span,
-    Table,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.subjects.evaluation.intervals import footnotes, level_of, note_of
 from abstain.report.subjects.evaluation.lookup import Pivot, pivot
 from abstain.report.words import (
@@ -52,13 +33,13 @@ _FIRST, _MOST = ("accuracy", "augrc", "aurc"), 3
 _TALL: Final = 8
 
 
-def value(result: Result | None, found: Pivot) -> Number | None:
+def value(result: Result | None, found: Pivot) -> doc.Number | None:
     """Return a result as a number, with its interval and how it stands to the other scores."""
     if result is None:
         return None
     best = (result.split, result.score, result.metric) in found.best
-    return Number(
-        NAN if result.reason else result.value,
+    return doc.Number(
+        doc.NAN if result.reason else result.value,
         result.low,
         result.high,
         per_thousand=printed_x1000(result.metric),
@@ -68,10 +49,10 @@ def value(result: Result | None, found: Pivot) -> Number | None:
     )
 
 
-def _label(name: str, found: Pivot, title: str) -> Label:
+def _label(name: str, found: Pivot, title: str) -> doc.Label:
     sample = next(r for r in found.results.values() if r.metric == name)
     better = _better(sample)
-    return Label(title, better, short=narrow_title(name), title=f"{better} is better")
+    return doc.Label(title, better, short=narrow_title(name), title=f"{better} is better")
 
 
 def _better(result: Result) -> Literal["lower", "higher"]:
@@ -79,11 +60,11 @@ def _better(result: Result) -> Literal["lower", "higher"]:
 
 
 # ---------------------------------------------------------------------------------------- a page
-def headline_on_page(found: Pivot) -> Table:
+def headline_on_page(found: Pivot) -> doc.Table:
     """Return the headline metrics of each split and score."""
     several = len(found.splits) > 1
     rows = [
-        Row(
+        doc.Row(
             (
                 *([split_name(split)] if several else []),
                 score,
@@ -95,13 +76,13 @@ def headline_on_page(found: Pivot) -> Table:
     ]
     scroll = f": {len(rows)} rows, scroll for the rest" if len(rows) > _TALL else ""
     each = "split and score" if several else "score"
-    return Table(
+    return doc.Table(
         (
-            *([Column("Split", "name")] if several else []),
-            Column("Score", "name", head=True),
-            *(Column(_label(m, found, short_title(m)), "number") for m in found.headline),
+            *([doc.Column("Split", "name")] if several else []),
+            doc.Column("Score", "name", head=True),
+            *(doc.Column(_label(m, found, short_title(m)), "number") for m in found.headline),
         ),
-        rows_of(rows),
+        doc.rows_of(rows),
         title="At a glance",
         caption=f"Headline metrics, one row for each {each}{scroll}",
         anchor="glance",
@@ -110,27 +91,27 @@ def headline_on_page(found: Pivot) -> Table:
     )
 
 
-def every(found: Pivot) -> Iterator[Block]:
+def every(found: Pivot) -> Iterator[doc.Block]:
     """Yield what is chosen of all numbers, and all of them with what they mean."""
     families = unique(_family(r.metric) for r in found.results.values())
-    options = [Option("headline", "headline metrics"), Option("", "all metrics")]
-    options += [Option(_key(family), family) for family in families]
-    family = Choice("family", "Show", tuple(options), chosen="headline")
-    yield Controls((family, Find("every", "numbers")))
+    options = [doc.Option("headline", "headline metrics"), doc.Option("", "all metrics")]
+    options += [doc.Option(_key(family), family) for family in families]
+    family = doc.Choice("family", "Show", tuple(options), chosen="headline")
+    yield doc.Controls((family, doc.Find("every", "numbers")))
     level = level_of(found.results.values())
     small = f"; small, the {level} interval" if level else ""
     split = "; the split chosen above" if len(found.splits) > 1 else ""
-    yield Table(
+    yield doc.Table(
         (
-            Column("Metric"),
-            Column("Score", "name"),
-            Column("Value", "number"),
-            Column("What it means", "words"),
-            Column("Samples", "number"),
-            Column("Failures", "number"),
+            doc.Column("Metric"),
+            doc.Column("Score", "name"),
+            doc.Column("Value", "number"),
+            doc.Column("What it means", "words"),
+            doc.Column("Samples", "number"),
+            doc.Column("Failures", "number"),
         ),
         tuple(
-            Rows(
+            doc.Rows(
                 tuple(_explained(r, found) for r in _ordered(found, split)), tags={"split": str(i)}
             )
             for i, split in enumerate(found.splits)
@@ -158,36 +139,38 @@ def _ordered(found: Pivot, split: Split) -> list[Result]:
     return [found.results[key] for key in keys if key in found.results]
 
 
-def _explained(result: Result, found: Pivot) -> Row:
+def _explained(result: Result, found: Pivot) -> doc.Row:
     ties = between(result.tie_low, result.tie_high)
     moved = ties and len(set(ties.split(" to "))) > 1
     shown = value(result, found)
     accepted = result.n if result.accepted is None else result.accepted
-    samples = Number(accepted, form="count")
+    samples = doc.Number(accepted, form="count")
     if result.accepted is not None:
         samples = replace(samples, said=f"{count(accepted)} of {count(result.n)}")
     note = note_of(result)
-    cells: tuple[Cell, ...] = (
-        Label(metric_title(result.metric), _better(result), note=result.convention),
+    cells: tuple[doc.Cell, ...] = (
+        doc.Label(metric_title(result.metric), _better(result), note=result.convention),
         result.score,
         shown
         and replace(shown, note="", beside=f"{ties} over all orders of ties" if moved else ""),
-        (meaning(result), *([Span(note, "small")] if note else [])),
+        (meaning(result), *([doc.Span(note, "small")] if note else [])),
         samples,
-        Number(result.failures, form="count"),
+        doc.Number(result.failures, form="count"),
     )
     headline = " headline" if result.metric in found.headline else ""
     tags = {
         "score": str(found.scores.index(result.score)),
         "family": f"{_key(_family(result.metric))}{headline}",
     }
-    return Row(cells, tags=tags)
+    return doc.Row(cells, tags=tags)
 
 
 # ------------------------------------------------------------------------------------ a terminal
-def headline(found: Pivot, *, whole: bool) -> Table:
+def headline(found: Pivot, *, whole: bool) -> doc.Table:
     """Return the headline metrics; where all were asked for, none is left out for want of room."""
-    shown = [Column(_label(m, found, short_title(m)), "number", drop=True) for m in found.headline]
+    shown = [
+        doc.Column(_label(m, found, short_title(m)), "number", drop=True) for m in found.headline
+    ]
     cells = {
         pair: [_alone(found.results.get((*pair, m)), found) for m in found.headline]
         for pair in found.pairs()
@@ -196,13 +179,13 @@ def headline(found: Pivot, *, whole: bool) -> Table:
     return replace(made, instead=tuple(spoken(found))) if whole else made
 
 
-def _alone(result: Result | None, found: Pivot) -> Number | None:
+def _alone(result: Result | None, found: Pivot) -> doc.Number | None:
     """Return a value without its interval."""
     shown = value(result, found)
-    return shown and replace(shown, low=NAN, high=NAN)
+    return shown and replace(shown, low=doc.NAN, high=doc.NAN)
 
 
-def spans(found: Pivot) -> Iterator[Table]:
+def spans(found: Pivot) -> Iterator[doc.Table]:
     """Yield where some headline numbers may lie; nothing when no number has an interval."""
     with_interval = {r.metric for r in found.results.values() if r.interval}
     wanted = dict.fromkeys([*_FIRST, *found.headline, *found.metrics])
@@ -210,24 +193,28 @@ def spans(found: Pivot) -> Iterator[Table]:
     if not names:
         return
     level = level_of(found.results.values())
-    columns = [Column(replace(_label(m, found, short_title(m)), short=""), "number") for m in names]
+    columns = [
+        doc.Column(replace(_label(m, found, short_title(m)), short=""), "number") for m in names
+    ]
     cells = {pair: [_span(found.results.get((*pair, m))) for m in names] for pair in found.pairs()}
     title = f"{level} intervals: where the numbers may lie on new data"
     yield replace(_by_split(found, columns, cells), title=title)
 
 
-def _span(result: Result | None) -> Interval | None:
-    return None if result is None else Interval(result.low, result.high)
+def _span(result: Result | None) -> doc.Interval | None:
+    return None if result is None else doc.Interval(result.low, result.high)
 
 
 def _by_split(
-    found: Pivot, columns: Sequence[Column], cells: Mapping[tuple[Split, str], Sequence[Cell]]
-) -> Table:
+    found: Pivot,
+    columns: Sequence[doc.Column],
+    cells: Mapping[tuple[Split, str], Sequence[doc.Cell]],
+) -> doc.Table:
     """Return a row for each split and score, the parts of a split in columns of their own."""
     parts = unique(column for split in found.splits for column, _ in split)
     rows = {
         split: [
-            Row((*(dict(split).get(part, "") for part in parts), score, *cells[split, score]))
+            doc.Row((*(dict(split).get(part, "") for part in parts), score, *cells[split, score]))
             for other, score in cells
             if other == split
         ]
@@ -235,32 +222,32 @@ def _by_split(
     }
     apart = bool(parts) and len(found.scores) > 1
     every = tuple(row for own in rows.values() for row in own)
-    groups = tuple(Rows(tuple(own)) for own in rows.values()) if apart else (Rows(every),)
-    lead = [Column(part, "name", once=True) for part in parts]
-    return Table((*lead, Column("Score", "name"), *columns), groups)
+    groups = tuple(doc.Rows(tuple(own)) for own in rows.values()) if apart else (doc.Rows(every),)
+    lead = [doc.Column(part, "name", once=True) for part in parts]
+    return doc.Table((*lead, doc.Column("Score", "name"), *columns), groups)
 
 
-def spoken(found: Pivot) -> Iterator[Table]:
+def spoken(found: Pivot) -> Iterator[doc.Table]:
     """Yield a table of every number of each split, with what it means."""
     level = level_of(found.results.values())
     for split in found.splits:
         rows = [
             (
-                Label(metric_title(result.metric), _better(result)),
+                doc.Label(metric_title(result.metric), _better(result)),
                 result.score,
                 value(result, found),
                 meaning(result),
             )
             for result in _ordered(found, split)
         ]
-        yield Table(
+        yield doc.Table(
             (
-                Column("Metric", once=True),
-                Column("Score"),
-                Column(f"Value, {level} interval" if level else "Value", "number"),
-                Column("What it means", "words"),
+                doc.Column("Metric", once=True),
+                doc.Column("Score"),
+                doc.Column(f"Value, {level} interval" if level else "Value", "number"),
+                doc.Column("What it means", "words"),
             ),
-            rows_of(rows),
+            doc.rows_of(rows),
             title=split_name(split) if split or len(found.splits) > 1 else "",
         )
 
@@ -272,7 +259,7 @@ def paper(
     *,
     thousand: bool = False,
     intervals: bool = False,
-) -> Iterator[Block]:
+) -> Iterator[doc.Block]:
     """Yield metrics x scores for each split, and the sentences below them."""
     found = pivot(evaluation)
     wanted = found.metrics if metrics is None else [_known(name, found) for name in metrics]
@@ -281,18 +268,20 @@ def paper(
         rows = {m: [found.results.get((split, s, m)) for s in found.scores] for m in wanted}
         kept = {m: results for m, results in rows.items() if any(results)}
         shown += [r for results in kept.values() for r in results if r is not None]
-        yield Table(
-            (Column("Metric"), *(Column(score, "number") for score in found.scores)),
-            rows_of(_across(m, results, found, thousand, intervals) for m, results in kept.items()),
-            caption=Span(split_name(split), "strong") if len(found.splits) > 1 else "",
-            only=PAPER,
+        yield doc.Table(
+            (doc.Column("Metric"), *(doc.Column(score, "number") for score in found.scores)),
+            doc.rows_of(
+                _across(m, results, found, thousand, intervals) for m, results in kept.items()
+            ),
+            caption=doc.Span(split_name(split), "strong") if len(found.splits) > 1 else "",
+            only=doc.PAPER,
         )
-    yield Prose(" ".join(_conventions(shown, intervals=intervals)), "notes", only=PAPER)
+    yield doc.Prose(" ".join(_conventions(shown, intervals=intervals)), "notes", only=doc.PAPER)
 
 
 def _across(
     metric: str, results: Sequence[Result | None], found: Pivot, thousand: bool, intervals: bool
-) -> tuple[Cell, ...]:
+) -> tuple[doc.Cell, ...]:
     scale = 1000 if thousand and printed_x1000(metric) else 1
     write = value if intervals else _alone
     cells = [write(result, found) for result in results]

@@ -11,32 +11,7 @@ from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.drawable import Drawable
 from abstain.plots.verdicts import checked_rule
 from abstain.plots.words import percent
-from abstain.report.document import (
-    EVERYWHERE,
-    NAN,
-    READ,
-    SCREEN,
-    Block,
-    Box,
-    Code,
-    Column,
-    Document,
-    Figure,
-    Findings,
-    Fold,
-    Form,
-    Glossary,
-    Label,
-    Number,
-    Origin,
-    Prose,
-    Row,
-    Section,
-    Span,
-    Table,
-    reproduce,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.findings import remarks
 from abstain.report.subjects.rule.words import (
     checks_sentences,
@@ -74,17 +49,17 @@ _ABOUT = {
 }
 
 
-def rule_document(checks: RuleChecks, origin: Origin) -> Document:
+def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
     """Say a rule, its promise and what came of it."""
     known = checked_rule(checks)
     first, *rest = (*rule_sentences(known), *checks_sentences(known))
     source = [("Calibration data", origin.source)] if origin.source else []
-    return Document(
+    return doc.Document(
         origin.title or TITLE,
         "Decision rule",
         sections=partial(_sections, known, origin.command),
         brief=partial(_brief, known),
-        verdict=(Span(first, "strong"), *rest),
+        verdict=(doc.Span(first, "strong"), *rest),
         facts=(*source, *facts(known.rule)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
         alarm=not known.rule.attainable,
@@ -92,54 +67,57 @@ def rule_document(checks: RuleChecks, origin: Origin) -> Document:
     )
 
 
-def _sections(checks: RuleChecks, command: str) -> list[Block]:
+def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
     figures = tuple(_figures(checks))
     return [
-        Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
+        doc.Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
         *(
-            [Section("figures", "The picture", (Box(figures, "figures"),), nav="Figures")]
+            [doc.Section("figures", "The picture", (doc.Box(figures, "figures"),), nav="Figures")]
             * bool(figures)
         ),
-        Section("rule", "Use the rule", tuple(_use(checks.rule))),
-        Section("glossary", "Glossary", (Glossary(rule_words(checks)),)),
-        reproduce(command),
+        doc.Section("rule", "Use the rule", tuple(_use(checks.rule))),
+        doc.Section("glossary", "Glossary", (doc.Glossary(rule_words(checks)),)),
+        doc.reproduce(command),
     ]
 
 
-def _results(checks: RuleChecks) -> Iterator[Block]:
+def _results(checks: RuleChecks) -> Iterator[doc.Block]:
     if checks.rule.guarantee != "none":
-        yield Prose(
+        yield doc.Prose(
             "The guarantee is about data like the calibration data. Where other data have shifted, "
             "this table says whether it still held.",
             "lead",
         )
     else:
-        yield Prose("What the threshold gives on each data set, beside its target.", "lead")
+        yield doc.Prose("What the threshold gives on each data set, beside its target.", "lead")
     rows = checks.rows()
     if not rows:
-        yield Prose("The rule was not checked on any data.")
+        yield doc.Prose("The rule was not checked on any data.")
         return
     yield _table(checks, rows)
 
 
-def _table(checks: RuleChecks, rows: list[dict[str, Any]]) -> Table:
+def _table(checks: RuleChecks, rows: list[dict[str, Any]]) -> doc.Table:
     """Return a row for each data set and group; a terminal shows the risk that is guaranteed."""
     generalized = checks.rule.quantity == "generalized risk"
     risks = {"Selective risk": not generalized, "Generalized risk": generalized}
     columns = (
-        Column("Data", "name"),
-        Column(Label("Samples", short="n"), "number"),
-        Column("Answered", "number", only=READ),
-        Column("Coverage", "number"),
-        *(Column(n, "number", only=EVERYWHERE if s else READ) for n, s in risks.items()),
-        Column("Excess", "number", only=READ),
-        Column("Excess", "number", only=SCREEN),
-        Column("Verdict"),
+        doc.Column("Data", "name"),
+        doc.Column(doc.Label("Samples", short="n"), "number"),
+        doc.Column("Answered", "number", only=doc.READ),
+        doc.Column("Coverage", "number"),
+        *(
+            doc.Column(n, "number", only=doc.EVERYWHERE if s else doc.READ)
+            for n, s in risks.items()
+        ),
+        doc.Column("Excess", "number", only=doc.READ),
+        doc.Column("Excess", "number", only=doc.SCREEN),
+        doc.Column("Verdict"),
     )
     level = percent(checks.level)
-    return Table(
+    return doc.Table(
         columns,
-        rows_of(map(_row, rows)),
+        doc.rows_of(map(_row, rows)),
         title="What it keeps",
         caption=(
             f"Small: {level} intervals, {together_said(checks)}. Excess: above 0 is worse than "
@@ -149,26 +127,28 @@ def _table(checks: RuleChecks, rows: list[dict[str, Any]]) -> Table:
     )
 
 
-def _row(row: dict[str, Any]) -> Row:
+def _row(row: dict[str, Any]) -> doc.Row:
     cells = (
         row["subgroup"] or row["name"],
-        Number(row["n"], form="count"),
-        Number(row["accepted"], form="count"),
+        doc.Number(row["n"], form="count"),
+        doc.Number(row["accepted"], form="count"),
         *(_number(row, name) for name in ("coverage", "selective_risk", "generalized_risk")),
         excess := _number(row, "excess", "signed"),
-        excess and replace(excess, low=NAN, high=NAN),
-        Span(verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open"), title=row["note"]),
+        excess and replace(excess, low=doc.NAN, high=doc.NAN),
+        doc.Span(
+            verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open"), title=row["note"]
+        ),
     )
     if row["subgroup"]:
-        return Row(cells, "group")
-    return Row(cells, "marked" if row["role"] == CALIBRATION else "")
+        return doc.Row(cells, "group")
+    return doc.Row(cells, "marked" if row["role"] == CALIBRATION else "")
 
 
-def _number(row: dict[str, Any], name: str, form: Form = "four") -> Number | None:
+def _number(row: dict[str, Any], name: str, form: doc.Form = "four") -> doc.Number | None:
     """Return a number with its interval; without labels there is none."""
     if math.isnan(row[name]):
         return None
-    return Number(row[name], row[f"{name}_low"], row[f"{name}_high"], form=form)
+    return doc.Number(row[name], row[f"{name}_low"], row[f"{name}_high"], form=form)
 
 
 def rule_figures(
@@ -182,43 +162,43 @@ def rule_figures(
         yield "risk-excess", RiskExcessDisplay.from_checks(checks)
 
 
-def _figures(checks: RuleChecks) -> Iterator[Figure]:
+def _figures(checks: RuleChecks) -> Iterator[doc.Figure]:
     for key, display in rule_figures(checks):
-        yield Figure(key, display.title, partial(_itself, display), _ABOUT[key])
+        yield doc.Figure(key, display.title, partial(_itself, display), _ABOUT[key])
 
 
 def _itself(display: Drawable) -> Drawable:
     return display
 
 
-def _use(rule: DecisionRule) -> Iterator[Block]:
+def _use(rule: DecisionRule) -> Iterator[doc.Block]:
     if rule.attainable:
         score = f"\u201c{rule.score}\u201d" if rule.score else "the same one"
-        yield Prose(
+        yield doc.Prose(
             "Answer where the confidence is at least the threshold, abstain elsewhere. The "
             f"confidence must be {score}, computed as on the calibration data. Fit and use compare "
             "alike, with \u2265.",
             "lead",
         )
-        yield Code(_USE)
+        yield doc.Code(_USE)
     else:
-        yield Prose("This rule has no threshold: it answers nothing.", "lead")
-    yield Fold("The rule as JSON", (Code(rule.to_json()),))
+        yield doc.Prose("This rule has no threshold: it answers nothing.", "lead")
+    yield doc.Fold("The rule as JSON", (doc.Code(rule.to_json()),))
 
 
-def _brief(checks: RuleChecks) -> Iterator[Block]:
+def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
     first, *rest = rule_sentences(checks)
-    yield Prose(first, "strong" if checks.rule.attainable else "alarm")
-    yield from map(Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
-    yield Prose(f"Method: {method_title(checks.rule)}.", "about")
+    yield doc.Prose(first, "strong" if checks.rule.attainable else "alarm")
+    yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
+    yield doc.Prose(f"Method: {method_title(checks.rule)}.", "about")
     rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
     if rows:
-        yield from (Prose(""), replace(_table(checks, rows), title=""))
+        yield from (doc.Prose(""), replace(_table(checks, rows), title=""))
         more = "more groups, none surer to be worse: all rows are in the results of --out."
-        yield from [Prose(f"{count(left)} {more}", "about")] if left else []
-    yield from (Prose(""), Findings(remarks(checks.findings, (), lambda _: "")))
+        yield from [doc.Prose(f"{count(left)} {more}", "about")] if left else []
+    yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
     if checks.checks:
-        yield Prose(_footer(checks), "notes")
+        yield doc.Prose(_footer(checks), "notes")
 
 
 def _footer(checks: RuleChecks) -> str:

@@ -8,29 +8,7 @@ from typing import Any, Final
 
 from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
-from abstain.report.document import (
-    PAGE,
-    Block,
-    Box,
-    Cell,
-    Column,
-    Document,
-    Entry,
-    Facts,
-    Figure,
-    Findings,
-    Fold,
-    Glossary,
-    Number,
-    Origin,
-    Prose,
-    Remark,
-    Section,
-    Span,
-    Table,
-    reproduce,
-    rows_of,
-)
+from abstain.report import document as doc
 from abstain.report.words import count, linked, seconds_said, unique
 from abstain.studies import StudyResult
 
@@ -75,16 +53,16 @@ _SPELLED: Final = {
 }
 
 
-def study_document(result: StudyResult, origin: Origin) -> Document:
+def study_document(result: StudyResult, origin: doc.Origin) -> doc.Document:
     """Return what a study found, in blocks."""
     known = checked_study(result)
     said = enumerate(known.verdict)
-    return Document(
+    return doc.Document(
         origin.title or known.title,
         "Study",
         lambda: _sections(known, origin.command),
         lambda: _brief(known),
-        verdict=tuple(_prose(s) if i else Span(_prose(s), "strong") for i, s in said),
+        verdict=tuple(_prose(s) if i else doc.Span(_prose(s), "strong") for i, s in said),
         facts=tuple(_facts(known)),
         findings=tuple(_remarks(map(_prose, [*known.notes, *origin.notes]))),
     )
@@ -113,62 +91,62 @@ def _prose(text: str) -> str:
     return _PERCENT.sub("\u00a0%", text)
 
 
-def _remarks(notes: Iterable[str]) -> list[Remark]:
+def _remarks(notes: Iterable[str]) -> list[doc.Remark]:
     """Tell the notes that are warnings, which come first, from the others."""
     said = [
-        Remark("warning", note.removeprefix(_WARNING))
+        doc.Remark("warning", note.removeprefix(_WARNING))
         if note.startswith(_WARNING)
-        else Remark("note", note)
+        else doc.Remark("note", note)
         for note in notes
     ]
     return sorted(said, key=lambda remark: remark.level != "warning")
 
 
-def _sections(result: StudyResult, command: str) -> Iterator[Section]:
+def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
     filled = [name for name in result.tables if result.rows(name)]
     shown = [name for name in result.open_tables if name in filled]
-    tables: list[Block] = [_table(result, name) for name in shown]
+    tables: list[doc.Block] = [_table(result, name) for name in shown]
     if len(shown) > 1:
         tables = [
-            Section(f"table-{i}", _title(name), (table,), level=3)
+            doc.Section(f"table-{i}", _title(name), (table,), level=3)
             for i, (name, table) in enumerate(zip(shown, tables, strict=True))
         ]
     if tables:
-        lead = Prose(_prose(result.question), "lead")
-        yield Section("tables", "What was found", (lead, *tables))
+        lead = doc.Prose(_prose(result.question), "lead")
+        yield doc.Section("tables", "What was found", (lead, *tables))
     if result.figures:
         drawn = tuple(_figure(result, *named) for named in study_figures(result))
-        yield Section("figures", "Figures", (Box(drawn, look="figures"),))
+        yield doc.Section("figures", "Figures", (doc.Box(drawn, look="figures"),))
     folded = tuple(
-        Fold(f"{_title(name)}: {count(len(result.rows(name)))} rows", (_table(result, name),))
+        doc.Fold(f"{_title(name)}: {count(len(result.rows(name)))} rows", (_table(result, name),))
         for name in filled
         if name not in shown
     )
     if folded:
         # A page folds them away, a paper cannot; all of them are in the files.
-        yield Section("all", "All numbers", folded, only=PAGE)
-    words = [Entry(word, _prose(said)) for word, said in result.glossary.items()]
-    words += [Entry("Published", linked(result.source))] if result.source else []
-    yield Section("glossary", "Glossary", (Glossary(tuple(words)),))
-    yield reproduce(command)
+        yield doc.Section("all", "All numbers", folded, only=doc.PAGE)
+    words = [doc.Entry(word, _prose(said)) for word, said in result.glossary.items()]
+    words += [doc.Entry("Published", linked(result.source))] if result.source else []
+    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)),))
+    yield doc.reproduce(command)
 
 
-def _figure(result: StudyResult, name: str, display: Any) -> Figure:
+def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
     title = getattr(display, "title", "") or head(name)
     about = _prose(result.captions.get(name, ""))
-    return Figure(f"figure-{name}".replace(".", "-"), title, lambda: display, about)
+    return doc.Figure(f"figure-{name}".replace(".", "-"), title, lambda: display, about)
 
 
-def _brief(result: StudyResult) -> Iterator[Block]:
-    gap = Prose("")
-    yield from (Prose(result.title, "strong"), Prose(result.question, "lead"), gap)
-    yield from map(Prose, result.verdict)
+def _brief(result: StudyResult) -> Iterator[doc.Block]:
+    gap = doc.Prose("")
+    yield from (doc.Prose(result.title, "strong"), doc.Prose(result.question, "lead"), gap)
+    yield from map(doc.Prose, result.verdict)
     for name in result.open_tables:
         if result.rows(name):
             yield from (gap, _table(result, name, brief=True))
     if result.notes:
-        yield from (gap, Findings(tuple(_remarks(result.notes)), whole=True))
-    yield from (gap, Facts(tuple(_facts(result))))
+        yield from (gap, doc.Findings(tuple(_remarks(result.notes)), whole=True))
+    yield from (gap, doc.Facts(tuple(_facts(result))))
 
 
 # --------------------------------------------------------------------------------- the tables
@@ -176,7 +154,7 @@ def _title(table: str) -> str:
     return head(table.replace("-", "_"))
 
 
-def _table(result: StudyResult, name: str, *, brief: bool = False) -> Table:
+def _table(result: StudyResult, name: str, *, brief: bool = False) -> doc.Table:
     """Lay one table out, its standard errors and intervals beside what they belong to."""
     rows, caption = result.rows(name), result.captions.get(name, "")
     columns = unique(column for row in rows for column in row)
@@ -186,12 +164,12 @@ def _table(result: StudyResult, name: str, *, brief: bool = False) -> Table:
     heads = tuple(_column(c, [row[i] for row in body]) for i, c in enumerate(shown))
     if brief:
         more = "more rows with --out"
-        return Table(heads, rows_of(body), title=caption, most=_SCREEN, more=more)
+        return doc.Table(heads, doc.rows_of(body), title=caption, most=_SCREEN, more=more)
     body = [[_prose(c) if isinstance(c, str) else c for c in row] for row in body]
     left = len(rows) - len(kept)
     said = f" The first rows; {count(left)} more are in {name}.csv." if left else ""
     about = f"{_prose(caption) or _title(name)}{said}"
-    return Table(heads, rows_of(body), title=_title(name), caption=about, look="study")
+    return doc.Table(heads, doc.rows_of(body), title=_title(name), caption=about, look="study")
 
 
 def _belongs(column: str, columns: Sequence[str]) -> bool:
@@ -202,15 +180,15 @@ def _belongs(column: str, columns: Sequence[str]) -> bool:
     )
 
 
-def _column(name: str, cells: Sequence[Cell]) -> Column:
+def _column(name: str, cells: Sequence[doc.Cell]) -> doc.Column:
     """Return a column of numbers, of words that stay whole, or of names that may be broken."""
-    if any(isinstance(cell, Number) for cell in cells):
-        return Column(head(name), "number")
+    if any(isinstance(cell, doc.Number) for cell in cells):
+        return doc.Column(head(name), "number")
     words = [word for cell in cells if isinstance(cell, str) for word in cell.split()]
-    return Column(head(name), "name" if max(map(len, words), default=0) > _WORD else "text")
+    return doc.Column(head(name), "name" if max(map(len, words), default=0) > _WORD else "text")
 
 
-def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> Cell:
+def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> doc.Cell:
     value = row.get(column)
     if value is None:
         return None
@@ -220,7 +198,7 @@ def _cell(row: Mapping[str, Any], column: str, labels: Mapping[str, str]) -> Cel
         return labels.get(value, value)
     whole = isinstance(value, int)
     spreads = (_finite(row.get(f"{column}{ending}")) for ending in _ERRORS)
-    return Number(
+    return doc.Number(
         value if whole else float(value),
         _finite(row.get(f"{column}{_LOW}")),
         _finite(row.get(f"{column}{_HIGH}")),
