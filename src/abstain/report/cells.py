@@ -70,6 +70,21 @@ class Label:
     link: str = ""
     title: str = ""
 
+    @property
+    def unit(self) -> str:
+        """What follows the name of values that are times 1000."""
+        return " × 1000" if self.scale > 1 else ""
+
+    @property
+    def arrow(self) -> str:
+        """The arrow to where better is; empty where nothing is better."""
+        return {"": "", "lower": "\u2193", "higher": "\u2191"}[self.better]
+
+    @property
+    def ending(self) -> str:
+        """What follows the name in a line: unit and arrow."""
+        return f"{self.unit} {self.arrow}".rstrip()
+
 
 # --------------------------------------------------------------------------------------- cells
 #: How a number is spelled; see `abstain.report.words.spelled`.

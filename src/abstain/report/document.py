@@ -5,12 +5,13 @@ terminal, as Markdown or as LaTeX and knows no subject. So a number stands here 
 is spelled, what is bold, how an interval and an undefined value look is the renderer's alone.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
+from abstain.plots.palette import dash, variable
 from abstain.report.cells import (
     EVERYWHERE,
     NAN,
@@ -242,6 +243,12 @@ class Option:
     on: bool = True
 
 
+def line_option(index: int, name: str, *, on: bool = True) -> Option:
+    """Return a score or a method to choose, with the line that the figures draw it by."""
+    pattern = " ".join(map(str, dash(index)))
+    return Option(str(index), name, variable(index), pattern, on=on)
+
+
 @dataclass(frozen=True)
 class Choice:
     """What a page shows of its tagged parts.
@@ -352,6 +359,16 @@ class Document:
     data: Callable[[], object] | None = None
     alarm: bool = False
     longest: int = 0
+
+    def whole(self) -> Iterator[Block]:
+        """Yield all blocks under the title of a paper."""
+        yield from map(Prose, self.verdict)
+        if self.facts:
+            yield Facts(self.facts)
+        if self.findings:
+            known = (Findings(self.findings),)
+            yield Section("findings", "Before you trust the numbers", known)
+        yield from self.sections()
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def latex_table(
     evaluation : Evaluation
         What `evaluate` returned.
     metrics : sequence of str, optional
-        The rows, by name; by default every metric that was computed.
+        As for `markdown_table`.
     thousand : bool, default=False
         AURC and AUGRC times 1000, as the literature prints them; the row says so.
     intervals : bool, default=False
@@ -173,12 +173,8 @@ def comparison_latex(
     ----------
     comparison : Comparison
         What `compare` returned.
-    metrics : sequence of str, optional
-        The columns, by name; by default every metric that was compared.
-    thousand : bool, default=False
-        AURC and AUGRC times 1000, as the literature prints them; the column says so.
-    intervals : bool, default=False
-        Write the interval behind each value.
+    metrics, thousand, intervals
+        As for `comparison_markdown`.
 
     Returns
     -------
@@ -263,10 +259,8 @@ def benchmark_latex(
     ----------
     results : BenchmarkResults
         What `results_of` returned.
-    metric : str, optional
-        By default AUGRC, or else the first that was computed.
-    intervals : bool, default=False
-        Write the interval behind each value.
+    metric, intervals
+        As for `benchmark_markdown`.
     shades : bool, default=False
         Color the cells by rank; needs ``\usepackage[table]{xcolor}``.
 

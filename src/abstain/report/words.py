@@ -235,6 +235,12 @@ def unique(values: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(values))
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """Write the first names, parted by commas, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 #: Names in a sentence before the rest is only counted.
 _NAMED = 4
 

@@ -26,7 +26,6 @@ _ELEMENTS: Final = {
     "open": ("span", "said"),
 }
 
-_ARROWS: Final = {"lower": "\u2193", "higher": "\u2191"}
 _CLASSES: Final = {"number": "num", "name": "name", "words": "words"}
 
 
@@ -76,13 +75,13 @@ def label(name: Label | str) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return _said(name)
-    shown = _said(f"{name.text} × 1000" if name.scale > 1 else name.text)
+    shown = _said(f"{name.text}{name.unit}")
     if name.link:
         shown = _link(shown, name.link, name.title)
     if name.better:
         about = attributes({"class": "arrow", "aria-label": f"{name.better} is better"})
         # A line break would part the arrow from what it is about.
-        shown = f"{shown}&nbsp;<span{about}>{_ARROWS[name.better]}</span>"
+        shown = f"{shown}&nbsp;<span{about}>{name.arrow}</span>"
     return f"{shown}<small>{_said(name.note)}</small>" if name.note else shown
 
 

@@ -50,7 +50,6 @@ _NEEDS: Final = "% Needs \\usepackage{booktabs}"
 _TIE: Final = r"\textsuperscript{\dag}"
 _NOTHING: Final = "--"
 _UNIT: Final = r" $\times 10^3$"
-_ARROWS: Final = {"": "", "lower": r" $\downarrow$", "higher": r" $\uparrow$"}
 _MARKS: Final = {
     "strong": r"\textbf{{{}}}",
     "best": r"\textbf{{{}}}",
@@ -67,14 +66,8 @@ _STRENGTH: Final = (45, 34, 24, 15, 8)
 
 def latex(document: doc.Document) -> str:
     """Return the whole document."""
-    parts = [_NEEDS, rf"\section*{{{escape(document.title)}}}", *map(inline, document.verdict)]
-    parts += _block(doc.Facts(document.facts)) if document.facts else []
-    if document.findings:
-        parts += [
-            r"\subsection*{Before you trust the numbers}",
-            *_block(doc.Findings(document.findings)),
-        ]
-    return "\n\n".join([*parts, *_blocks(document.sections())]) + "\n"
+    title = rf"\section*{{{escape(document.title)}}}"
+    return "\n\n".join([_NEEDS, title, *_blocks(document.whole())]) + "\n"
 
 
 def written(several: Iterable[doc.Block], *, head: str = _NEEDS) -> str:
@@ -164,7 +157,8 @@ def label(name: doc.Label | str) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return escape(name)
-    return f"{escape(name.text)}{_UNIT if name.scale > 1 else ''}{_ARROWS[name.better]}"
+    arrow = f" {escape(name.arrow)}" if name.arrow else ""
+    return f"{escape(name.text)}{_UNIT if name.unit else ''}{arrow}"
 
 
 def escape(words: str) -> str:

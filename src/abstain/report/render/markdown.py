@@ -13,17 +13,12 @@ from abstain.report.words import behind, between, linked, numeral
 _SPECIAL: Final = "\\`*_{}[]<>()#+!|~$&"
 
 _NOTHING: Final = "–"
-_ARROWS: Final = {"": "", "lower": " \u2193", "higher": " \u2191"}
 _MARKS: Final = {"strong": "**", "best": "**", "em": "*", "small": "", "undefined": "*"}
 
 
 def markdown(document: doc.Document) -> str:
     """Return the whole document."""
-    parts = [f"# {escape(document.title)}", *map(inline, document.verdict)]
-    parts += _block(doc.Facts(document.facts)) if document.facts else []
-    if document.findings:
-        parts += ["## Before you trust the numbers", *_block(doc.Findings(document.findings))]
-    return "\n\n".join([*parts, *_blocks(document.sections())]) + "\n"
+    return "\n\n".join([f"# {escape(document.title)}", *_blocks(document.whole())]) + "\n"
 
 
 def written(several: Iterable[doc.Block]) -> str:
@@ -115,7 +110,7 @@ def label(name: doc.Label | str) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return escape(name)
-    return f"{escape(name.text)}{' × 1000' if name.scale > 1 else ''}{_ARROWS[name.better]}"
+    return f"{escape(name.text)}{name.ending}"
 
 
 def escape(words: str) -> str:

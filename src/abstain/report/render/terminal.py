@@ -28,7 +28,6 @@ _ANY: Final = 1000
 _Look = Literal["wide", "tight", "folded"]
 
 _NOTHING, _UNDEFINED = "–", "undef."
-_ARROWS: Final = {"": "", "lower": " \u2193", "higher": " \u2191"}
 _PROSE: Final = {
     "lead": "dim",
     "about": "dim",
@@ -123,8 +122,7 @@ def label(name: doc.Label | str, *, short: bool = False) -> str:
     """Return the name of what is measured with its unit and where better is."""
     if isinstance(name, str):
         return name
-    unit = " × 1000" if name.scale > 1 else ""
-    return f"{(name.short if short else '') or name.text}{unit}{_ARROWS[name.better]}"
+    return f"{(name.short if short else '') or name.text}{name.ending}"
 
 
 def narrow(value: float) -> str:

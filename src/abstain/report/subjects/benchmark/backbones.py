@@ -84,6 +84,5 @@ def _backbone(
         return []
     best = grid.standing(study)
     top, first = (own[best[0]].number.value, best[0]) if best else (NAN, "")
-    arrow = "\u2193" if grid.label.better == "lower" else "\u2191"
-    title = f"{grid.label.text}\u00a0{arrow}"
+    title = f"{grid.label.text}\u00a0{grid.label.arrow}"
     return [BackboneValue(model, study.title, title, own[base].number.value, top, first)]

@@ -194,9 +194,8 @@ def main_tables(board: Leaderboard) -> Iterator[doc.Block]:
 
 def head_of(grid: Grid) -> str:
     """Return the metric with its unit and where better is, for a head that is no column's."""
-    unit = " × 1000" if grid.label.scale > 1 else ""
     # A line break would part the arrow from what it is about.
-    return f"{grid.label.text}{unit}\u00a0{'↓' if grid.label.better == 'lower' else '↑'}"
+    return f"{grid.label.text}{grid.label.unit}\u00a0{grid.label.arrow}"
 
 
 def reading_of(metric: str, label: doc.Label) -> str:

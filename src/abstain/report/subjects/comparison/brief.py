@@ -1,7 +1,7 @@
 """A comparison in brief, for a terminal of 60 columns or more."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from abstain.evaluation.comparison import Comparison, Estimate
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, percent
@@ -22,6 +22,7 @@ from abstain.report.subjects.comparison.margin import margin_lines
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import METHOD, numbers
 from abstain.report.subjects.comparison.verdict import comparison_verdict
+from abstain.report.words import first_of
 
 #: More tables than this are lines instead.
 _TABLES = 6
@@ -59,7 +60,7 @@ def _line(place: Place) -> str:
     """Say in one line who leads by one metric on one data set, and who is not told from it."""
     ranked = {e.method: place.footing[e.method] for e in place.ranked}
     best, alike = (
-        _some([method for method, stands in ranked.items() if stands == wanted])
+        first_of([method for method, stands in ranked.items() if stands == wanted], _NAMED)
         for wanted in ("best", "not told apart")
     )
     if not best:
@@ -68,11 +69,6 @@ def _line(place: Place) -> str:
     ends = "" if math.isnan(top.low) else f" [{narrow(top.low)}, {narrow(top.high)}]"
     rest = f"; not told from it: {alike}" if alike else ""
     return f"{place.label}: best {best} {narrow(top.value)}{ends}{rest}"
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _drawn(comparison: Comparison) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.bands import whole
-from abstain.plots.palette import dash, variable
 from abstain.plots.words import sentence
 from abstain.report import document as doc
 from abstain.report.subjects.comparison.figures import Shown
@@ -53,9 +52,7 @@ def _options(comparison: Comparison) -> Iterator[doc.Option]:
     standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
     first = [s.method for s in standings][:_CURVES] or list(comparison.methods[:_CURVES])
     for name in comparison.with_curves:
-        i = comparison.methods.index(name)
-        pattern = " ".join(map(str, dash(i)))
-        yield doc.Option(str(i), name, variable(i), pattern, on=name in first)
+        yield doc.line_option(comparison.methods.index(name), name, on=name in first)
 
 
 def _half(place: Place, kind: str, shown: Shown) -> Iterator[doc.Box]:

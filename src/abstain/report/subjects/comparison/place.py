@@ -102,8 +102,7 @@ class Place:
     @property
     def head(self) -> str:
         """The metric with an arrow to where better is."""
-        arrow = "\u2193" if self.name.better == "lower" else "\u2191"
-        return f"{self.title} {arrow}"
+        return f"{self.title}{self.name.ending}"
 
     @property
     def where(self) -> str:

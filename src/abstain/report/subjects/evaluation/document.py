@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 
 from abstain.evaluation.records import Evaluation
-from abstain.plots.palette import dash, variable
 from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.findings import remarks
@@ -17,10 +16,13 @@ from abstain.report.subjects.evaluation.drawn import chart_data
 from abstain.report.subjects.evaluation.intervals import forms, level_of, without
 from abstain.report.subjects.evaluation.lookup import Pivot, pivot
 from abstain.report.subjects.evaluation.verdict import verdict
-from abstain.report.words import count, loss_label, unique
+from abstain.report.words import count, first_of, loss_label, unique
 from abstain.tables import split_name
 
 _TITLE: Final = "Selective classification report"
+
+#: Scores that the facts name before the rest is only counted.
+_NAMED: Final = 6
 
 #: Bands of more scores than these hide each other.
 _BANDS: Final = 3
@@ -51,15 +53,10 @@ def _facts(evaluation: Evaluation, found: Pivot, source: str) -> Iterator[tuple[
         yield "Samples", count(first.n)
         yield "Failures (loss above 0)", count(first.failures)
     yield "Loss", loss_label(evaluation.loss)
-    yield "Scores", _listed(found.scores)
+    yield "Scores", first_of(found.scores, _NAMED)
     if len(found.splits) > 1:
         columns = unique(column for split in found.splits for column, _ in split)
         yield "Splits", f"{len(found.splits)}, by {', '.join(columns)}"
-
-
-def _listed(names: list[str], most: int = 6) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[doc.Block]:
@@ -78,7 +75,7 @@ def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[doc.Blo
 def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[doc.Block]:
     several = len(found.splits) > 1
     splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(found.splits))
-    lines = tuple(_line(i, name) for i, name in enumerate(found.scores))
+    lines = tuple(doc.line_option(i, name) for i, name in enumerate(found.scores))
     chosen = (
         *([doc.Choice("split", "Split", splits)] if several else []),
         doc.Choice("score", "Scores", lines, some=True),
@@ -97,11 +94,6 @@ def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[do
         command,
         cite="Cite the sources of the metrics you report, listed above, and name this version.",
     )
-
-
-def _line(index: int, name: str) -> doc.Option:
-    pattern = " ".join(str(length) for length in dash(index))
-    return doc.Option(str(index), name, variable(index), pattern)
 
 
 # ---------------------------------------------------------------------------------------- charts

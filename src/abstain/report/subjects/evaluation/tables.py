@@ -26,8 +26,8 @@ from abstain.typing import Split
 #: What a metric of no family in the catalogue is filed under.
 _OTHER: Final = "other"
 
-#: The metrics whose intervals a terminal prints first, and how many fit beside the names.
-_FIRST, _MOST = ("accuracy", "augrc", "aurc"), 3
+#: The metrics whose intervals a terminal prints: as many as fit beside the names.
+_MOST: Final = 3
 
 #: Rows of the table at a glance beyond which it scrolls.
 _TALL: Final = 8
@@ -188,7 +188,7 @@ def _alone(result: Result | None, found: Pivot) -> doc.Number | None:
 def spans(found: Pivot) -> Iterator[doc.Table]:
     """Yield where some headline numbers may lie; nothing when no number has an interval."""
     with_interval = {r.metric for r in found.results.values() if r.interval}
-    wanted = dict.fromkeys([*_FIRST, *found.headline, *found.metrics])
+    wanted = dict.fromkeys([*found.headline, *found.metrics])
     names = [name for name in wanted if name in with_interval][:_MOST]
     if not names:
         return

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from abstain.errors import InputError
+from abstain.metrics import METRICS
 from abstain.plots.drawable import Drawable
 from abstain.report import document as doc
 from abstain.report.words import count, linked, seconds_said, unique
@@ -40,13 +41,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 #: Words that heads keep as they are spelled in the literature.
 _SPELLED: Final = {
-    "aurc": "AURC",
-    "augrc": "AUGRC",
+    **{metric.name: metric.title for metric in METRICS.values() if metric.title.isupper()},
     "mse": "MSE",
     "rmse": "RMSE",
     "mae": "MAE",
     "sd": "SD",
-    "sele": "SELE",
     "n": "n",
     "u": "u",
     "csf": "CSF",
