@@ -79,7 +79,7 @@ def everything(name: str) -> Document:
         rest=name,
     )
     line = Series(name, (0.0, 1.0), (0.5, 0.25))
-    figure = Figure("drawn", name, lambda: SeriesDisplay((line,), name, "x", "y"), name)
+    figure = Figure("drawn", name, SeriesDisplay((line,), name, "x", "y"), name)
     blocks = (
         Prose(name, "lead"),
         Controls((Choice("one", name, (Option("0", name),)), Switch("loud", name)), name),

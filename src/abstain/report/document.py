@@ -153,7 +153,7 @@ class Findings(Block):
 
 @dataclass(frozen=True)
 class Figure(Block):
-    """A figure that is drawn when a format asks for it.
+    """A figure; it is drawn when a format asks for it.
 
     `key` has letters, digits and hyphens that no other figure of the page has; `title` are the
     first, strong words of its caption, `about` the rest.
@@ -161,7 +161,7 @@ class Figure(Block):
 
     key: str
     title: str
-    draw: Callable[[], Drawable]
+    display: Drawable
     about: Text = ""
 
 

@@ -78,7 +78,7 @@ def kind(one: object) -> str:
 
 def figure_svg(figure: doc.Figure) -> "Markup":
     """Draw a figure for the page."""
-    return _trusted(inline_svg(figure.draw(), figure.key))
+    return _trusted(inline_svg(figure.display, figure.key))
 
 
 @cache

@@ -47,11 +47,7 @@ def back(*places: tuple[str, str]) -> doc.Prose:
 
 def figure(display: Drawable | None, key: str, title: str, about: str) -> list[doc.Figure]:
     """Return a figure of the page, where there is something to draw."""
-    return (
-        []
-        if display is None
-        else [doc.Figure(f"figure-{key}", f"{title}.", lambda: display, about)]
-    )
+    return [] if display is None else [doc.Figure(f"figure-{key}", f"{title}.", display, about)]
 
 
 def wide_table(

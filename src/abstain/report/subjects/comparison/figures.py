@@ -59,7 +59,7 @@ class Drawn:
         if more:
             said = f"{said}. {more}" if said else more
             said += "" if said.endswith(".") else "."
-        return Figure(key, title, lambda: self.display, said)
+        return Figure(key, title, self.display, said)
 
 
 class Shown:

@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 
 from abstain.evaluation.rules import CALIBRATION, RuleChecks
 from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
-from abstain.plots.drawable import Drawable
 from abstain.plots.verdicts import checked_rule
 from abstain.plots.words import percent
 from abstain.report import document as doc
@@ -68,7 +67,10 @@ def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
 
 
 def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
-    figures = tuple(_figures(checks))
+    figures = tuple(
+        doc.Figure(key, display.title, display, _ABOUT[key])
+        for key, display in rule_figures(checks)
+    )
     return [
         doc.Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
         *(
@@ -160,15 +162,6 @@ def rule_figures(
         yield "decision-rule", rule
     if checks.checks and checks.rule.attainable and checks.rule.quantity:
         yield "risk-excess", RiskExcessDisplay.from_checks(checks)
-
-
-def _figures(checks: RuleChecks) -> Iterator[doc.Figure]:
-    for key, display in rule_figures(checks):
-        yield doc.Figure(key, display.title, partial(_itself, display), _ABOUT[key])
-
-
-def _itself(display: Drawable) -> Drawable:
-    return display
 
 
 def _use(rule: DecisionRule) -> Iterator[doc.Block]:

@@ -133,7 +133,7 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
 def _figure(result: StudyResult, name: str, display: Any) -> doc.Figure:
     title = getattr(display, "title", "") or head(name)
     about = _prose(result.captions.get(name, ""))
-    return doc.Figure(f"figure-{name}".replace(".", "-"), title, lambda: display, about)
+    return doc.Figure(f"figure-{name}".replace(".", "-"), title, display, about)
 
 
 def _brief(result: StudyResult) -> Iterator[doc.Block]:
