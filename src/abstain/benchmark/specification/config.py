@@ -13,6 +13,7 @@ from itertools import product
 from operator import sub
 from typing import Annotated, Any, Final
 
+from abstain._foundation.extras import has
 from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.methods import METHODS, Method
@@ -252,10 +253,11 @@ class Config:
 
 
 def look_up(config: Config) -> None:
-    """Refuse names that are in no catalogue, and arms that cannot be trained. Needs torch."""
-    from abstain.benchmark.models import MODELS
+    """Refuse names that are in no catalogue, and arms that cannot be trained.
 
-    _ = TASKS[config.task], MODELS[config.model]
+    Without torch nothing is run: models and objectives are then taken as they are named.
+    """
+    _ = TASKS[config.task]
     for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
         for given in getattr(config, name):
             _ = catalogue[given]
@@ -265,8 +267,12 @@ def look_up(config: Config) -> None:
         if wanted not in kinds:
             msg = f"the method {given!r} scores networks trained by {wanted!r}, and no arm is"
             raise InputError(msg)
-    for arm in config.arms:
-        look_up_arm(arm)
+    if has("torch"):
+        from abstain.benchmark.models import MODELS
+
+        _ = MODELS[config.model]
+        for arm in config.arms:
+            look_up_arm(arm)
 
 
 def look_up_arm(arm: Arm) -> None:

@@ -10,6 +10,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
 
+from abstain._foundation.extras import has
 from abstain._foundation.records import Word, value
 from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.recipe import Recipe
@@ -150,7 +151,7 @@ def from_plain(found: Mapping[str, Any]) -> Config:
     recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
     named = table(own, "arms")
     arms = tuple(_arm(name, table(named, name, "arms"), recipe) for name in named)
-    for arm in arms:
+    for arm in arms if has("torch") else ():
         _look_up_named(arm)
     seeds = seeds_of(own.pop("seeds", SEEDS))
     samples = value(own.pop("samples", Config.samples), Samples, "samples")
