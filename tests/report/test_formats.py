@@ -11,7 +11,9 @@ from tests.report.pages import DISARMED, HOSTILE, Page, steering
 from tests.report.test_study_page import hostile as hostile_study
 from tests.report.test_threshold_page import hostile as hostile_rule
 
+from abstain import Predictions, evaluate
 from abstain.errors import InputError, UnknownNameError
+from abstain.evaluation import compare
 from abstain.plots import Series, SeriesDisplay
 from abstain.report import document_of, render
 from abstain.report.document import (
@@ -186,6 +188,16 @@ def test_every_subject_has_every_format(hostile, plain, format):
             assert "Warning" in text or "Note" in text
             assert "a note" in text
             assert "abstain" in text
+
+
+@pytest.mark.parametrize("format", ["html", "markdown", "latex"])
+def test_a_fact_that_is_not_known_is_not_said(format):
+    found = document_of(compare(Predictions(confidence={"a": [3, 2], "b": [2, 3]}, loss=[0, 1])))
+    assert "Source" not in dict(found.facts)
+    assert "Source" not in render(found, format)
+    evaluated = evaluate(Predictions(confidence=[3, 2], loss=[0, 1]))
+    assert "Source" not in dict(document_of(evaluated).facts)
+    assert dict(document_of(evaluated, source="here.csv").facts)["Source"] == "here.csv"
 
 
 def test_only_known_formats_and_results_are_written(plain):

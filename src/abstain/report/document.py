@@ -343,10 +343,10 @@ class Document:
     """All that is said of one subject.
 
     `sections` returns the blocks of a page or a paper, `brief` those of a terminal. `eyebrow` says
-    what kind of document it is, `verdict` what was found, for someone who never read a paper on
-    the subject, `facts` what was done on what, `findings` what to know before trusting the
-    numbers; `data` returns what its charts draw. With `alarm` the first sentence of the verdict is
-    bad news; `longest` are the letters of the longest name that tables give a line.
+    what kind of document it is, `verdict` what was found, for someone who never read a paper,
+    `facts` what was done on what (an empty one is left out), `findings` what to know before
+    trusting the numbers; `data` returns what its charts draw. With `alarm` the first sentence of
+    the verdict is bad news; `longest` are the letters of the longest name that tables give a line.
     """
 
     title: str
@@ -359,6 +359,9 @@ class Document:
     data: Callable[[], object] | None = None
     alarm: bool = False
     longest: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "facts", tuple(fact for fact in self.facts if fact[1]))
 
     def whole(self) -> Iterator[Block]:
         """Yield all blocks under the title of a paper."""

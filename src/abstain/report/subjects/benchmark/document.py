@@ -50,7 +50,7 @@ def benchmark_document(
         lambda: (*_sections(board, pictures, others), doc.reproduce(origin.command)),
         lambda: _brief(board),
         verdict=(doc.Span(first, "strong"), *verdict),
-        facts=(*facts_of(results), *((("Source", origin.source),) if origin.source else ())),
+        facts=(*facts_of(results), ("Source", origin.source)),
         findings=findings_of(results, origin.notes),
     )
 

@@ -53,14 +53,14 @@ def _asked(results: BenchmarkResults, name: str) -> Any:
 
 
 def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
-    """Return what the benchmark was run with."""
+    """Return what the benchmark was run with; empty where that is not known."""
     own = results.facts
     arms = dict.fromkeys(method.arm for method in results.methods if method.arm)
     numbers = {name: own.get(name) for name in ("train", "validation", "seconds")}
     known = {name: n for name, n in numbers.items() if isinstance(n, int | float)}
     told = own.get("versions")
     versions: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
-    found = (
+    return (
         ("Task", task_of(results)),
         ("Model", model_of(results)),
         ("Seeds", _seeds(own.get("seeds") or _asked(results, "seeds"))),
@@ -74,7 +74,6 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
         ("Versions", ", ".join(f"{p} {versions[p]}" for p in _PACKAGES if versions.get(p))),
         ("Time of all jobs", seconds_said(known["seconds"]) if known.get("seconds") else ""),
     )
-    return tuple((label, value) for label, value in found if value)
 
 
 def _seeds(values: object) -> str:

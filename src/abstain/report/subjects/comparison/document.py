@@ -76,8 +76,7 @@ def _left_out(comparison: Comparison, data: Sequence[Split]) -> list[str]:
 def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
     """Yield what was compared by what."""
     sizes = {e.n for e in comparison.estimates}
-    if source:
-        yield "Source", source
+    yield "Source", source
     if len(sizes) == 1:
         yield "Samples", count(*sizes)
     yield "Methods", str(len(comparison.methods))

@@ -52,14 +52,13 @@ def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
     """Say a rule, its promise and what came of it."""
     known = checked_rule(checks)
     first, *rest = (*rule_sentences(known), *checks_sentences(known))
-    source = [("Calibration data", origin.source)] if origin.source else []
     return doc.Document(
         origin.title or TITLE,
         "Decision rule",
         sections=partial(_sections, known, origin.command),
         brief=partial(_brief, known),
         verdict=(doc.Span(first, "strong"), *rest),
-        facts=(*source, *facts(known.rule)),
+        facts=(("Calibration data", origin.source), *facts(known.rule)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
         alarm=not known.rule.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
