@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import beside
@@ -230,6 +229,8 @@ def hull_vertices(groups: TieGroups) -> IntArray:
     ROC convex hull too; it is defined for every loss, not only 0/1. Pooling the mean losses of
     the groups until they rise with falling confidence gives the slopes of that hull.
     """
+    from scipy.optimize import isotonic_regression
+
     # Pooling goes from neighbor to neighbor, which no device does well: the host does it.
     loss, weight = home(groups.loss), home(groups.weight)
     slopes = isotonic_regression(loss / weight, weights=weight).x

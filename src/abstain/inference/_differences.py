@@ -7,7 +7,6 @@ from math import exp, inf, log
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from abstain.inference.influence import covariance_of_shares
@@ -381,6 +380,8 @@ def _end(lead: Callable[[float], float], guess: int) -> float:
 
     The guess is the first of the steps where it is not.
     """
+    from scipy.optimize import brentq
+
     if lead(0.0) >= 0:  # at a level so low that the correction alone is more
         return 0.0
     before = _STEPS[guess - 1] if guess else 0.0
