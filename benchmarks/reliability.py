@@ -26,7 +26,7 @@ from scipy.special import expit, ndtri
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.uncertainty import of_replicates
 from abstain.inference.draws import Draws
-from abstain.inference.nemenyi import critical_difference
+from abstain.inference.multiplicity import critical_difference
 from abstain.inference.non_inferiority import non_inferiority_from
 from abstain.inference.paired import bootstrap_difference
 from abstain.inference.permutation import swap_test

@@ -107,7 +107,7 @@ def analytic(sets: list, _: int) -> np.ndarray:
     """No resamples: standard errors, covariances and chances of ranks, run by run."""
     from abstain._foundation.scored import Scored
     from abstain.inference.influence import covariance
-    from abstain.inference.rank_chances import expected_ranks, rank_chances
+    from abstain.inference.ranking import expected_ranks, rank_chances
     from abstain.metrics import METRICS as CATALOGUE
     from abstain.metrics.intervals import influences
 

@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference.multiplicity import adjust
-from abstain.inference.nemenyi import cliques, critical_difference, nemenyi
+from abstain.inference.multiplicity import adjust, cliques, critical_difference, nemenyi
 from abstain.inference.rank_tests import friedman, pairwise_wilcoxon, wilcoxon
 
 

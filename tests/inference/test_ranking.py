@@ -7,9 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.inference.aggregated_ranking import aggregate_then_rank, rank_then_aggregate
-from abstain.inference.rank_chances import expected_ranks, rank_chances, superiority
-from abstain.inference.ranking import rank_chances_of, rank_summary, ranks
+from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
+from abstain.inference.resampled_ranks import (
+    aggregate_then_rank,
+    rank_chances_of,
+    rank_summary,
+    rank_then_aggregate,
+)
 
 
 def problem(k, seed, spread=0.02):

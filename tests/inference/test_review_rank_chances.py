@@ -4,8 +4,7 @@ import numpy as np
 
 from abstain._foundation.scored import scored
 from abstain.inference.influence import covariance
-from abstain.inference.rank_chances import expected_ranks, rank_chances, superiority
-from abstain.inference.ranking import ranks
+from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
 from abstain.metrics import metric_named
 from abstain.metrics.intervals import influences
 

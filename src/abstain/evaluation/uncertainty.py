@@ -14,8 +14,7 @@ from abstain.evaluation.records import Result
 from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.draws import Draws
 from abstain.inference.influence import shares
-from abstain.inference.intervals import Interval, no_interval
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import Interval, level_of, no_interval
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.intervals import bounds_of, influence_of, interval_of

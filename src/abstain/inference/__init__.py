@@ -4,9 +4,6 @@ Takes arrays or a callable and knows no metric by name; `abstain.metrics` and
 `abstain.evaluation` say which metric it is about.
 """
 
-from abstain.inference.aggregated_ranking import AggregatedRanking as AggregatedRanking
-from abstain.inference.aggregated_ranking import aggregate_then_rank as aggregate_then_rank
-from abstain.inference.aggregated_ranking import rank_then_aggregate as rank_then_aggregate
 from abstain.inference.aggregates import Aggregate as Aggregate
 from abstain.inference.aggregates import PerformanceProfile as PerformanceProfile
 from abstain.inference.aggregates import interquartile_mean as interquartile_mean
@@ -28,9 +25,9 @@ from abstain.inference.intervals import Interval as Interval
 from abstain.inference.intervals import difference_from as difference_from
 from abstain.inference.intervals import interval_from as interval_from
 from abstain.inference.multiplicity import adjust as adjust
-from abstain.inference.nemenyi import cliques as cliques
-from abstain.inference.nemenyi import critical_difference as critical_difference
-from abstain.inference.nemenyi import nemenyi as nemenyi
+from abstain.inference.multiplicity import cliques as cliques
+from abstain.inference.multiplicity import critical_difference as critical_difference
+from abstain.inference.multiplicity import nemenyi as nemenyi
 from abstain.inference.non_inferiority import NonInferiority as NonInferiority
 from abstain.inference.non_inferiority import non_inferiority as non_inferiority
 from abstain.inference.paired import BootstrapDifference as BootstrapDifference
@@ -41,18 +38,21 @@ from abstain.inference.permutation import swap_test as swap_test
 from abstain.inference.permutation import swap_test_by_ranks as swap_test_by_ranks
 from abstain.inference.proportions import clopper_pearson as clopper_pearson
 from abstain.inference.proportions import wilson as wilson
-from abstain.inference.rank_chances import expected_ranks as expected_ranks
-from abstain.inference.rank_chances import rank_chances as rank_chances
-from abstain.inference.rank_chances import superiority as superiority
 from abstain.inference.rank_tests import FriedmanResult as FriedmanResult
 from abstain.inference.rank_tests import WilcoxonResult as WilcoxonResult
 from abstain.inference.rank_tests import friedman as friedman
 from abstain.inference.rank_tests import pairwise_wilcoxon as pairwise_wilcoxon
 from abstain.inference.rank_tests import wilcoxon as wilcoxon
-from abstain.inference.ranking import RankSummary as RankSummary
-from abstain.inference.ranking import rank_chances_of as rank_chances_of
-from abstain.inference.ranking import rank_summary as rank_summary
+from abstain.inference.ranking import expected_ranks as expected_ranks
+from abstain.inference.ranking import rank_chances as rank_chances
 from abstain.inference.ranking import ranks as ranks
+from abstain.inference.ranking import superiority as superiority
+from abstain.inference.resampled_ranks import AggregatedRanking as AggregatedRanking
+from abstain.inference.resampled_ranks import RankSummary as RankSummary
+from abstain.inference.resampled_ranks import aggregate_then_rank as aggregate_then_rank
+from abstain.inference.resampled_ranks import rank_chances_of as rank_chances_of
+from abstain.inference.resampled_ranks import rank_summary as rank_summary
+from abstain.inference.resampled_ranks import rank_then_aggregate as rank_then_aggregate
 
 __all__ = [
     "Aggregate",

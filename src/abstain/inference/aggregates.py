@@ -13,7 +13,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.random import generator
 from abstain.errors import ShapeError
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import level_of
 from abstain.inference.ranking import stack
 from abstain.typing import AnyArray, FloatArray, Rng
 

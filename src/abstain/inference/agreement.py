@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain.errors import ShapeError
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import level_of
 from abstain.inference.ranking import stack
 from abstain.typing import AnyArray, FloatArray
 

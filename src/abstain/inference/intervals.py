@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import expit, logit
 
+from abstain._foundation import checks
+from abstain.errors import DomainError
 from abstain.inference._differences import (
     NAN,
     Difference,
@@ -63,6 +65,16 @@ class Interval:
 def no_interval(level: float, note: str, standard_error: float = NAN) -> Interval:
     """Return the interval of a number that has none, with the reason."""
     return Interval(NAN, NAN, level, "none", standard_error, note)
+
+
+def level_of(level: float) -> float:
+    """Validate the level of an interval: strictly between 0 and 1."""
+    value = checks.number(level, "level")
+    if not 0 < value < 1:
+        hint = " For 95 % pass 0.95." if 1 < value < 100 else ""
+        msg = f"`level` must lie strictly between 0 and 1; got {level!r}.{hint}"
+        raise DomainError(msg)
+    return value
 
 
 def interval_from(

@@ -9,8 +9,7 @@ from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.inference._differences import error_of, most_degrees
 from abstain.inference.influence import covariance_of_shares, shares
-from abstain.inference.intervals import difference_from
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import difference_from, level_of
 from abstain.inference.small_samples import (
     Expected,
     Failures,

@@ -8,8 +8,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.errors import ShapeError
 from abstain.inference.bootstrap_intervals import bias_note
+from abstain.inference.intervals import level_of
 from abstain.inference.multiplicity import Adjustment, adjust
-from abstain.inference.proportions import level_of
 from abstain.inference.rank_tests import pairwise_wilcoxon
 from abstain.inference.ranking import alike, stack
 from abstain.typing import AnyArray, FloatArray

@@ -5,7 +5,7 @@ from scipy.special import betaincinv, ndtri
 
 from abstain._foundation import checks
 from abstain.errors import DomainError
-from abstain.inference.intervals import Interval
+from abstain.inference.intervals import Interval, level_of
 
 
 def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Interval:
@@ -110,13 +110,3 @@ def _checked(successes: float, n: float, level: float) -> tuple[float, float, fl
         msg = f"`n` must be above 0; got {n!r}"
         raise DomainError(msg)
     return checks.fraction(successes, "successes", high=total), total, (1 - level_of(level)) / 2
-
-
-def level_of(level: float) -> float:
-    """Validate the level of an interval: strictly between 0 and 1."""
-    value = checks.number(level, "level")
-    if not 0 < value < 1:
-        hint = " For 95 % pass 0.95." if 1 < value < 100 else ""
-        msg = f"`level` must lie strictly between 0 and 1; got {level!r}.{hint}"
-        raise DomainError(msg)
-    return value

@@ -13,9 +13,10 @@ from abstain.inference.intervals import (
     Interval,
     difference_from,
     interval_from,
+    level_of,
     no_interval,
 )
-from abstain.inference.proportions import level_of, wilson
+from abstain.inference.proportions import wilson
 from abstain.inference.reach import STEPS
 from abstain.inference.small_samples import Failures, few_clusters
 from abstain.metrics.catalogue import metric_named

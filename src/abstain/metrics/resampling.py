@@ -21,8 +21,7 @@ from abstain.inference.bootstrap_intervals import (
     told,
 )
 from abstain.inference.draws import Draws
-from abstain.inference.intervals import Interval
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import Interval, level_of
 from abstain.inference.replicates import ordered
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.catalogue import metric_named

@@ -9,7 +9,7 @@ import numpy as np
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.names import coded, codes_of
 from abstain.errors import InputError
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import level_of
 from abstain.thresholds.achieved import RuleCheck, Verdict, decided, measured, sample
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import AnyArray, Scale

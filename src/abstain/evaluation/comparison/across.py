@@ -28,12 +28,11 @@ from abstain.evaluation.comparison.standings import (
     aggregated_standings,
     drawn,
 )
-from abstain.inference.aggregated_ranking import aggregate_then_rank, rank_then_aggregate
 from abstain.inference.aggregates import improvements, interquartile_mean, performance_profile
 from abstain.inference.agreement import kendall
-from abstain.inference.multiplicity import adjust
-from abstain.inference.nemenyi import cliques, critical_difference
+from abstain.inference.multiplicity import adjust, cliques, critical_difference
 from abstain.inference.rank_tests import friedman, wilcoxon
+from abstain.inference.resampled_ranks import aggregate_then_rank, rank_then_aggregate
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, Split
 

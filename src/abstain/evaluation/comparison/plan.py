@@ -7,8 +7,8 @@ from typing import cast
 from abstain._foundation import checks
 from abstain._foundation.random import seed_of
 from abstain.errors import InputError
+from abstain.inference.intervals import level_of
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
-from abstain.inference.proportions import level_of
 from abstain.typing import Rng
 
 #: What `compare` may decide by, with the name that the results carry.

@@ -8,11 +8,10 @@ import numpy as np
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import Agreement, Stability, Standing
 from abstain.evaluation.comparison.sampled import Sampled
-from abstain.inference.aggregated_ranking import AggregatedRanking
 from abstain.inference.agreement import agreement, kendall, stability
 from abstain.inference.influence import covariance_of_shares
-from abstain.inference.rank_chances import expected_ranks, rank_chances
-from abstain.inference.ranking import rank_chances_of, rank_summary, ranks
+from abstain.inference.ranking import expected_ranks, rank_chances, ranks
+from abstain.inference.resampled_ranks import AggregatedRanking, rank_chances_of, rank_summary
 from abstain.metrics import Metric
 from abstain.typing import FloatArray, IntArray
 

@@ -16,8 +16,7 @@ from abstain.evaluation.records import Finding, ordered
 from abstain.evaluation.rules.data import RuleData, data_of, named, on_scale_of
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
-from abstain.inference.intervals import no_interval
-from abstain.inference.proportions import level_of
+from abstain.inference.intervals import level_of, no_interval
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups
 from abstain.typing import AnyArray, Scale

@@ -1,12 +1,109 @@
-"""One ranking over several data sets or runs, and what resampling says about it."""
+"""Ranks over resamples: the chance of each, and one ranking over several data sets or runs."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from abstain.errors import DomainError
-from abstain.inference.ranking import chances_from, rank_summary, ranks, stack, standings_of
-from abstain.typing import AnyArray, BoolArray, FloatArray
+from abstain.inference.intervals import level_of
+from abstain.inference.ranking import among, chances_from, ranks, stack, standings_of
+from abstain.typing import AnyArray, FloatArray
+
+
+def rank_chances_of(replicates: AnyArray, *, lower_is_better: bool) -> FloatArray:
+    """Count how often each method has each rank over resamples.
+
+    Answers: how often would this method be first, second, third?
+
+    Parameters
+    ----------
+    replicates : array of shape (k, B)
+        The metric of each method on each resample.
+    lower_is_better : bool
+        The direction of the metric.
+
+    Returns
+    -------
+    ndarray of shape (k, k)
+        Entry [i, r] is the share of the resamples in which method i has the rank r + 1. Equal
+        methods share their ranks, so rows and columns sum to 1. A method that is NaN in all
+        resamples has a row of NaN; a resample with another NaN is left out.
+
+    Raises
+    ------
+    ShapeError
+        If `replicates` is no table.
+
+    Examples
+    --------
+    >>> from abstain.inference.resampled_ranks import rank_chances_of
+    >>> rank_chances_of([[0.1, 0.3], [0.2, 0.2]], lower_is_better=True).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    """
+    table = stack(replicates, "replicates", "k", "B")
+    known = np.asarray(~np.isnan(table).all(axis=1))
+    complete = table[known][:, ~np.isnan(table[known]).any(axis=0)]
+    if not complete.size:
+        return np.full((known.size, known.size), np.nan)
+    return among(known, chances_from(*standings_of(complete, lower_is_better=lower_is_better)))
+
+
+@dataclass(frozen=True, eq=False)
+class RankSummary:
+    """The chances of the ranks of each method in three numbers.
+
+    Attributes
+    ----------
+    mean, low, high : ndarray of shape (k,)
+        Mean rank, and the lowest and the highest rank of the central range; NaN for a method
+        without chances.
+    """
+
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def rank_summary(chances: AnyArray, *, level: float = 0.95) -> RankSummary:
+    """Summarize the chance of each rank by a mean and a central range.
+
+    Answers: between which ranks may this method stand?
+
+    Parameters
+    ----------
+    chances : array of shape (k, k)
+        Entry [i, r] is the chance that method i has the rank r + 1; rows sum to 1.
+    level : float, default=0.95
+        At most (1 - level)/2 lies below the range and as much above it.
+
+    Returns
+    -------
+    RankSummary
+        One entry a method.
+
+    Raises
+    ------
+    ShapeError
+        If `chances` is no table.
+    DomainError
+        If `level` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from abstain.inference.resampled_ranks import rank_summary
+    >>> summary = rank_summary([[0.99, 0.01], [0.01, 0.99]])
+    >>> summary.mean.tolist(), summary.high.tolist()
+    ([1.01, 1.99], [1.0, 2.0])
+    """
+    table = stack(chances, "chances", "k", "k")
+    tail = (1 - level_of(level)) / 2
+    cumulated = np.cumsum(table, axis=1)
+    # Sums of shares such as 1/3 reach 0.975 only up to rounding.
+    low = 1.0 + np.argmax(cumulated >= tail - 1e-9, axis=1)
+    high = 1.0 + np.argmax(cumulated >= 1 - tail - 1e-9, axis=1)
+    unknown = np.isnan(table).any(axis=1)
+    low[unknown] = high[unknown] = np.nan
+    return RankSummary(table @ np.arange(1.0, table.shape[1] + 1), low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +185,7 @@ def rank_then_aggregate(
 
     Examples
     --------
-    >>> from abstain.inference.aggregated_ranking import rank_then_aggregate
+    >>> from abstain.inference.resampled_ranks import rank_then_aggregate
     >>> result = rank_then_aggregate([[[1, 1], [2, 2]], [[1, 5], [4, 4]]], lower_is_better=True)
     >>> result.mean_ranks.tolist(), result.ranks.tolist()
     ([1.25, 1.75], [1.0, 2.0])
@@ -156,7 +253,7 @@ def aggregate_then_rank(
 
     Examples
     --------
-    >>> from abstain.inference.aggregated_ranking import aggregate_then_rank
+    >>> from abstain.inference.resampled_ranks import aggregate_then_rank
     >>> result = aggregate_then_rank([[[1, 1], [2, 2]], [[1, 5], [4, 4]]], lower_is_better=True)
     >>> result.mean_ranks.tolist(), result.ranks.tolist()
     ([1.25, 1.75], [1.0, 2.0])
@@ -194,10 +291,6 @@ def _complete(replicates: AnyArray) -> tuple[FloatArray, str]:
     note = "; ".join(
         f"{count} of {kept.size} {name} left out, since a method has no value there"
         for name, kept in (("data sets or runs", blocks), ("resamples", resamples))
-        if (count := _dropped(kept))
+        if (count := int(kept.size - np.count_nonzero(kept)))
     )
     return table[blocks][:, :, resamples], note
-
-
-def _dropped(kept: BoolArray) -> int:
-    return int(kept.size - np.count_nonzero(kept))
