@@ -103,29 +103,38 @@ def without_rounding(
     return value, influences
 
 
-def plain_difference(
-    value: float,
-    parts: FloatArray,
-    failures: int | Failures | None,
-    *,
-    level: float,
-    lower_is_better: bool,
-) -> Difference:
-    """Return the difference without its ratio."""
-    apart = parts[:, 0] - parts[:, 1]
-    error = error_of(apart[:, None])
-    note = _why_no_difference(value, error, parts)
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two numbers of the same samples, with what their errors are made of."""
+
+    values: tuple[float, float]
+    #: What each independent unit adds to the error of both, shape (units, 2).
+    parts: FloatArray
+    #: Of freedom, as many as the failures allow.
+    most_degrees: float
+    level: float
+
+    @property
+    def apart(self) -> FloatArray:
+        """What each unit adds to the error of the difference."""
+        return np.asarray(self.parts[:, 0] - self.parts[:, 1])
+
+
+def plain_difference(pair: Pair, value: float, *, lower_is_better: bool) -> Difference:
+    """Return the difference without its ratio; `value` is it, rid of rounding."""
+    error = error_of(pair.apart[:, None])
+    note = _why_no_difference(value, error, pair.parts)
     if note:
-        return _not_apart(value, error, parts, level, note)
-    test = _Test.of(error, apart, failures)
-    low, high = test.ends(value, level)
+        return _not_apart(pair, value, error, note)
+    test = _Test.of(pair, error)
+    low, high = test.ends(value, pair.level)
     statistic = straightened(value / error, test.skew)
     better = -statistic if lower_is_better else statistic
     return Difference(
         value=value,
         low=low,
         high=high,
-        level=level,
+        level=pair.level,
         standard_error=error,
         p_value=test.p_value(value),
         superiority=t_probability(better, test.degrees),
@@ -146,9 +155,9 @@ class _Test:
     skew: float
 
     @classmethod
-    def of(cls, error: float, apart: FloatArray, failures: int | Failures | None) -> "_Test":
-        degrees = min(degrees_of_freedom(apart), most_degrees(failures))
-        return cls(error, degrees, skewness(apart))
+    def of(cls, pair: Pair, error: float) -> "_Test":
+        degrees = min(degrees_of_freedom(pair.apart), pair.most_degrees)
+        return cls(error, degrees, skewness(pair.apart))
 
     def ends(self, value: float, level: float) -> tuple[float, float]:
         """Return the interval of a difference."""
@@ -168,15 +177,13 @@ def most_degrees(failures: int | Failures | None) -> float:
     return np.inf if known is None else max(1.0, known.number - 1.0)
 
 
-def _not_apart(
-    value: float, error: float, parts: FloatArray, level: float, note: str
-) -> Difference:
+def _not_apart(pair: Pair, value: float, error: float, note: str) -> Difference:
     """Return a difference that nothing varies: exactly 0, or without an interval."""
     same = value == 0 and np.isfinite(error)
-    end, method = (0.0, "influence function") if same and parts.any() else (NAN, "none")
+    end, method = (0.0, "influence function") if same and pair.parts.any() else (NAN, "none")
     p_value, superiority = (1.0, 0.5) if same else (NAN, NAN)
     return Difference(
-        value, end, end, level, error, p_value, superiority, NAN, NAN, NAN, method, note
+        value, end, end, pair.level, error, p_value, superiority, NAN, NAN, NAN, method, note
     )
 
 
@@ -193,30 +200,18 @@ def _why_no_difference(value: float, error: float, parts: FloatArray) -> str:
     return f"every sample counts the same in both{seen}"
 
 
-def with_ratio(
-    found: Difference,
-    values: tuple[float, float],
-    parts: FloatArray,
-    failures: int | Failures | None,
-) -> Difference:
+def with_ratio(found: Difference, pair: Pair) -> Difference:
     """Add the ratio with its interval, where both numbers are above zero."""
-    if min(values) <= 0:
+    if min(pair.values) <= 0:
         return found
-    low, high = _ratio_ends(values, parts, most_degrees(failures), level=found.level)
-    return replace(found, ratio=values[0] / values[1], ratio_low=low, ratio_high=high)
+    low, high = _ratio_ends(pair)
+    return replace(found, ratio=pair.values[0] / pair.values[1], ratio_low=low, ratio_high=high)
 
 
-def over_thresholds(
-    found: Difference,
-    values: tuple[float, float],
-    parts: FloatArray,
-    failures: int | Failures | None,
-    *,
-    reaches: FloatArray,
-) -> Difference:
+def over_thresholds(found: Difference, pair: Pair, reaches: FloatArray) -> Difference:
     """Widen a difference, and its ratio, by the thresholds that the data leave open."""
     down, up = of_difference(reaches)
-    test = _Test.of(found.standard_error, parts[:, 0] - parts[:, 1], failures)
+    test = _Test.of(pair, found.standard_error)
     left = levels_left(found.level)
     lows, highs = [(found.low, -1)], [(found.high, -1)]
     for step, own in enumerate(left):
@@ -234,15 +229,15 @@ def over_thresholds(
     if np.isnan(found.ratio):
         return wider
     # The ends of the ratio are where those of the difference were found.
-    first, second = reaches
+    (one, two), (first, second) = pair.values, reaches
     if lowest >= 0:
-        moved = values[0] - first[0, lowest], values[1] + second[1, lowest]
-        low = _ratio_end(moved, parts, failures, level=left[lowest], upper=False)
-        wider = replace(wider, ratio_low=low)
+        moved = one - first[0, lowest], two + second[1, lowest]
+        own = _ratio_ends(replace(pair, values=moved, level=left[lowest]))
+        wider = replace(wider, ratio_low=own[0])
     if highest >= 0:
-        moved = values[0] + first[1, highest], values[1] - second[0, highest]
-        high = _ratio_end(moved, parts, failures, level=left[highest], upper=True)
-        wider = replace(wider, ratio_high=high)
+        moved = one + first[1, highest], two - second[0, highest]
+        own = _ratio_ends(replace(pair, values=moved, level=left[highest]))
+        wider = replace(wider, ratio_high=own[1])
     return wider
 
 
@@ -253,19 +248,6 @@ def _p_beside(test: _Test, value: float, move: FloatArray) -> FloatArray:
     return np.where(move > 0, np.array(found)[place], 0.0)
 
 
-def _ratio_end(
-    values: tuple[float, float],
-    parts: FloatArray,
-    failures: int | Failures | None,
-    *,
-    level: float,
-    upper: bool,
-) -> float:
-    if min(values) <= 0:
-        return np.inf if upper else 0.0
-    return _ratio_ends(values, parts, most_degrees(failures), level=level)[int(upper)]
-
-
 def clipped(found: Difference, bounds: tuple[float, float]) -> Difference:
     """Keep the ends among the differences that two numbers within the bounds can have."""
     width = bounds[1] - bounds[0]
@@ -274,9 +256,7 @@ def clipped(found: Difference, bounds: tuple[float, float]) -> Difference:
 
 
 # ------------------------------------------------------------------------------------ the ratio
-def _ratio_ends(
-    values: tuple[float, float], parts: FloatArray, most_degrees: float, *, level: float
-) -> tuple[float, float]:
+def _ratio_ends(pair: Pair) -> tuple[float, float]:
     """Return the ends of Fieller's interval; 0 or inf where no ratio on that side is rejected.
 
     The test of "first = r second" is that of the difference first - r second, with the same degrees
@@ -284,8 +264,10 @@ def _ratio_ends(
     of the difference holds 0. (On the log scale, with few failures, true ratios of 1 are excluded
     one time in ten.)
     """
-    lead = _Lead.of(values, parts, most_degrees, level)
-    center = log(values[0] / values[1])
+    if min(pair.values) <= 0:
+        return 0.0, inf
+    lead = _Lead.of(pair)
+    center = log(pair.values[0] / pair.values[1])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         ahead = lead.at_all(np.exp(center - np.array(_STEPS)))[0] >= 0
         behind = lead.at_all(np.exp(center + np.array(_STEPS)))[1] >= 0
@@ -296,37 +278,21 @@ def _ratio_ends(
 
 @dataclass(frozen=True)
 class _Lead:
-    """How far the statistic of a ratio is above and below what the test allows.
+    """How far the statistic of a ratio is above and below what the test allows."""
 
-    Attributes
-    ----------
-    values : tuple of float
-        The two numbers.
-    powers : tuple
-        The sums over the units of the second, third and fourth power of first - r second, as
-        polynomials in 1 - r: coefficients, the constant first.
-    units : int
-        Independent units.
-    most_degrees : float
-        Of freedom.
-    level : float
-        Of the interval.
-    """
-
-    values: tuple[float, float]
-    powers: tuple[tuple[float, ...], ...]
+    pair: Pair
+    #: Independent units.
     units: int
-    most_degrees: float
-    level: float
+    #: The sums over the units of the second, third and fourth power of first - r second, as
+    #: polynomials in 1 - r: coefficients, the constant first.
+    powers: tuple[tuple[float, ...], ...]
 
     @classmethod
-    def of(
-        cls, values: tuple[float, float], parts: FloatArray, most_degrees: float, level: float
-    ) -> "_Lead":
+    def of(cls, pair: Pair) -> "_Lead":
         """Sum the powers once."""
         # first - r second = (first - second) + (1 - r) second: nothing cancels where both are
         # alike.
-        a, b = parts[:, 0] - parts[:, 1], parts[:, 1]
+        a, b = pair.apart, pair.parts[:, 1]
         aa, ab, bb = a * a, a * b, b * b
         powers = (
             (aa.sum(), 2 * ab.sum(), bb.sum()),
@@ -334,30 +300,29 @@ class _Lead:
             (aa @ aa, 4 * (aa @ ab), 6 * (aa @ bb), 4 * (ab @ bb), bb @ bb),
         )
         plain = tuple(tuple(float(c) for c in each) for each in powers)
-        return cls(values, plain, a.size, most_degrees, level)
+        return cls(pair, a.size, plain)
 
     def at(self, ratio: float) -> tuple[float, float]:
         """Return both leads for one ratio."""
-        s = 1.0 - ratio
+        s, (first, second) = 1.0 - ratio, self.pair.values
         two, three, four = (_polynomial(each, s) for each in self.powers)
         two = max(two, self._least(s), 1e-300)
-        t = (self.values[0] - ratio * self.values[1]) / (two * self.units / (self.units - 1)) ** 0.5
-        degrees = min(degrees_from(two, four, self.units), self.most_degrees)
-        reach = t_quantile(self.level, max(1.0, degrees))
+        t = (first - ratio * second) / (two * self.units / (self.units - 1)) ** 0.5
+        degrees = min(degrees_from(two, four, self.units), self.pair.most_degrees)
+        reach = t_quantile(self.pair.level, max(1.0, degrees))
         statistic = straightened(t, three / two**1.5)
         return statistic - reach, -statistic - reach
 
     def at_all(self, ratios: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the same for many ratios at once, up to rounding."""
-        s = 1.0 - ratios
+        s, (first, second) = 1.0 - ratios, self.pair.values
         two, three, four = (_polynomial(each, s) for each in self.powers)
         two = np.maximum(np.maximum(two, self._least(s)), 1e-300)
-        t = (self.values[0] - ratios * self.values[1]) / np.sqrt(
-            two * self.units / (self.units - 1)
-        )
+        t = (first - ratios * second) / np.sqrt(two * self.units / (self.units - 1))
         excess, most = four - two * two / self.units, max(self.units - 1.0, 1.0)
         degrees = np.where(excess <= 0, most, np.minimum(2 * two * two / excess, most))
-        reach = stdtrit(np.clip(degrees, 1.0, self.most_degrees), (1 + self.level) / 2)
+        degrees = np.clip(degrees, 1.0, self.pair.most_degrees)
+        reach = stdtrit(degrees, (1 + self.pair.level) / 2)
         g = three / two**1.5 / 2
         statistic = t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
         return statistic - reach, -statistic - reach

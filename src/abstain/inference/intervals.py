@@ -11,8 +11,10 @@ from abstain.errors import DomainError
 from abstain.inference._differences import (
     NAN,
     Difference,
+    Pair,
     clipped,
     error_of,
+    most_degrees,
     over_thresholds,
     plain_difference,
     quantile_words,
@@ -199,18 +201,25 @@ def _trouble(value: float, error: float, bounds: tuple[float, float]) -> str:
 
 def _on_scale(value: float, half: float, bounds: tuple[float, float]) -> tuple[str, float, float]:
     """Return the scale's name and the ends: value -/+ half, transformed by the slope there."""
+    (low, high), scale, reach = bounds, "plain scale", half
+    if np.isfinite(low) and np.isfinite(high):
+        share = (value - low) / (high - low)
+        scale, reach = "logit scale", half / ((high - low) * share * (1 - share))
+    elif np.isfinite(low):
+        scale, reach = "log scale", min(half / (value - low), 700.0)
+    ends = moved(value, np.array([-reach, reach]), bounds)
+    return scale, float(ends[0]), float(ends[1])
+
+
+def moved(value: float, by: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+    """Return a number moved by steps on the scale that its range picks."""
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
-        width = high - low
-        share = (value - low) / width
-        reach = half / (width * share * (1 - share))
-        ends = low + width * expit(logit(share) + np.array([-reach, reach]))
-        return "logit scale", float(ends[0]), float(ends[1])
+        share = (value - low) / (high - low)
+        return np.asarray(low + (high - low) * expit(logit(share) + by))
     if np.isfinite(low):
-        reach = min(half / (value - low), 700.0)
-        ends = low + (value - low) * np.exp(np.array([-reach, reach]))
-        return "log scale", float(ends[0]), float(ends[1])
-    return "plain scale", value - half, value + half
+        return np.asarray(low + (value - low) * np.exp(np.minimum(by, 700.0)))
+    return value + by
 
 
 def difference_from(
@@ -288,12 +297,13 @@ def difference_from(
     value, influences = without_rounding(both[0] - both[1], influences, least)
     parts = shares(influences, weight, cluster)
     units = None if cluster is None else parts.shape[0]
-    plain = plain_difference(value, parts, failures, level=level, lower_is_better=lower_is_better)
+    pair = Pair(both, parts, most_degrees(failures), level)
+    plain = plain_difference(pair, value, lower_is_better=lower_is_better)
     if plain.note:
         return plain
-    found = with_ratio(plain, both, parts, failures)
+    found = with_ratio(plain, pair)
     if reaches is not None and reaches.any():
-        found = over_thresholds(found, both, parts, failures, reaches=reaches)
+        found = over_thresholds(found, pair, reaches)
     notes = found.note, warning(failures, heavy=heavy, units=units)
     return replace(clipped(found, bounds), note="; ".join(filter(None, notes)))
 

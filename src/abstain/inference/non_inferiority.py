@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit
 
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.inference._differences import error_of, most_degrees
 from abstain.inference.influence import covariance_of_shares, shares
-from abstain.inference.intervals import difference_from, level_of
+from abstain.inference.intervals import difference_from, level_of, moved
 from abstain.inference.small_samples import (
     Expected,
     Failures,
@@ -334,15 +333,16 @@ class JointEllipse:
         across, up = _CIRCLE
         rest = float(np.sqrt(1.0 - self.correlation**2))
         moves = (across, self.correlation * across + rest * up)
-        reached = [
-            _moved(
-                self.values[k],
-                self.spread[k] * t_quantile(1.0 - 2.0 * chance, self.degrees[k]) * moves[k],
-                self.bounds,
-            )
+        steps = [
+            self.spread[k] * t_quantile(1.0 - 2.0 * chance, self.degrees[k]) * moves[k]
             for k in (0, 1)
         ]
-        apart = reached[0] - reached[1]
+        # A number that nothing varies may be at an end of its range, where there is no scale.
+        first, second = (
+            moved(value, by, self.bounds) if by.any() else value
+            for value, by in zip(self.values, steps, strict=True)
+        )
+        apart = np.asarray(first - second)
         return float(apart.max() if first_above else -apart.min())
 
     def p_value(self, margin: float, *, first_above: bool) -> float:
@@ -363,19 +363,6 @@ def _slope(value: float, bounds: tuple[float, float]) -> float:
     if min(below, above) <= 0:
         return 0.0
     return 1.0 if not np.isfinite(below) else 1.0 / below + 1.0 / above
-
-
-def _moved(value: float, by: FloatArray, bounds: tuple[float, float]) -> FloatArray:
-    """Return the number moved by steps on its scale."""
-    low, high = bounds
-    if not by.any():
-        return np.full(by.shape, value)
-    if np.isfinite(low) and np.isfinite(high):
-        share = (value - low) / (high - low)
-        return np.asarray(low + (high - low) * expit(logit(share) + by))
-    if np.isfinite(low):
-        return np.asarray(low + (value - low) * np.exp(np.minimum(by, 700.0)))
-    return value + by
 
 
 _NO_SPREAD = "nothing varies, so that nothing is known about the difference"
