@@ -26,18 +26,11 @@ from abstain.metrics import Metric
 from abstain.metrics.rank_weights import augrc_weight
 from abstain.typing import Array, FloatArray
 
-_NAN = float("nan")
-
 #: The literature's test, kept under its own name.
 ON_REPLICATES = "Wilcoxon on bootstrap replicates"
 
 #: Goes with the pairs of the permutation test.
 _SWAPS = "swaps give no interval: see that of another test of this pair"
-
-#: What a test may leave out: an interval, a ratio, a chance.
-_UNKNOWN = dict.fromkeys(
-    ("low", "high", "standard_error", "ratio", "ratio_low", "ratio_high", "superiority"), _NAN
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +49,8 @@ class _Family:
         return float(self.sampled.mean[i]), float(self.sampled.mean[j])
 
     def pair(self, i: int, j: int, test: str, **known: Any) -> PairedDifference:
-        """Make the record of a pair; what is not known is NaN."""
+        """Make the record of a pair, of what is known of it."""
         first, second = self.values(i, j)
-        unknown: dict[str, Any] = {**_UNKNOWN, "adjusted": _NAN, "adjustment": "", "better": ""}
         return PairedDifference(
             metric=self.sampled.metric.name,
             data=self.sampled.data,
@@ -66,7 +58,7 @@ class _Family:
             second=self.sampled.methods[j],
             difference=first - second,
             test=test,
-            **(unknown | known),
+            **known,
         )
 
     def adjusted(self, found: list[PairedDifference]) -> Iterator[PairedDifference]:
@@ -103,11 +95,11 @@ def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
 
 
 # ------------------------------------------------------------------------------------ influence
-def difference(sampled: Sampled, i: int, j: int, level: float, *, ratio: bool = True) -> Difference:
+def difference(sampled: Sampled, i: int, j: int, plan: Plan) -> Difference:
     """Return the difference of the means of two methods by their influences."""
     influences, reaches = sampled.held_on(i, j)
     values = float(sampled.mean[i]), float(sampled.mean[j])
-    if not ratio:
+    if plan.lean and sampled.replicates is None:
         # The difference of numbers that are moved alike is the same, and a ratio, which takes
         # nearly all of the time, does not exist where one of them is 0.
         values = values[0] - max(values), values[1] - max(values)
@@ -115,7 +107,7 @@ def difference(sampled: Sampled, i: int, j: int, level: float, *, ratio: bool = 
         values,
         influences,
         lower_is_better=sampled.metric.lower_is_better,
-        level=level,
+        level=plan.level,
         failures=sampled.resting(i, j),
         heavy=sampled.metric.heavy,
         bounds=sampled.bounds,
@@ -125,23 +117,27 @@ def difference(sampled: Sampled, i: int, j: int, level: float, *, ratio: bool = 
 
 
 def _by_influence(family: _Family) -> Iterator[PairedDifference]:
-    sampled, plan = family.sampled, family.plan
-    ratio = not plan.lean or sampled.replicates is not None
     for i, j in family.two():
-        found = difference(sampled, i, j, plan.level, ratio=ratio)
+        found = difference(family.sampled, i, j, family.plan)
         yield family.pair(
             i,
             j,
             TEST_NAMES["influence"],
+            low=found.low,
+            high=found.high,
+            standard_error=found.standard_error,
+            ratio=found.ratio,
+            ratio_low=found.ratio_low,
+            ratio_high=found.ratio_high,
             p_value=found.p_value,
+            superiority=found.superiority,
             note=found.note,
-            **{name: getattr(found, name) for name in _UNKNOWN},
         )
 
 
 # ------------------------------------------------------------------------------------ resamples
 def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
-    drawn, level = family.sampled.mean_replicates, family.plan.level
+    drawn = family.sampled.mean_replicates
     for i, j in family.two():
         values = family.values(i, j)
         found = bootstrap_difference(
@@ -149,11 +145,11 @@ def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
             drawn[j],
             values,
             lower_is_better=family.sampled.metric.lower_is_better,
-            level=level,
+            level=family.plan.level,
         )
         if not _spread_seen(found, values):
             why = "every resample shows the same difference, so its spread cannot be seen"
-            yield family.pair(i, j, TEST_NAMES["bootstrap"], p_value=_NAN, note=why)
+            yield family.pair(i, j, TEST_NAMES["bootstrap"], note=why)
             continue
         few = few_clusters(family.sampled.clusters(i, j))
         yield family.pair(
@@ -166,7 +162,7 @@ def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
             standard_error=found.standard_error,
             superiority=found.superiority,
             note="; ".join(filter(None, (found.note, few))),
-            **_ratio(drawn[i], drawn[j], values, level),
+            **_ratio(drawn[i], drawn[j], values, family.plan),
         )
 
 
@@ -177,19 +173,15 @@ def _spread_seen(found: BootstrapDifference, values: tuple[float, float]) -> boo
 
 
 def _ratio(
-    first: FloatArray, second: FloatArray, values: tuple[float, float], level: float
+    first: FloatArray, second: FloatArray, values: tuple[float, float], plan: Plan
 ) -> dict[str, float]:
     """Return the ratio with its percentile interval, where all values are above zero."""
     both = np.isfinite(first) & np.isfinite(second)
     if min(values) <= 0 or not both.any() or min(first[both].min(), second[both].min()) <= 0:
         return {}
-    tail = (1 - level) / 2
+    tail = (1 - plan.level) / 2
     low, high = np.quantile(first[both] / second[both], [tail, 1 - tail])
-    return {
-        "ratio": values[0] / values[1],
-        "ratio_low": float(low),
-        "ratio_high": float(high),
-    }
+    return {"ratio": values[0] / values[1], "ratio_low": float(low), "ratio_high": float(high)}
 
 
 def _on_replicates(family: _Family) -> Iterator[PairedDifference]:

@@ -81,7 +81,7 @@ def best_of(estimates: Iterable[Estimate]) -> list[str]:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Two methods on the same samples.
+    """Two methods on the same samples; what a test does not tell is NaN.
 
     Attributes
     ----------
@@ -118,18 +118,18 @@ class PairedDifference:
     first: str
     second: str
     difference: float
-    low: float
-    high: float
-    standard_error: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-    p_value: float
-    adjusted: float
-    adjustment: str
-    test: str
-    superiority: float
-    better: str
+    low: float = math.nan
+    high: float = math.nan
+    standard_error: float = math.nan
+    ratio: float = math.nan
+    ratio_low: float = math.nan
+    ratio_high: float = math.nan
+    p_value: float = math.nan
+    adjusted: float = math.nan
+    adjustment: str = ""
+    test: str = ""
+    superiority: float = math.nan
+    better: str = ""
     valid: bool = True
     note: str = ""
 
@@ -167,7 +167,7 @@ def _footing(estimate: Estimate, best: list[str], pairs: list[PairedDifference])
 
 @dataclass(frozen=True)
 class Standing:
-    """Where one method stands among all.
+    """Where one method stands among all; what is not known of its rank is NaN.
 
     Attributes
     ----------
@@ -194,11 +194,11 @@ class Standing:
     method: str
     value: float
     rank: float
-    mean_rank: float
-    rank_low: float
-    rank_high: float
-    chances: tuple[float, ...]
-    source: str
+    mean_rank: float = math.nan
+    rank_low: float = math.nan
+    rank_high: float = math.nan
+    chances: tuple[float, ...] = ()
+    source: str = ""
 
 
 # ------------------------------------------------------------------------- of several together

@@ -63,7 +63,7 @@ def _rows(
             mean_rank=float(mean[i]),
             rank_low=float(summary.low[i]),
             rank_high=float(summary.high[i]),
-            chances=tuple(float(c) for c in chances[i]),
+            chances=tuple(map(float, chances[i])),
             source=source,
         )
 
@@ -73,20 +73,10 @@ def _by_value(sampled: Sampled) -> Iterator[Standing]:
     known = sampled.known
     if not known:
         return
-    place = ranks(sampled.mean[known], lower_is_better=sampled.metric.lower_is_better)
+    place = ranks(sampled.mean[known], lower_is_better=sampled.metric.lower_is_better).tolist()
     for i, rank in zip(known, place, strict=True):
-        yield Standing(
-            metric=sampled.metric.name,
-            data=sampled.data,
-            method=sampled.methods[i],
-            value=float(sampled.mean[i]),
-            rank=float(rank),
-            mean_rank=float(rank),
-            rank_low=float("nan"),
-            rank_high=float("nan"),
-            chances=(),
-            source=_VALUES,
-        )
+        about = sampled.metric.name, sampled.data, sampled.methods[i], float(sampled.mean[i])
+        yield Standing(*about, rank, mean_rank=rank, source=_VALUES)
 
 
 def aggregated_standings(
@@ -103,7 +93,7 @@ def aggregated_standings(
             mean_rank=float(ranking.mean_ranks[i]),
             rank_low=float(ranking.low[i]),
             rank_high=float(ranking.high[i]),
-            chances=tuple(float(c) for c in ranking.chances[i]),
+            chances=tuple(map(float, ranking.chances[i])),
             source=source,
         )
 

@@ -272,7 +272,7 @@ def _differ(one: Array | None, two: Array | None) -> bool:
 
 
 def _named_apart(one: Array | None, two: Array | None) -> bool:
-    """Tell whether names say that samples _differ.
+    """Tell whether names say that samples differ.
 
     Whole numbers without any in common do not: they number the rows of one file.
     """
@@ -324,7 +324,7 @@ def _aligned(
     mine, theirs = (np.ones(p.n) if p.weight is None else p.weight for p in (first, part))
     if not own_weights and not np.array_equal(mine, theirs):
         msg = (
-            f"{name} must give the samples the same weights as the other methods do; they _differ, "
+            f"{name} must give the samples the same weights as the other methods do; they differ, "
             f"first in row {int(np.argmax(mine != theirs))}. Where each method leaves out samples "
             "of its own (weight 0), pass `own_weights=True`."
         )
@@ -333,7 +333,7 @@ def _aligned(
 
 
 def _why_not_the_same(first: Predictions, part: Predictions) -> str:
-    """Return how two parts _differ in their samples, or an empty string."""
+    """Return how two parts differ in their samples, or an empty string."""
     if part.n != first.n:
         return f"got {part.n:,} and {first.n:,} samples"
     mine, theirs = _names_of(first), _names_of(part)
@@ -344,7 +344,7 @@ def _why_not_the_same(first: Predictions, part: Predictions) -> str:
         return f"the sample {str(missing[0])!r} is not among them" if missing.size else ""
     if _differ(first.labels, part.labels):
         row = int(np.argmax(np.asarray(first.labels) != np.asarray(part.labels)))
-        return f"the labels _differ, first in row {row}"
+        return f"the labels differ, first in row {row}"
     return ""
 
 
