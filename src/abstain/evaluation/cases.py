@@ -11,11 +11,11 @@ from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of
 from abstain.evaluation.records import Case, ExtremeSample, Part
-from abstain.evaluation.uncertainty import Uncertainty, clusters_of
+from abstain.evaluation.uncertainty import ScoredPart
 from abstain.metrics.confidence_weighted.sweep import sweep_of
 from abstain.metrics.contributions import contributions_by
 from abstain.predictions import Predictions
-from abstain.typing import Array, FloatArray, IntArray, Split
+from abstain.typing import Array, FloatArray, IntArray
 
 #: How many samples of each kind a case shows.
 _SHOWN = 10
@@ -27,19 +27,13 @@ _COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.ar
 _STEPS = 10_000_000
 
 
-def case_of(
-    split: Split,
-    name: str,
-    predictions: Predictions,
-    s: Scored,
-    *,
-    how: Uncertainty | None = None,
-) -> Case:
-    """Gather the curves and the notable samples of one score; `how` intervals are made, if any."""
+def case_of(part: ScoredPart) -> Case:
+    """Gather the curves and the notable samples of one score."""
+    predictions, s = part.predictions, part.s
     calibrated = _calibration_curves(s) if s.calibrated else (None, None, None)
     return Case(
-        split=split,
-        score=name,
+        split=part.split,
+        score=part.score,
         n=s.n,
         failures=s.failures,
         risk=s.groups.risk,
@@ -53,14 +47,14 @@ def case_of(
         underconfident=_samples(predictions, s, _least_confident_successes(s)),
         by_class=_by_class(s),
         by_group=() if predictions.group is None else _parts(s, predictions.group, str),
-        own=name in (predictions.confidence or {}),
-        band=None if how is None or how.kind == "none" else _band(predictions, s, how),
+        own=part.own,
+        band=None if part.how.kind == "none" else _band(part),
     )
 
 
-def _band(predictions: Predictions, s: Scored, how: Uncertainty) -> RiskCoverageBand:
+def _band(part: ScoredPart) -> RiskCoverageBand:
     """Return the band of the selective risk; that of the generalized risk follows from it."""
-    cluster = clusters_of(predictions) if how.clustered else None
+    s, cluster, how = part.s, part.cluster, part.how
     coarse = cluster is not None and s.n * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.

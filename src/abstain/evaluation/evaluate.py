@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
 from abstain.evaluation.findings import findings_of, sources
-from abstain.evaluation.inputs import join, metrics_of, scores_of, splits_of
+from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
 from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
-from abstain.evaluation.uncertainty import uncertainty, with_intervals
+from abstain.evaluation.uncertainty import ScoredPart, Uncertainty, with_intervals
 from abstain.metrics import METRICS, Metric
 from abstain.metrics.ties import bounds_of, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -98,47 +97,47 @@ def evaluate(
     """
     splits = splits_of(predictions)
     chosen = metrics_of(metrics)
-    how = uncertainty(interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng)
+    how = Uncertainty.checked(
+        interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng
+    )
     results: list[Result] = []
     cases: list[Case] = []
     findings = sources(notes, splits.values())
     skipped: dict[str, str] = {}
     binary = True
-    for split, part in splits.items():
-        losses = per_sample_loss(part, loss)
-        for own in scores_of(part, scores):
-            s = join(part, own, losses)
-            binary = binary and s.binary
-            measured = with_intervals(_measure(split, own.name, s, chosen, skipped), s, part, how)
+    for split, predicted in splits.items():
+        losses = per_sample_loss(predicted, loss)
+        for own in scores_of(predicted, scores):
+            part = ScoredPart(split, own.name, predicted, join(predicted, own, losses), how)
+            binary = binary and part.s.binary
+            measured = with_intervals(_measure(part, chosen, skipped), part)
             results += measured
-            cases.append(case_of(split, own.name, part, s, how=how))
-            findings += findings_of(split, own.name, part, s, measured)
+            cases.append(case_of(part))
+            findings += findings_of(part, measured)
     _refuse_inapplicable(chosen, results, skipped)
-    _keep_skipped(skipped, results)
-    label = loss if isinstance(loss, str) else _loss_name(loss, splits)
+    for name in {result.metric for result in results}:
+        # It applied to another score or split.
+        skipped.pop(name, None)
+    label, said = loss_name(loss, splits.values()), ordered(findings)
     asked = tuple(metric.name for metric in chosen or ())
-    said = ordered(findings)
     return Evaluation(tuple(results), tuple(cases), said, label, skipped, binary, asked)
 
 
 def _measure(
-    split: Split,
-    name: str,
-    s: Scored,
-    chosen: list[Metric] | None,
-    skipped: dict[str, str],
+    part: ScoredPart, chosen: list[Metric] | None, skipped: dict[str, str]
 ) -> list[Result]:
     results = []
     for metric in METRICS.values() if chosen is None else chosen:
-        missing = metric.missing(s)
+        missing = metric.missing(part.s)
         if missing:
             skipped[metric.name] = missing
         else:
-            results.append(_result(split, name, metric, s))
+            results.append(_result(part, metric))
     return results
 
 
-def _result(split: Split, name: str, metric: Metric, s: Scored) -> Result:
+def _result(part: ScoredPart, metric: Metric) -> Result:
+    s = part.s
     measured = metric.compute(s)
     tied = s.groups.tied
     bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric, s)
@@ -147,8 +146,8 @@ def _result(split: Split, name: str, metric: Metric, s: Scored) -> Result:
         value = measured.value
         low, high = bounds_of(metric, s) if tied and not measured.reason else (value, value)
     return Result(
-        split=split,
-        score=name,
+        split=part.split,
+        score=part.score,
         metric=metric.name,
         value=float(measured.value),
         n=s.n,
@@ -172,16 +171,3 @@ def _refuse_inapplicable(
         if metric.name not in measured:
             msg = f"the metric {metric.name!r} does not apply: it {skipped[metric.name]}"
             raise InputError(msg)
-
-
-def _keep_skipped(skipped: dict[str, str], results: list[Result]) -> None:
-    """Forget the metrics that applied to another score or split."""
-    for name in {result.metric for result in results}:
-        skipped.pop(name, None)
-
-
-def _loss_name(loss: object, splits: Mapping[Split, Predictions]) -> str:
-    if loss is None:
-        own = any(part.loss is not None for part in splits.values())
-        return "own" if own else "zero_one"
-    return "cost_matrix" if isinstance(loss, CostMatrix) else "own"

@@ -11,9 +11,10 @@ from abstain._foundation.option_words import option
 from abstain._foundation.scored import Scored
 from abstain.evaluation.inputs import DEFAULT_METRIC
 from abstain.evaluation.records import Finding, Result
+from abstain.evaluation.uncertainty import ScoredPart
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.predictions import Predictions
-from abstain.typing import Array, Split
+from abstain.typing import Array
 
 #: Share of tied samples from which they are worth a sentence, and how far AUGRC may move over
 #: all orders of them, relative to itself, before that is a warning.
@@ -36,26 +37,22 @@ def sources(
     return [*told, *(Finding.note("source", note) for note in own)]
 
 
-def findings_of(
-    split: Split,
-    score: str,
-    predictions: Predictions,
-    s: Scored,
-    results: Iterable[Result],
-) -> list[Finding]:
+def findings_of(part: ScoredPart, results: Iterable[Result]) -> list[Finding]:
     """Return what is worth knowing about one score on one split."""
+    predictions, s = part.predictions, part.s
     values = {result.metric: result for result in results}
     said = (
         *_counts(s, predictions),
         *_saturation(s),
         *_ties(s, values.get(DEFAULT_METRIC)),
-        *_direction(s, own=score in (predictions.confidence or {})),
+        *_direction(s, own=part.own),
         *_labels(predictions),
         *_scale(s),
     )
     # A split has the same samples under every score.
     shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
-    return [replace(f, split=split, score="" if f.kind in shared else score) for f in said]
+    score = part.score
+    return [replace(f, split=part.split, score="" if f.kind in shared else score) for f in said]
 
 
 def _counts(s: Scored, predictions: Predictions) -> Iterator[Finding]:

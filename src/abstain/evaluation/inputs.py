@@ -1,6 +1,6 @@
 """What is evaluated: the parts of the data, the metrics and the scores asked for, their losses."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from abstain._foundation.scored import Scored
@@ -8,7 +8,7 @@ from abstain.confidence import ConfidenceScore, ScoreState, applicable, score
 from abstain.errors import InputError
 from abstain.evaluation.records import RESULT_COLUMNS
 from abstain.metrics import Metric, metric_named
-from abstain.predictions import Predictions
+from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import Array, Split
 
 #: The metric that is looked at where nobody says which.
@@ -40,14 +40,19 @@ def splits_of(
                 f"(('model', 'a'),); got {pairs!r}"
             )
             raise InputError(msg)
-    for column in (column for split in predictions for column, _ in split):
-        if column in RESULT_COLUMNS:
+    refuse_columns(predictions, RESULT_COLUMNS)
+    return predictions
+
+
+def refuse_columns(splits: Iterable[Split], taken: Collection[str]) -> None:
+    """Refuse columns that split the data and have the name of a column of the results."""
+    for column in (column for split in splits for column, _ in split):
+        if column in taken:
             msg = (
                 f"the data are split by a column named {column!r}, which is also a column of the "
                 "results; rename it"
             )
             raise InputError(msg)
-    return predictions
 
 
 def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
@@ -88,6 +93,16 @@ def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Score
         probability=own.probability,
         view=predictions.view(),
     )
+
+
+def loss_name(loss: object, parts: Iterable[Predictions]) -> str:
+    """Return how results name the loss that was asked for."""
+    if isinstance(loss, str):
+        return loss
+    if isinstance(loss, CostMatrix):
+        return "cost_matrix"
+    own = loss is not None or any(part.loss is not None for part in parts)
+    return "own" if own else "zero_one"
 
 
 def _asked(predictions: Predictions, scores: Asked) -> list[str | ScoreState]:

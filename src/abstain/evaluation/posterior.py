@@ -11,7 +11,7 @@ from abstain._foundation.scored import Measured, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.errors import InputError, MissingInputError, ShapeError
-from abstain.evaluation.inputs import join
+from abstain.evaluation.inputs import join, loss_name
 from abstain.metrics import Metric, metric_named
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
@@ -169,7 +169,7 @@ def posterior_expectation(
     return PosteriorExpectation(
         score=drawn[0][0],
         metric=chosen.name,
-        loss=_name_of(loss, predictions),
+        loss=loss_name(loss, [predictions]),
         mean=float(kept.mean()) if kept.size else float("nan"),
         standard_deviation=spread,
         standard_error=spread / float(np.sqrt(kept.size)) if kept.size else spread,
@@ -241,14 +241,6 @@ def _of_mean(
 def _samples_of(predictions: Predictions) -> dict[str, Any]:
     names = ("logit_samples", "probability_samples")
     return {name: getattr(predictions, name) for name in names}
-
-
-def _name_of(loss: object, predictions: Predictions) -> str:
-    if isinstance(loss, str):
-        return loss
-    if isinstance(loss, CostMatrix):
-        return "cost_matrix"
-    return "zero_one" if loss is None and predictions.loss is None else "own"
 
 
 def _reason(drawn: list[Measured], of_mean: Measured) -> str:

@@ -1,7 +1,8 @@
-"""Intervals of the results of one score: by influence functions or by resampling."""
+"""One score on one part of the data, and the intervals of its results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from abstain.metrics.replicates import replicates as replicates_of
 from abstain.metrics.resampling import central
 from abstain.metrics.small_samples import extreme_interval
 from abstain.predictions import Predictions
-from abstain.typing import FloatArray, IntArray, Rng
+from abstain.typing import FloatArray, IntArray, Rng, Split
 
 KINDS = ("analytic", "bootstrap", "none")
 
@@ -40,28 +41,40 @@ class Uncertainty:
     clustered: bool
     seed: int
 
+    @classmethod
+    def checked(
+        cls, interval: str, *, level: float, bootstrap: int, clustered: bool, rng: Rng
+    ) -> "Uncertainty":
+        """Make it of what a caller gave, or refuse it."""
+        checks.one_of(interval, "interval", KINDS)
+        resamples = checks.positive_int(bootstrap, "bootstrap")
+        if interval == "bootstrap" and resamples < 2:
+            msg = (
+                f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
+            )
+            raise InputError(msg)
+        return cls(interval, level_of(level), resamples, clustered, seed_of(rng))
 
-def uncertainty(
-    kind: str,
-    *,
-    level: float = 0.95,
-    bootstrap: int = 1000,
-    clustered: bool = False,
-    rng: Rng = 0,
-) -> Uncertainty:
-    """Check the options."""
-    checks.one_of(kind, "interval", KINDS)
-    resamples = checks.positive_int(bootstrap, "bootstrap")
-    if kind == "bootstrap" and resamples < 2:
-        msg = f"`bootstrap` must be at least 2 for intervals; got {resamples}. Draw 1000 or more"
-        raise InputError(msg)
-    return Uncertainty(
-        kind,
-        level_of(level),
-        resamples,
-        clustered,
-        seed_of(rng),
-    )
+
+@dataclass(frozen=True, eq=False)
+class ScoredPart:
+    """One score on one part of the data, and how its intervals are made."""
+
+    split: Split
+    score: str
+    predictions: Predictions
+    s: Scored
+    how: Uncertainty
+
+    @property
+    def own(self) -> bool:
+        """Whether the score is a column of the data."""
+        return self.score in (self.predictions.confidence or {})
+
+    @cached_property
+    def cluster(self) -> IntArray | None:
+        """Codes of the samples that are not independent, where they are to be used."""
+        return clusters_of(self.predictions) if self.how.clustered else None
 
 
 def clusters_of(part: Predictions) -> IntArray:
@@ -72,17 +85,14 @@ def clusters_of(part: Predictions) -> IntArray:
     return coded(part.group, "group")[1]
 
 
-def with_intervals(
-    results: Sequence[Result], s: Scored, part: Predictions, how: Uncertainty
-) -> list[Result]:
+def with_intervals(results: Sequence[Result], part: ScoredPart) -> list[Result]:
     """Return the results with their intervals."""
+    how = part.how
     if how.kind == "none":
         return list(results)
-    cluster = clusters_of(part) if how.clustered else None
     known = {i: result for i, result in enumerate(results) if not result.reason}
     make = _analytic if how.kind == "analytic" else _resampled
-    found = make(list(known.values()), s, cluster, how)
-    intervals = dict(zip(known, found, strict=True))
+    intervals = dict(zip(known, make(list(known.values()), part), strict=True))
     return [_told(result, intervals.get(i), how) for i, result in enumerate(results)]
 
 
@@ -100,29 +110,25 @@ def _told(result: Result, interval: Interval | None, how: Uncertainty) -> Result
     )
 
 
-def _analytic(
-    results: Sequence[Result], s: Scored, cluster: IntArray | None, how: Uncertainty
-) -> list[Interval]:
+def _analytic(results: Sequence[Result], part: ScoredPart) -> list[Interval]:
     return [
         interval_of(
             metric_named(result.metric),
-            s,
-            level=how.level,
-            cluster=cluster,
+            part.s,
+            level=part.how.level,
+            cluster=part.cluster,
             measured=Measured(result.value),
         )
         for result in results
     ]
 
 
-def _resampled(
-    results: Sequence[Result], s: Scored, cluster: IntArray | None, how: Uncertainty
-) -> list[Interval]:
+def _resampled(results: Sequence[Result], part: ScoredPart) -> list[Interval]:
     metrics = [metric_named(result.metric) for result in results]
-    draws = Draws(s.n, how.resamples, rng=how.seed, cluster=cluster)
-    table = replicates_of([s], metrics, draws)[:, 0]
+    draws = Draws(part.s.n, part.how.resamples, rng=part.how.seed, cluster=part.cluster)
+    table = replicates_of([part.s], metrics, draws)[:, 0]
     return [
-        of_replicates(metric, own, s, cluster=cluster, level=how.level)
+        of_replicates(metric, own, part.s, cluster=part.cluster, level=part.how.level)
         for metric, own in zip(metrics, table, strict=True)
     ]
 

@@ -12,6 +12,7 @@ from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
 from abstain.evaluation.findings import sources
+from abstain.evaluation.inputs import refuse_columns
 from abstain.evaluation.records import Finding, ordered
 from abstain.evaluation.rules.data import RuleData, data_of, named, on_scale_of
 from abstain.evaluation.rules.findings import findings_of
@@ -111,7 +112,7 @@ def check_rule(
         data_of(data, wanted, loss, name=name, split=split)
         for split, name, data in named(predictions)
     ]
-    _refuse_columns(parts)
+    refuse_columns((part.split for part in parts), CHECK_COLUMNS)
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixture(seen, rule)
@@ -150,16 +151,6 @@ def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | Score
         )
         raise InputError(msg)
     return score
-
-
-def _refuse_columns(parts: list[RuleData]) -> None:
-    for column in (column for part in parts for column, _ in part.split):
-        if column in CHECK_COLUMNS:
-            msg = (
-                f"the data are split by a column named {column!r}, which is also a column of the "
-                "results; rename it"
-            )
-            raise InputError(msg)
 
 
 def _refuse_mixture(parts: list[RuleData], rule: DecisionRule) -> None:
