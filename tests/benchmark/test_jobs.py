@@ -1,7 +1,9 @@
 """Jobs: done once, found again, and never in each other's way."""
 
+import json
 import multiprocessing
 import os
+import re
 import time
 from time import perf_counter
 
@@ -9,7 +11,7 @@ import pytest
 from tests.benchmark.job_work import work
 
 from abstain.benchmark.jobs import Job, run_jobs
-from abstain.benchmark.jobs.record import done
+from abstain.benchmark.jobs.record import Receipt, done, receipts_in
 from abstain.errors import InputError
 
 A = Job("a", {"x": 1})
@@ -58,6 +60,48 @@ def test_what_a_receipt_says_was_found_cannot_be_changed(tmp_path):
     found = run_jobs([A, B], work, tmp_path)
     assert ends(found) == ["kept", "done"]
     assert found[1].facts == {"read": 1}
+
+
+#: As versions before November 2026 left it: no mark of the facts, and not what the job needs.
+OLD = """{"name": "a", "key": "KEY", "seconds": 3, "facts": {"read": 0, "losses": [0.5, 1e-9]},
+"files": {".txt": "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb"},
+"spec": {"x": 1}}"""
+
+
+def test_a_receipt_of_an_older_version_counts(tmp_path):
+    A.place(tmp_path, ".txt").write_text("a")
+    A.place(tmp_path, ".json").write_text(OLD.replace("KEY", A.key))
+    (found,) = run_jobs([A], work, tmp_path)
+    assert (found.status, found.seconds) == ("kept", 3.0)
+    assert found.facts == {"read": 0, "losses": [0.5, 1e-9]}
+    assert receipts_in(tmp_path)[A.stem].spec == {"x": 1}
+
+
+def test_a_receipt_is_written_as_it_was(tmp_path):
+    # The key is part of the names of files, the order of the fields of no hash: both stay.
+    assert (A.key[:12], B.stem) == ("f181f1cce43a", "b-66a574dfc2ba")
+    run_jobs([A, B], work, tmp_path)
+    said = json.loads(B.place(tmp_path, ".json").read_text())
+    assert list(said) == ["name", "key", "seconds", "facts", "mark", "files", "spec", "needs"]
+    assert (said["needs"], said["facts"]) == ([A.key], {"read": 1})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("seconds", '"3"', "`seconds` of a receipt must be a number"),
+        ("facts", "[1]", "`facts`"),
+        ("files", '{".txt": 1}', "str"),
+        ("mark", '"00"', "they were changed"),
+        ("more", "1", "`more` is no field of a receipt"),
+    ],
+)
+def test_what_is_wrong_with_a_receipt_is_said(tmp_path, field, value, words):
+    path = A.place(tmp_path, ".json")
+    path.write_text(json.dumps({**json.loads(OLD), field: json.loads(value)}))
+    with pytest.raises(InputError, match=re.escape(words)):
+        Receipt.read(path)
+    assert receipts_in(tmp_path) == {}
 
 
 def test_facts_that_no_receipt_can_hold_are_a_failure(tmp_path):

@@ -140,7 +140,7 @@ def progress_of(folder: str | Path) -> Progress:
         chosen,
         tuple(_failures(jobs, receipts)),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
-        sum(float(one["seconds"]) for one in receipts.values()),
+        sum(one.seconds for one in receipts.values()),
         _size(store.folder),
     )
 
@@ -182,7 +182,7 @@ def _beside(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
     task: str = store.config["task"]
     found: dict[str, Any] = {}
     # The newest first: not every manifest says all of it.
-    for one in (store.facts, *(receipt["spec"] for receipt in receipts.values())):
+    for one in (store.facts, *(receipt.spec for receipt in receipts.values())):
         if one.get("task", task) == task:
             found = {name: one[name] for name in _BESIDE if name in one} | found
     return found if task not in TASKS else {**found, "variation": None}
@@ -206,15 +206,15 @@ class _Ended:
 
     def _looked_up(self, job: Job) -> Outcome | None:
         found = self.receipts.get(job.stem)
-        if found is None or found["key"] != job.key:
+        if found is None or found.key != job.key:
             return None
         # Somebody may have changed it; as it was read, a tuple is a list.
-        if found["spec"] != json.loads(json.dumps(job.spec)):
+        if found.spec != json.loads(json.dumps(job.spec)):
             return None
         # What a training started from is in its own files.
         if stage_of(job) != "train" and None in map(self, job.needs):
             return None
-        return Outcome(job, "kept", found["seconds"], facts=found["facts"])
+        return Outcome(job, "kept", found.seconds, facts=found.facts)
 
 
 def _arms(spec: Specification, ended: _Ended, chosen: Sequence[Chosen]) -> Iterator[ArmProgress]:

@@ -246,7 +246,7 @@ def _listing(folder: str, out: Path) -> str:
 
 def _rebuilt(folder: Path, task: str) -> list[str]:
     """Make room for a new manifest, which the receipts are enough for; say what they lack."""
-    specs = [one["spec"] for one in receipts_in(folder / JOBS).values()]
+    specs = [one.spec for one in receipts_in(folder / JOBS).values()]
     tasks = {str(spec["task"]) for spec in specs if "task" in spec}
     if tasks and task not in tasks:
         msg = (

@@ -19,9 +19,7 @@ from typing import Any
 from abstain._foundation.extras import has
 from abstain._foundation.files import write_atomically
 from abstain.benchmark.jobs.devices import number_this_process
-from abstain.benchmark.jobs.pool import Do
-from abstain.benchmark.jobs.record import Job, Outcome
-from abstain.benchmark.jobs.table import JobTable
+from abstain.benchmark.jobs.record import Do, Job, JobTable, Outcome
 from abstain.errors import InputError, MissingInputError
 
 #: Seconds to wait for an answer of a scheduler.

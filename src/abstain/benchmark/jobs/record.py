@@ -1,4 +1,4 @@
-"""The records of jobs: what is to be done, how it ended, and the receipts that are kept of it.
+"""The records of jobs: what is to be done, how it ended, the receipts of it, and the table of all.
 
 A receipt is written last and knows the other files of its job by their content.
 """
@@ -6,13 +6,15 @@ A receipt is written last and knows the other files of its job by their content.
 import hashlib
 import json
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
+from abstain._foundation import records
 from abstain._foundation.files import write_atomically
 from abstain._foundation.reading import digest, fields
 from abstain.errors import AbstainError, InputError
@@ -23,8 +25,8 @@ _SHOWN = 12
 #: Files of a job that are no part of what it leaves: its receipt, its log, an unfinished state.
 _NOT_KEPT = (".json", ".log", ".part")
 
-#: What the file of a job that is done says.
-Receipt: TypeAlias = Mapping[str, Any]
+#: How often a job is begun whose process dies.
+_TRIES = 2
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,53 @@ class Outcome:
 
 #: Does a job in a folder, writes its files there atomically, and returns what it found.
 Work = Callable[[Job, Path], Mapping[str, Any]]
+#: Does one job, and says how it ended.
+Do = Callable[[Job], Outcome]
 #: Called when a job begins and after it, with how many are over and there are.
 OnOutcome = Callable[[Outcome, int, int], None]
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What the file of a job that is done says: what it found, and what that depends on.
+
+    Attributes
+    ----------
+    name, key : str
+        Of the job.
+    seconds : float
+        How long it took.
+    facts : mapping
+        What it found.
+    mark : str
+        A hash of that; empty in receipts of versions that wrote none.
+    files : mapping from str to str
+        The hashes of the other files that it left, by their endings.
+    spec, needs : mapping and tuple of str
+        Of the job, and the keys of the jobs it needs.
+    """
+
+    name: str
+    key: str
+    seconds: records.NotNegative
+    facts: dict[str, Any]
+    mark: str
+    files: dict[str, str]
+    spec: dict[str, Any]
+    needs: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        records.check(self, of="a receipt")
+        if self.mark not in {"", _mark_of(self.facts)}:
+            msg = "`facts` of a receipt must be as the job left them; they were changed"
+            raise InputError(msg)
+
+    @classmethod
+    def read(cls, path: Path) -> "Receipt":
+        """Read a receipt; an InputError where it is none, is being written, or was changed."""
+        # Not every version wrote these two.
+        found = {"mark": "", "needs": [], **fields(path)}
+        return records.read(cls, found, "a receipt")
 
 
 def done(job: Job, work: Work, folder: Path) -> Outcome:
@@ -116,10 +163,11 @@ def done(job: Job, work: Work, folder: Path) -> Outcome:
     try:
         facts = dict(work(job, folder))
         seconds = perf_counter() - start
-        said = {"name": job.name, "key": job.key, "seconds": seconds, "facts": facts}
-        said |= {"mark": _mark_of(facts), "files": _files(job, folder), "spec": job.spec}
-        said["needs"] = [other.key for other in job.needs]
-        write_atomically(job.place(folder, ".json"), json.dumps(said, allow_nan=False).encode())
+        needs = tuple(other.key for other in job.needs)
+        files, mark = _files(job, folder), _mark_of(facts)
+        left = Receipt(job.name, job.key, seconds, facts, mark, files, dict(job.spec), needs)
+        text = json.dumps(asdict(left), allow_nan=False)
+        write_atomically(job.place(folder, ".json"), text.encode())
     except Exception as error:  # noqa: BLE001  whatever it is, the other jobs go on
         write_atomically(log, traceback.format_exc().encode())
         text = str(error) if isinstance(error, AbstainError) else f"{type(error).__name__}: {error}"
@@ -131,59 +179,33 @@ def done(job: Job, work: Work, folder: Path) -> Outcome:
 
 def receipt(job: Job, folder: Path) -> Outcome | None:
     """Return how a job ended that was done before; None where there is no receipt of it."""
-    path = job.place(folder, ".json")
-    if not path.is_file():
-        return None
-    try:
-        found = fields(path)
-        if found["key"] != job.key or found["files"] != _files(job, folder) or not _intact(found):
-            return None
-        return Outcome(job, "kept", float(found["seconds"]), facts=dict(found["facts"]))
-    except (InputError, KeyError, TypeError, ValueError, OSError):
-        # Changed by somebody; doing the job again is cheap and sure.
-        return None
+    # Of one that somebody changed, too: doing the job again is cheap and sure.
+    with suppress(InputError, OSError):
+        found = Receipt.read(job.place(folder, ".json"))
+        if found.key == job.key and found.files == _files(job, folder):
+            return Outcome(job, "kept", found.seconds, facts=found.facts)
+    return None
 
 
 def receipts_in(folder: Path) -> dict[str, Receipt]:
     """Return all receipts by the beginning of their files' names, the newest first.
 
-    Whether files are there is looked at, not what is in them. What is no receipt is no job that
-    is done: it is being written, or somebody changed it.
+    Whether files are there is looked at, not what is in them: a job of which some were deleted or
+    cut is done again, and is not done until then.
     """
     found = []
     for path in folder.glob("*.json"):
-        try:
-            said = _checked(path)
-            if said is not None:
-                found.append((path.stat().st_mtime, path.stem, said))
-        except (InputError, OSError, ValueError, KeyError, TypeError):
-            continue
-    return {stem: said for _, stem, said in sorted(found, key=lambda one: -one[0])}
-
-
-def _checked(path: Path) -> Receipt | None:
-    """Return a receipt whose files are there."""
-    said = fields(path)
-    kinds = {"name": str, "key": str, "spec": dict, "facts": dict, "files": dict}
-    right = all(isinstance(said[name], kind) for name, kind in kinds.items())
-    # What was deleted or cut is done again, and is not there until then.
-    there = right and all(_is_there(path.with_suffix(ending)) for ending in said["files"])
-    return {**said, "seconds": float(said["seconds"])} if there and _intact(said) else None
-
-
-def _is_there(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
+        with suppress(InputError, OSError):
+            one = Receipt.read(path)
+            files = [path.with_suffix(ending) for ending in one.files]
+            if all(file.is_file() and file.stat().st_size for file in files):
+                found.append((path.stat().st_mtime, path.stem, one))
+    return {stem: one for _, stem, one in sorted(found, key=lambda each: -each[0])}
 
 
 def _mark_of(facts: Mapping[str, Any]) -> str:
     """Return a hash of what a job found."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-
-
-def _intact(found: Mapping[str, Any]) -> bool:
-    """Tell whether nobody has changed what a receipt says that a job found."""
-    # Not every version wrote the mark.
-    return "mark" not in found or found["mark"] == _mark_of(found["facts"])
 
 
 def _files(job: Job, folder: Path) -> dict[str, str]:
@@ -195,3 +217,90 @@ def _files(job: Job, folder: Path) -> dict[str, str]:
         for suffix, path in sorted(found.items())
         if suffix not in _NOT_KEPT and path.is_file()
     }
+
+
+class JobTable:
+    """Which jobs wait, run and are over.
+
+    `earlier` is how the jobs of earlier rounds ended, and `total` how many there are in all rounds
+    together; 0 for those known so far.
+    """
+
+    def __init__(
+        self,
+        jobs: Iterable[Job],
+        folder: Path,
+        told: OnOutcome | None = None,
+        *,
+        earlier: Sequence[Outcome] = (),
+        total: int = 0,
+    ) -> None:
+        self.folder, self.told = folder, told
+        self.earlier = {outcome.job.stem: outcome for outcome in earlier}
+        # By the names of their files: two jobs may be asked for the same, and both leave files.
+        self.jobs = {job.stem: job for job in jobs}
+        self.over: dict[str, Outcome] = {}
+        self.begun: dict[str, int] = {}
+        self.total = total or len(self.earlier) + len(self.jobs)
+        self.needed = {**self._kept(), **self.earlier}
+        seen = set(self.needed)
+        for job in self.jobs.values():
+            if any(other.stem not in seen for other in job.needs):
+                msg = f"the job {job.name!r} comes before one that it needs"
+                raise InputError(msg)
+            seen.add(job.stem)
+            if (kept := receipt(job, folder)) is not None:
+                self.end(kept)
+        self.waiting = [job for job in self.jobs.values() if job.stem not in self.over]
+
+    def _kept(self) -> dict[str, Outcome]:
+        """Return the jobs that are needed, not asked for, and done before, by their stems."""
+        needed = {other.stem: other for job in self.jobs.values() for other in job.needs}
+        return {
+            stem: kept
+            for stem, job in needed.items()
+            if stem not in self.jobs
+            and stem not in self.earlier
+            and (kept := receipt(job, self.folder)) is not None
+        }
+
+    def next(self) -> Job | None:
+        """Return a job that can begin, after setting those aside that never can."""
+        for job in list(self.waiting):
+            needed = [self.over.get(o.stem, self.needed.get(o.stem)) for o in job.needs]
+            lost = next((o for o in needed if o is not None and not o.there), None)
+            if lost is not None:
+                self.waiting.remove(job)
+                self.end(Outcome(job, "left out", error=f"it needs {lost.job.name}, which failed"))
+            elif None not in needed:
+                return job
+        return None
+
+    def begin(self, job: Job) -> None:
+        """Take a job out of those that wait."""
+        self.waiting.remove(job)
+        self.begun[job.stem] = self.begun.get(job.stem, 0) + 1
+        self._tell(Outcome(job, "begun"))
+
+    def end(self, outcome: Outcome) -> None:
+        """Write down how a job ended."""
+        self.over[outcome.job.stem] = outcome
+        self._tell(outcome)
+
+    def _tell(self, outcome: Outcome) -> None:
+        if self.told is not None:
+            self.told(outcome, len(self.earlier) + len(self.over), self.total)
+
+    def died(self, job: Job, *, again: bool = True) -> None:
+        """Put a job back whose process died, unless that happened too often."""
+        # Of several it is not known which one died; a job may also have ended just before.
+        if (kept := receipt(job, self.folder)) is not None:
+            self.end(kept)
+        elif again and self.begun[job.stem] < _TRIES:
+            self.waiting.append(job)
+        else:
+            self.end(Outcome(job, "failed", error="its process was killed (out of memory?)"))
+
+    def outcomes(self) -> list[Outcome]:
+        """Return how each job ended, in the order given."""
+        return [self.over[stem] for stem in self.jobs]
