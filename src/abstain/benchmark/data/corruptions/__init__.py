@@ -4,8 +4,12 @@ Those of Hendrycks & Dietterich (2019), written anew for pictures of about 32 x 
 """
 
 from abstain.benchmark.data.corruptions.catalogue import CORRUPTIONS as CORRUPTIONS
+from abstain.benchmark.data.corruptions.catalogue import SEVERITIES as SEVERITIES
+from abstain.benchmark.data.corruptions.catalogue import Corruption as Corruption
 from abstain.benchmark.data.corruptions.catalogue import corrupt as corrupt
-from abstain.benchmark.data.corruptions.entry import SEVERITIES as SEVERITIES
-from abstain.benchmark.data.corruptions.entry import Corruption as Corruption
+from abstain.benchmark.data.corruptions.entries import ENTRIES
 
 __all__ = ["CORRUPTIONS", "SEVERITIES", "Corruption", "corrupt"]
+
+for _entry in ENTRIES:
+    CORRUPTIONS.add(_entry)

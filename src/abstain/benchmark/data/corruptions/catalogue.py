@@ -1,24 +1,72 @@
-"""The catalogue of corruptions, and `corrupt`, which applies one of them."""
+"""`Corruption`, the catalogue of them, and `corrupt`, which applies one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.random import generator
-from abstain.benchmark.data.corruptions.blur import BLUR
-from abstain.benchmark.data.corruptions.digital import DIGITAL
-from abstain.benchmark.data.corruptions.entry import SEVERITIES, Corruption, Pictures
-from abstain.benchmark.data.corruptions.noise import NOISE
-from abstain.benchmark.data.corruptions.weather import WEATHER
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import AnyArray, Rng
 
+#: float32 of shape (n, channels, height, width), or a part of that.
+Pictures: TypeAlias = NDArray[np.float32]
+
+#: How many strengths each corruption has.
+SEVERITIES = 5
+
+Group = Literal["noise", "blur", "weather", "digital"]
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A way to spoil pictures, in five strengths.
+
+    Attributes
+    ----------
+    name : str
+        The name scripts use.
+    title : str
+        The name people read.
+    group : {"noise", "blur", "weather", "digital"}
+        What the table of results puts it under.
+    meaning : str
+        One plain sentence.
+    constants : mapping of str to tuple of float
+        For each constant its values at severities 1 to 5.
+    apply : callable
+        From float32 pictures (n, channels, height, width) in [0, 1], a generator and one value of
+        each constant by its name, to spoiled pictures, which `corrupt` clips to [0, 1]. It leaves
+        what it is given untouched. It calls one method of the generator once, with the pictures
+        on the first axis, so that what a picture gets does not depend on those behind it.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data.corruptions import CORRUPTIONS
+    >>> fog = CORRUPTIONS["fog"]
+    >>> fog.group, list(fog.constants)
+    ('weather', ['opacity'])
+    """
+
+    name: str
+    title: str
+    group: Group
+    meaning: str
+    constants: Mapping[str, tuple[float, ...]]
+    apply: Callable[..., Pictures]
+
+    def at(self, severity: int) -> dict[str, float]:
+        """Return the constants of a severity, from 1 to 5, by their names."""
+        return {name: values[severity - 1] for name, values in self.constants.items()}
+
+
 #: Every corruption by name, in the order of the paper.
 CORRUPTIONS: Catalogue[Corruption] = Catalogue("corruption")
-
-for _entry in (*NOISE, *BLUR, *WEATHER, *DIGITAL):
-    CORRUPTIONS.add(_entry)
 
 #: Pictures at a time: what they need stays in the cache of a core.
 _AT_A_TIME = 64
@@ -84,20 +132,16 @@ def corrupt(pictures: AnyArray, name: str, severity: int, *, rng: Rng = 0) -> Pi
     """
     entry = CORRUPTIONS[name]
     clean = _checked(pictures)
-    constants = entry.at(_level(severity))
+    if checks.positive_int(severity, "severity") > SEVERITIES:
+        msg = f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}"
+        raise InputError(msg)
+    constants = entry.at(severity)
     draws = generator(rng)
     out = np.empty(clean.shape, np.float32)
     for start in range(0, len(clean), _AT_A_TIME):
         part = slice(start, start + _AT_A_TIME)
         np.clip(entry.apply(clean[part], draws, **constants), 0, 1, out=out[part])
     return out
-
-
-def _level(severity: int) -> int:
-    if checks.positive_int(severity, "severity") > SEVERITIES:
-        msg = f"`severity` must be an integer from 1 to {SEVERITIES}; got {severity!r}"
-        raise InputError(msg)
-    return int(severity)
 
 
 def _checked(pictures: AnyArray) -> Pictures:

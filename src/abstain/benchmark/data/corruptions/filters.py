@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from abstain.benchmark.data.corruptions.entry import Pictures
+from abstain.benchmark.data.corruptions.catalogue import Pictures
 from abstain.typing import Array, IntArray
 
 
