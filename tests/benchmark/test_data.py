@@ -1,10 +1,13 @@
 """Data sets: parts without a common picture, and formats read or refused in plain words."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.benchmark.cifar_files import write_cifar10, write_cifar100
 
 from abstain.benchmark.data import DATASETS, Images, digits8, read_cifar10, read_cifar100, split
+from abstain.benchmark.data.fetching import SOURCES
 from abstain.errors import DomainError, FileFormatError, InputError, MissingInputError, ShapeError
 
 
@@ -129,12 +132,12 @@ def test_folders_without_cifar_say_what_is_there(tmp_path):
 
 
 def test_unequal_classes_are_not_the_official_files(tmp_path):
-    from abstain.benchmark.data.cifar import _CIFAR10, _refuse_unequal
+    from abstain.benchmark.data.published.cifar import CIFAR10, _refuse_unequal
 
     train, _ = read_cifar10(write_cifar10(tmp_path), records=20)
-    _refuse_unequal(train, _CIFAR10, ("x",))
+    _refuse_unequal(train, CIFAR10, ("x",))
     with pytest.raises(FileFormatError, match="class 9 has 9"):
-        _refuse_unequal(train.subset(np.arange(99)), _CIFAR10, ("x",))
+        _refuse_unequal(train.subset(np.arange(99)), CIFAR10, ("x",))
 
 
 def test_data_sets_say_what_they_need(tmp_path):
@@ -147,3 +150,16 @@ def test_data_sets_say_what_they_need(tmp_path):
         DATASETS["cifar10"].splits(folder=tmp_path, records=20, test=10)
     parts = DATASETS["cifar10"].splits(folder=tmp_path, records=20, validation=20)
     assert (parts.train.n, parts.validation.n, parts.test.n) == (80, 20, 20)
+
+
+def test_an_entry_knows_where_its_files_are_and_which_others_are_new_to_it():
+    for name, one in DATASETS.items():
+        assert bool(one.download.files) if one.needs_folder else not one.new
+        assert set(one.new) <= set(DATASETS) - {name}
+        assert set(one.new.values()) <= {"new-class", "far-new-class"}
+        assert one.corrupted is None or f"{name}-c" in SOURCES
+
+
+def test_a_data_set_without_an_official_split_is_no_outlier():
+    with pytest.raises(InputError, match="no official test set"):
+        DATASETS["digits8"].outliers(Path(), None, 8)

@@ -18,7 +18,7 @@ from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark.data import fetching
 from abstain.benchmark.data.fetching import SOURCES, Download, DownloadSource, fetch
 from abstain.benchmark.data.published import read_mnist
-from abstain.benchmark.data.published.unpacking import unpack
+from abstain.benchmark.data.unpacking import unpack
 from abstain.errors import FileFormatError, InputError, MissingInputError, UnknownNameError
 
 pytest.importorskip("pooch")

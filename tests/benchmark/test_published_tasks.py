@@ -10,12 +10,12 @@ from tests.benchmark import published_files as write
 from tests.benchmark.cifar_files import write_cifar10
 
 from abstain._foundation.extras import has
-from abstain.benchmark.data import KINDS
+from abstain.benchmark.data import DATASETS, KINDS
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.data.published import CORRUPTIONS as OFFICIAL_NAMES
 from abstain.benchmark.data.published import ENTITY13, HELD_OUT_FINE, find_iwildcam
 from abstain.benchmark.tasks import TASKS
-from abstain.benchmark.tasks._folders import Sizes
+from abstain.benchmark.tasks._entry import Sizes
 from abstain.benchmark.tasks.large import chosen_on
 from abstain.benchmark.tasks.open_set import ROTATIONS, rotated
 from abstain.errors import FileFormatError, InputError, MissingInputError
@@ -96,15 +96,14 @@ def test_every_part_of_every_task_loads_and_fits(loaded):
 
 def test_listing_exposures_reads_no_pictures_of_them(home, monkeypatch):
     from abstain.benchmark.data.published import PictureFiles
-    from abstain.benchmark.tasks import published
 
     def refuse(*_, **__):
         pytest.fail("pictures were read")
 
-    monkeypatch.setitem(published._CORRUPTED, "cifar10", refuse)
-    monkeypatch.setattr(published, "read_cifar10_c", refuse)
-    for name in ("cifar100", "svhn"):
-        monkeypatch.setitem(published.READERS, name, refuse)
+    changes = {"cifar10": {"corrupted": refuse}}
+    changes |= {name: {"load": refuse} for name in ("cifar100", "svhn")}
+    for name, change in changes.items():
+        monkeypatch.setitem(DATASETS._entries, name, replace(DATASETS[name], **change))
     monkeypatch.setattr(PictureFiles, "read", refuse)
     for name in ("cifar10", "entity13", "iwildcam", "iwildcam-open-3", "camelyon17"):
         assert len(TASKS[name].load(home, sizes(name)).exposures) >= 2

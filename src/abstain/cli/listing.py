@@ -243,7 +243,7 @@ CHAPTERS: dict[What, tuple[Chapter, ...]] = {
     "datasets": (
         Chapter(
             "Data sets",
-            "For `abstain study finetune --data`",
+            "For configurations of `abstain study finetune`; in Python: abstain.benchmark.data",
             "benchmark.data:DATASETS",
             _explained,
         ),

@@ -3,8 +3,6 @@
 The digits need no download; CIFAR is read from a local folder in the official binary version.
 """
 
-from abstain.benchmark.data.cifar import read_cifar10 as read_cifar10
-from abstain.benchmark.data.cifar import read_cifar100 as read_cifar100
 from abstain.benchmark.data.embedded import LETTERS as LETTERS
 from abstain.benchmark.data.embedded import LOOK_ALIKES as LOOK_ALIKES
 from abstain.benchmark.data.embedded import Typeface as Typeface
@@ -13,13 +11,15 @@ from abstain.benchmark.data.embedded import digits8 as digits8
 from abstain.benchmark.data.embedded import glyph_families as glyph_families
 from abstain.benchmark.data.embedded import glyphs as glyphs
 from abstain.benchmark.data.embedded import textures as textures
+from abstain.benchmark.data.entry import DataSet as DataSet
 from abstain.benchmark.data.exposures import KINDS as KINDS
 from abstain.benchmark.data.exposures import Exposure as Exposure
 from abstain.benchmark.data.images import Images as Images
 from abstain.benchmark.data.images import Splits as Splits
 from abstain.benchmark.data.images import split as split
-from abstain.benchmark.data.sources import DATASETS as DATASETS
-from abstain.benchmark.data.sources import DataSet as DataSet
+from abstain.benchmark.data.published.catalogue import DATASETS as DATASETS
+from abstain.benchmark.data.published.cifar import read_cifar10 as read_cifar10
+from abstain.benchmark.data.published.cifar import read_cifar100 as read_cifar100
 
 __all__ = [
     "DATASETS",

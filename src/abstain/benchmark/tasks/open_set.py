@@ -19,8 +19,15 @@ from abstain.benchmark.data.published import (
     held_out,
     held_out_classes,
 )
-from abstain.benchmark.tasks._entry import Parts, Task, given
-from abstain.benchmark.tasks._folders import OFFICIAL, Sizes, divided, required
+from abstain.benchmark.tasks._entry import (
+    OFFICIAL,
+    Parts,
+    Sizes,
+    Task,
+    divided,
+    given,
+    required,
+)
 from abstain.benchmark.tasks.large import (
     IWILDCAM,
     IWILDCAM_BRANCH,

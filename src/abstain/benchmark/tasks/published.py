@@ -8,48 +8,26 @@ from typing import Final
 
 import numpy as np
 
-from abstain.benchmark.data import KINDS, Exposure, Images, read_cifar10, read_cifar100, split
+from abstain.benchmark.data import DATASETS, KINDS, Exposure, Images, split
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
-from abstain.benchmark.data.published import (
-    CORRUPTIONS as OFFICIAL_NAMES,
-)
-from abstain.benchmark.data.published import (
-    NEW_CLASS,
-    find_tiny_imagenet,
-    new_class_kind,
-    read_cifar10_c,
-    read_cifar100_c,
-    read_cifar100_super,
-    read_emnist,
-    read_fashion_mnist,
-    read_mnist,
-    read_svhn,
-    read_tiny_imagenet,
-)
+from abstain.benchmark.data.downloads import SOURCES
+from abstain.benchmark.data.published import CORRUPTIONS as OFFICIAL_NAMES
+from abstain.benchmark.data.published import read_cifar100_super
 from abstain.benchmark.recipe import Recipe
-from abstain.benchmark.tasks._entry import Parts, Task, corrupted, given
-from abstain.benchmark.tasks._folders import (
+from abstain.benchmark.tasks._entry import (
     OFFICIAL,
+    Parts,
     Sizes,
+    Task,
+    corrupted,
     divided,
-    find,
+    given,
     left_out,
     of_no_class,
     required,
 )
 from abstain.errors import FileFormatError
 
-#: From a folder and `records` to training and test pictures.
-READERS: Final[dict[str, Callable[[Path, int | None], tuple[Images, Images]]]] = {
-    "cifar10": lambda folder, records: read_cifar10(folder, records=records),
-    "cifar100": lambda folder, records: read_cifar100(folder, records=records),
-    "svhn": lambda folder, records: read_svhn(folder, records=records),
-    "tiny-imagenet": lambda folder, records: read_tiny_imagenet(folder, records=records),
-    "mnist": lambda folder, _: read_mnist(folder),
-    "fashion-mnist": lambda folder, _: read_fashion_mnist(folder),
-}
-#: The official corruptions of the test pictures.
-_CORRUPTED: Final = {"cifar10": read_cifar10_c, "cifar100": read_cifar100_c}
 #: Pictures of each exposure to our own corruptions, where nothing official is to be matched.
 _FEW: Final = 1000
 
@@ -57,10 +35,10 @@ _FEW: Final = 1000
 def whole(name: str, folder: Path | None, sizes: Sizes) -> tuple[Images, Images]:
     """Read the training and test pictures that a task cannot do without."""
     records = sizes.records.get(name)
-    return required(name, folder, lambda place: READERS[name](place, records))
+    return required(name, folder, lambda place: DATASETS[name].official(place, records))
 
 
-def _cifar(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
+def _as_fd_shifts(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     train, test = whole(name, folder, sizes)
     validation, tested = divided(test, sizes.validation)
     where = folder or Path()
@@ -68,14 +46,6 @@ def _cifar(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     new, lacking = _new_classes(name, where, train, sizes)
     exposures = (Exposure("iid", "iid", given(tested)), *spoiled, *new)
     return Parts(given(train), given(validation), exposures, (*notes, *lacking))
-
-
-def _svhn(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    train, test = whole("svhn", folder, sizes)
-    validation, tested = divided(test, sizes.validation)
-    new, notes = _new_classes("svhn", folder or Path(), train, sizes)
-    exposures = (Exposure("iid", "iid", given(tested)), *new)
-    return Parts(given(train), given(validation), exposures, notes)
 
 
 def _ours(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
@@ -102,9 +72,12 @@ def _super(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
 def _spoiled(
     name: str, folder: Path, tested: Images, sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the official corruptions, or our own where no file of them is there."""
-    source = f"{name}-c"
-    where = find(source, folder)
+    """Return the official corruptions if there are any, or our own where no file of them is."""
+    data = DATASETS[name]
+    if data.corrupted is None:
+        return (), ()
+    source = SOURCES[f"{name}-c"]
+    where = source.find(folder)
     if where is None:
         what = "the corruptions are our own, as the official ones are not there"
         return tuple(corrupted(given(tested))), (left_out(source, folder, what),)
@@ -112,23 +85,21 @@ def _spoiled(
     there = [pair for pair in pairs if (where / f"{pair[1]}.npy").is_file()]
     notes = tuple(
         f"the corruption {own!r} is left out: {official}.npy is not in {str(where)!r} (half "
-        f"extracted?); `abstain data fetch {source} --folder DIR`, again"
+        f"extracted?); `abstain data fetch {source.name} --folder DIR`, again"
         for own, official in pairs
         if (own, official) not in there
     )
-    return tuple(_official(name, where, there, tested, sizes)), notes
+    read = partial(data.corrupted, where, records=sizes.records.get(name))
+    return tuple(_official(read, there, tested)), notes
 
 
 def _official(
-    name: str, where: Path, pairs: list[tuple[str, str]], tested: Images, sizes: Sizes
+    read: Callable[[str, int], Images], pairs: list[tuple[str, str]], tested: Images
 ) -> Iterator[Exposure]:
-    records = sizes.records.get(name)
     for own, official in pairs:
         for severity in range(1, SEVERITIES + 1):
-            read = partial(_CORRUPTED[name], where, official, severity, records=records)
-            load = partial(_same_rows, read, tested)
-            name_of_it = f"corruption-{own}"
-            yield Exposure(name_of_it, "corruption", load, own, severity, ready=True)
+            load = partial(_same_rows, partial(read, official, severity), tested)
+            yield Exposure(f"corruption-{own}", "corruption", load, own, severity, ready=True)
 
 
 def _same_rows(read: Callable[[], Images], tested: Images) -> Images:
@@ -149,29 +120,21 @@ def _new_classes(
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
     """Return the data sets that serve as new classes, and what is said of absent ones."""
     found, notes = [], []
-    for other in NEW_CLASS[name]:
-        source = other.removesuffix("-letters")
-        where = find(source, folder)
+    for other, kind in DATASETS[name].new.items():
+        source = DATASETS[other].download
+        where = source.find(folder)
         if where is None:
             notes.append(left_out(source, folder, f"the new classes {other!r} are left out"))
             continue
-        load = partial(_others, other, where, train, sizes)
-        found.append(Exposure(other, new_class_kind(name, other), load))
+        found.append(Exposure(other, kind, partial(_others, other, where, train, sizes)))
     # In the order of the tables: near ones first.
     found.sort(key=lambda exposure: list(KINDS).index(exposure.kind))
     return tuple(found), tuple(notes)
 
 
 def _others(other: str, where: Path, train: Images, sizes: Sizes) -> Images:
-    """Read the test pictures of another data set."""
-    records = sizes.records.get(other)
-    if other == "tiny-imagenet":
-        # Its 100,000 training pictures are not even looked at.
-        found = find_tiny_imagenet(where, records=records)[1].read(side=train.shape[1])
-    elif other == "emnist-letters":
-        found = read_emnist(where, split="letters")[1]
-    else:
-        found = READERS[other](where, records)[1]
+    """Read the test pictures of another data set, of which none is of a known class."""
+    found = DATASETS[other].outliers(where, sizes.records.get(other), train.shape[1])
     return of_no_class(found, train.classes, train.shape)
 
 
@@ -195,7 +158,7 @@ ENTRIES: Final = (
         "CIFAR-10",
         "10 classes in color, 32 x 32; CIFAR-10-C, and CIFAR-100, SVHN, TinyImageNet as new.",
         "Krizhevsky 2009; as in FD-Shifts",
-        partial(_cifar, "cifar10"),
+        partial(_as_fd_shifts, "cifar10"),
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -207,7 +170,7 @@ ENTRIES: Final = (
         "CIFAR-100",
         "100 classes in color, 32 x 32; CIFAR-100-C, and CIFAR-10, SVHN, TinyImageNet as new.",
         "Krizhevsky 2009; as in FD-Shifts",
-        partial(_cifar, "cifar100"),
+        partial(_as_fd_shifts, "cifar100"),
         "vgg13",
         _CIFAR,
         CROP_FLIP,
@@ -233,7 +196,7 @@ ENTRIES: Final = (
         "SVHN",
         "House numbers, 10 digits, 32 x 32; CIFAR and TinyImageNet as new classes.",
         "Netzer et al. 2011; as in FD-Shifts, but for the network",
-        _svhn,
+        partial(_as_fd_shifts, "svhn"),
         "vgg13",
         SVHN,
         needs_folder=True,

@@ -4,27 +4,27 @@ Small ones come as `Images`; large ones as files first (`PictureFiles`), which a
 they are read. Nothing is ever unpickled, and every error names the file and what to do.
 """
 
+from abstain.benchmark.data.images import held_out as held_out
+from abstain.benchmark.data.images import held_out_classes as held_out_classes
+from abstain.benchmark.data.published.catalogue import NEW_CLASS as NEW_CLASS
+from abstain.benchmark.data.published.catalogue import new_class_kind as new_class_kind
 from abstain.benchmark.data.published.cifar import CORRUPTIONS as CORRUPTIONS
 from abstain.benchmark.data.published.cifar import EXTRA_CORRUPTIONS as EXTRA_CORRUPTIONS
-from abstain.benchmark.data.published.cifar import HELD_OUT_FINE as HELD_OUT_FINE
 from abstain.benchmark.data.published.cifar import read_cifar10_c as read_cifar10_c
 from abstain.benchmark.data.published.cifar import read_cifar100_c as read_cifar100_c
-from abstain.benchmark.data.published.cifar import read_cifar100_super as read_cifar100_super
-from abstain.benchmark.data.published.entity13 import ENTITY13 as ENTITY13
-from abstain.benchmark.data.published.entity13 import find_entity13 as find_entity13
 from abstain.benchmark.data.published.image_folder import find_image_folder as find_image_folder
 from abstain.benchmark.data.published.image_folder import read_image_folder as read_image_folder
 from abstain.benchmark.data.published.mnist import read_emnist as read_emnist
 from abstain.benchmark.data.published.mnist import read_fashion_mnist as read_fashion_mnist
 from abstain.benchmark.data.published.mnist import read_idx as read_idx
 from abstain.benchmark.data.published.mnist import read_mnist as read_mnist
-from abstain.benchmark.data.published.new_classes import NEW_CLASS as NEW_CLASS
-from abstain.benchmark.data.published.new_classes import held_out as held_out
-from abstain.benchmark.data.published.new_classes import held_out_classes as held_out_classes
-from abstain.benchmark.data.published.new_classes import new_class_kind as new_class_kind
 from abstain.benchmark.data.published.pictures import FileParts as FileParts
 from abstain.benchmark.data.published.pictures import PictureFiles as PictureFiles
 from abstain.benchmark.data.published.pictures import PublishedPictures as PublishedPictures
+from abstain.benchmark.data.published.sub_classes import ENTITY13 as ENTITY13
+from abstain.benchmark.data.published.sub_classes import HELD_OUT_FINE as HELD_OUT_FINE
+from abstain.benchmark.data.published.sub_classes import find_entity13 as find_entity13
+from abstain.benchmark.data.published.sub_classes import read_cifar100_super as read_cifar100_super
 from abstain.benchmark.data.published.svhn import read_svhn as read_svhn
 from abstain.benchmark.data.published.tiny_imagenet import find_tiny_imagenet as find_tiny_imagenet
 from abstain.benchmark.data.published.tiny_imagenet import read_tiny_imagenet as read_tiny_imagenet

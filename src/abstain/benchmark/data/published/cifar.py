@@ -1,18 +1,189 @@
-"""Shifts of CIFAR: test pictures under 19 corruptions, and held-out sub-classes of CIFAR-100."""
+"""CIFAR-10 and CIFAR-100 in the official *binary* version, and their corrupted test pictures.
 
+The version for Python is made of pickles, which can run any code when they are read: it never is.
+"""
+
+from dataclasses import dataclass
 from pathlib import Path
 from tokenize import TokenError
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.benchmark.data.cifar import read_cifar100
-from abstain.benchmark.data.folders import Layout, needed, place
+from abstain.benchmark.data.corruptions import SEVERITIES
+from abstain.benchmark.data.downloads import Layout, class_names, refuse_labels
+from abstain.benchmark.data.entry import DataSet
 from abstain.benchmark.data.images import Images
-from abstain.benchmark.data.published.pictures import PublishedPictures
 from abstain.errors import FileFormatError, InputError
-from abstain.typing import Array, IntArray
+from abstain.typing import Array
 
+_PIXELS = 3 * 32 * 32
+
+
+@dataclass(frozen=True)
+class Format:
+    """One of the two data sets as files."""
+
+    layout: Layout
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    names: str
+    classes: int
+    #: Bytes before the pixels; the last is the label.
+    head: int
+    #: Records of a training and of a test file.
+    records: tuple[int, int]
+
+
+CIFAR10 = Format(
+    layout=Layout(
+        "cifar10", "CIFAR-10", ("data_batch_1.bin",), pickled={"data_batch_1": "the binary one"}
+    ),
+    train=tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
+    test=("test_batch.bin",),
+    names="batches.meta.txt",
+    classes=10,
+    head=1,
+    records=(10_000, 10_000),
+)
+CIFAR100 = Format(
+    layout=Layout("cifar100", "CIFAR-100", ("train.bin",), pickled={"train": "the binary one"}),
+    train=("train.bin",),
+    test=("test.bin",),
+    names="fine_label_names.txt",
+    classes=100,
+    head=2,
+    records=(50_000, 10_000),
+)
+
+
+def read_cifar10(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
+    """Read CIFAR-10, 50,000 and 10,000 pictures of 32 x 32 in color.
+
+    Parameters
+    ----------
+    folder : str or Path
+        ``cifar-10-batches-bin`` as it comes out of ``cifar-10-binary.tar.gz``, or the folder
+        that holds it.
+    records : int, optional
+        Pictures in each file, where they are no longer those of the official version.
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist, or it is the version for Python, which is
+        made of pickles and never read.
+    FileFormatError
+        A file has another size than it must have (half extracted), a label no class has, or
+        classes of unequal size.
+
+    References
+    ----------
+    .. [1] Krizhevsky (2009), Learning multiple layers of features from tiny images,
+       https://www.cs.toronto.edu/~kriz/cifar.html
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data import read_cifar10
+    >>> train, test = read_cifar10("data/cifar-10-batches-bin")  # doctest: +SKIP
+    """
+    return _read(Path(folder), CIFAR10, records)
+
+
+def read_cifar100(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
+    """Read CIFAR-100 with its 100 fine classes, 50,000 and 10,000 pictures of 32 x 32 in color.
+
+    Parameters
+    ----------
+    folder : str or Path
+        ``cifar-100-binary`` as it comes out of ``cifar-100-binary.tar.gz``, or the folder that
+        holds it.
+    records : int, optional
+        Pictures in each file, where they are no longer those of the official version.
+
+    Returns
+    -------
+    tuple of Images
+        For training, and for testing.
+
+    Raises
+    ------
+    InputError
+        The folder or one of its files does not exist, or it is the version for Python, which is
+        made of pickles and never read.
+    FileFormatError
+        A file has another size than it must have (half extracted), a label no class has, or
+        classes of unequal size.
+
+    References
+    ----------
+    .. [1] Krizhevsky (2009), Learning multiple layers of features from tiny images,
+       https://www.cs.toronto.edu/~kriz/cifar.html
+
+    Examples
+    --------
+    >>> from abstain.benchmark.data import read_cifar100
+    >>> train, test = read_cifar100("data/cifar-100-binary")  # doctest: +SKIP
+    """
+    return _read(Path(folder), CIFAR100, records)
+
+
+def _read(folder: Path, kind: Format, records: int | None) -> tuple[Images, Images]:
+    where = kind.layout.place(folder)
+    if records is not None:
+        checks.positive_int(records, "records")
+    path = where / kind.names
+    # Numbers where their file is missing.
+    names = class_names(path, kind.classes) if path.is_file() else _numbers(kind.classes)
+    sizes = kind.records if records is None else (records, records)
+    parts = []
+    for files, count in zip((kind.train, kind.test), sizes, strict=True):
+        read = [_records(kind.layout.needed(where, name), kind, count) for name in files]
+        found = np.concatenate(read)
+        pixels = np.ascontiguousarray(found[:, kind.head :]).reshape(-1, 3, 32, 32)
+        part = Images(pixels, found[:, kind.head - 1].astype(np.int64), names)
+        if records is None:
+            _refuse_unequal(part, kind, files)
+        parts.append(part)
+    return parts[0], parts[1]
+
+
+def _records(path: Path, kind: Format, count: int) -> Array:
+    """Read one file as (records, bytes of a record)."""
+    length = kind.head + _PIXELS
+    size, wanted = path.stat().st_size, count * length
+    if size != wanted:
+        how = "is cut off (half extracted?)" if size < wanted else "is too long"
+        msg = (
+            f"{path.name} {how}: {count:,} pictures of {length:,} bytes make {wanted:,} bytes, "
+            f"and it has {size:,}; {kind.layout.how} again"
+        )
+        raise FileFormatError(msg)
+    found = np.fromfile(path, dtype=np.uint8).reshape(count, length)
+    labels, what = found[:, kind.head - 1], f"{path.name} is not of {kind.layout.title} in the "
+    rule = f"and the last class is {kind.classes - 1}"
+    refuse_labels(f"{what}binary version", labels, labels >= kind.classes, rule)
+    return found
+
+
+def _refuse_unequal(part: Images, kind: Format, files: tuple[str, ...]) -> None:
+    """Refuse files that are not the official ones, in which all classes are equally frequent."""
+    counts = np.bincount(part.labels, minlength=kind.classes)
+    if counts.min() != counts.max():
+        msg = (
+            f"{', '.join(files)} are not the files of {kind.layout.title}: every class has "
+            f"{part.n // kind.classes:,} pictures there, and here class {counts.argmin()} has "
+            f"{counts.min():,} and class {counts.argmax()} has {counts.max():,}"
+        )
+        raise FileFormatError(msg)
+
+
+# -------------------------------------------------------------------------- corrupted test pictures
 #: The 15 corruptions of the benchmark, by the names of their files.
 CORRUPTIONS = (
     "gaussian_noise", "shot_noise", "impulse_noise",
@@ -25,9 +196,8 @@ EXTRA_CORRUPTIONS = ("speckle_noise", "gaussian_blur", "spatter", "saturate")
 
 #: What NumPy raises at damaged files; it reads their head as Python's tokenizer does.
 _DAMAGE = (ValueError, TypeError, KeyError, EOFError, OSError, SyntaxError, MemoryError, TokenError)
-_SEVERITIES = 5
 _RECORDS = 10_000
-_CIFAR10_CLASSES = (
+_NAMES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 
@@ -70,8 +240,7 @@ def read_cifar10_c(
     >>> from abstain.benchmark.data.published import read_cifar10_c
     >>> foggy = read_cifar10_c("data/CIFAR-10-C", "fog", 3)  # doctest: +SKIP
     """
-    layout = _layout("CIFAR-10-C", "cifar10-c")
-    return _read(folder, layout, corruption, severity, (_CIFAR10_CLASSES, records))
+    return _read_corrupted(Path(folder), "CIFAR-10-C", corruption, severity, (_NAMES, records))
 
 
 def read_cifar100_c(
@@ -120,50 +289,40 @@ def read_cifar100_c(
     >>> from abstain.benchmark.data.published import read_cifar100_c
     >>> foggy = read_cifar100_c("data/CIFAR-100-C", "fog", 3)  # doctest: +SKIP
     """
-    names = tuple(str(number) for number in range(100)) if classes is None else tuple(classes)
+    names = _numbers(100) if classes is None else tuple(classes)
     if len(names) != 100:
         msg = f"`classes` must name the 100 classes of CIFAR-100; got {len(names)}"
         raise InputError(msg)
-    layout = _layout("CIFAR-100-C", "cifar100-c")
-    return _read(folder, layout, corruption, severity, (names, records))
+    return _read_corrupted(Path(folder), "CIFAR-100-C", corruption, severity, (names, records))
 
 
-def _layout(title: str, name: str) -> Layout:
-    return Layout(
-        title=title,
-        marks=("labels.npy", *(f"{corruption}.npy" for corruption in CORRUPTIONS)),
-        how=f"`abstain data fetch {name} --folder DIR`",
-        inside=(title,),
-        archives=(f"{title}.tar",),
-    )
+def _numbers(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
 
 
-def _read(
-    folder: str | Path,
-    layout: Layout,
+def _read_corrupted(
+    folder: Path,
+    title: str,
     corruption: str,
     severity: int,
     expected: tuple[tuple[str, ...], int | None],
 ) -> Images:
     checks.one_of(corruption, "corruption", (*CORRUPTIONS, *EXTRA_CORRUPTIONS))
-    if checks.positive_int(severity, "severity") > _SEVERITIES:
-        msg = f"`severity` must be 1 to {_SEVERITIES}; got {severity}"
+    if checks.positive_int(severity, "severity") > SEVERITIES:
+        msg = f"`severity` must be 1 to {SEVERITIES}; got {severity}"
         raise InputError(msg)
     classes, records = expected
     count = _RECORDS if records is None else checks.positive_int(records, "records")
-    where = place(folder, layout)
-    whole = (_SEVERITIES * count, 32, 32, 3)
-    pixels = _array(needed(where, f"{corruption}.npy", layout), whole, layout)
-    labels = _array(needed(where, "labels.npy", layout), whole[:1], layout)
+    marks = ("labels.npy", *(f"{name}.npy" for name in CORRUPTIONS))
+    layout = Layout(title.lower().replace("-", "", 1), title, marks)
+    where = layout.place(folder)
+    whole = (SEVERITIES * count, 32, 32, 3)
+    pixels = _array(layout.needed(where, f"{corruption}.npy"), whole, layout)
+    labels = _array(layout.needed(where, "labels.npy"), whole[:1], layout)
     part = slice((severity - 1) * count, severity * count)
     own = np.asarray(labels[part]).astype(np.int64)
-    wrong = np.flatnonzero((own < 0) | (own >= len(classes)))
-    if wrong.size:
-        msg = (
-            f"labels.npy is not of {layout.title}: picture {part.start + wrong[0]:,} has the label "
-            f"{own[wrong[0]]}, and the last class is {len(classes) - 1}"
-        )
-        raise FileFormatError(msg)
+    wrong, rule = (own < 0) | (own >= len(classes)), f"and the last class is {len(classes) - 1}"
+    refuse_labels(f"labels.npy is not of {title}", own, wrong, rule, first=part.start)
     # The files have the channels last.
     return Images(np.ascontiguousarray(pixels[part].transpose(0, 3, 1, 2)), own, classes)
 
@@ -193,163 +352,30 @@ def _array(path: Path, shape: tuple[int, ...], layout: Layout) -> Array:
     return found
 
 
-#: The fine class of each super-class that FD-Shifts holds out, in the order of the super-classes.
-#: The last, of "vehicles_2", is named there too, but that super-class is dropped.
-HELD_OUT_FINE = (
-    "seal", "flatfish", "tulip", "bowl", "pear", "lamp", "couch", "beetle", "lion", "skyscraper",
-    "sea", "cattle", "raccoon", "lobster", "girl", "lizard", "hamster", "oak_tree", "motorcycle",
-)  # fmt: skip
-DROPPED = "vehicles_2"
-
-_FILES = ("train.bin", "test.bin")
-_RECORD = 2 + 3 * 32 * 32
-
-
-def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> PublishedPictures:
-    """Read CIFAR-100 with 19 super-classes, of each of which one fine class is held out.
-
-    Parameters
-    ----------
-    folder : str or Path
-        ``cifar-100-binary`` as it comes out of ``cifar-100-binary.tar.gz``, or the folder that
-        holds it.
-    records : int, optional
-        Pictures in each file, where they are no longer those of the official version.
-
-    Returns
-    -------
-    PublishedPictures
-        For training 38,000 and for testing 7,600 pictures of four fine classes of each
-        super-class, from the official training and test files; the shift "sub-class" is the
-        11,400 pictures of the held-out fine classes, from both files as in FD-Shifts.
-
-    Raises
-    ------
-    InputError
-        The folder or one of its files does not exist, or it is the version for Python.
-    FileFormatError
-        A file is damaged, a fine class lies in two super-classes, or the names are not those of
-        CIFAR-100.
-
-    Notes
-    -----
-    `HELD_OUT_FINE` lists the held-out classes; they are those of FD-Shifts (its `SuperCIFAR100`).
-    The super-class "vehicles 2" is dropped, as there. FD-Shifts measures nothing but the shift on
-    this data set; the i.i.d. test part here is ours. `Images.rows` counts within the training and
-    within the test file; in the shift, test pictures follow the training pictures.
-
-    References
-    ----------
-    .. [1] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
-       in image classification, appendix E, https://arxiv.org/abs/2211.15259
-
-    Examples
-    --------
-    >>> from abstain.benchmark.data.published import read_cifar100_super
-    >>> parts = read_cifar100_super("data/cifar-100-binary")  # doctest: +SKIP
-    """
-    fine = read_cifar100(folder, records=records)
-    places = (Path(folder), Path(folder) / "cifar-100-binary")
-    where = next(p for p in places if all((p / name).is_file() for name in _FILES))
-    coarse = [_coarse(where / name) for name in _FILES]
-    names = _names(where, "coarse_label_names.txt", 20)
-    _names(where, "fine_label_names.txt", 100)
-    above = _super_class(
-        np.concatenate([part.labels for part in fine]), np.concatenate(coarse), fine[0].classes
-    )
-    out = _held_out(fine[0].classes, above, names)
-    keep = [i for i, name in enumerate(names) if name != DROPPED]
-    kept = tuple(names[i] for i in keep)
-    number = np.full(len(names), -1)
-    number[keep] = np.arange(len(keep))
-    inside, outside = [], []
-    for part, own in zip(fine, coarse, strict=True):
-        labels = number[own]
-        held = np.isin(part.labels, out)
-        inside.append(_part(part, labels, (labels >= 0) & ~held, kept))
-        outside.append(_part(part, labels, (labels >= 0) & held, kept))
-    return PublishedPictures(
-        inside[0], None, inside[1], {"sub-class": _joined(outside[0], outside[1], fine)}
-    )
-
-
-def _coarse(path: Path) -> IntArray:
-    """Read the first byte of every record, the number of the super-class."""
-    found = np.memmap(path, np.uint8, mode="r").reshape(-1, _RECORD)[:, 0].astype(np.int64)
-    wrong = np.flatnonzero(found >= 20)
-    if wrong.size:
-        msg = (
-            f"{path.name} is not of CIFAR-100 in the binary version: picture {wrong[0]:,} has the "
-            f"super-class {found[wrong[0]]}, and the last is 19"
-        )
-        raise FileFormatError(msg)
-    return found
-
-
-def _names(where: Path, name: str, count: int) -> tuple[str, ...]:
-    path = where / name
-    if not path.is_file():
-        msg = (
-            f"{name} is missing in {str(where)!r}, and the super-classes are known by their names; "
-            "`abstain data fetch cifar100 --folder DIR`, again"
-        )
-        raise InputError(msg)
-    text = path.read_text(encoding="utf-8", errors="replace")
-    names = tuple(line.strip() for line in text.splitlines() if line.strip())
-    if len(names) != count:
-        msg = f"{name} must name {count} classes, one a line; got {len(names)}"
-        raise FileFormatError(msg)
-    return names
-
-
-def _super_class(fine: IntArray, coarse: IntArray, classes: tuple[str, ...]) -> IntArray:
-    """Return the super-class of every fine class; refuse a fine class that has two."""
-    above = np.full(len(classes), -1)
-    above[fine] = coarse
-    wrong = np.flatnonzero(above[fine] != coarse)
-    if wrong.size:
-        which = fine[wrong[0]]
-        msg = (
-            "train.bin and test.bin are not of CIFAR-100: the fine class "
-            f"{classes[which]!r} lies in the super-classes {coarse[wrong[0]]} and {above[which]}"
-        )
-        raise FileFormatError(msg)
-    return above
-
-
-def _held_out(fine: tuple[str, ...], above: IntArray, names: tuple[str, ...]) -> Array:
-    """Return the numbers of the held-out fine classes, one in each kept super-class."""
-    missing = [name for name in HELD_OUT_FINE if name not in fine]
-    if missing or DROPPED not in names:
-        what = missing[0] if missing else DROPPED
-        msg = (
-            f"the names are not those of CIFAR-100: there is no class {what!r} in "
-            "fine_label_names.txt and coarse_label_names.txt"
-        )
-        raise FileFormatError(msg)
-    numbers = np.array([fine.index(name) for name in HELD_OUT_FINE])
-    owners = above[numbers]
-    if len(set(owners.tolist()) - {names.index(DROPPED)}) != len(HELD_OUT_FINE):
-        msg = (
-            "the held-out fine classes must lie one in each of 19 super-classes; the label files "
-            "or the names are not those of CIFAR-100"
-        )
-        raise FileFormatError(msg)
-    return numbers
-
-
-def _part(whole: Images, labels: Array, mask: Array, classes: tuple[str, ...]) -> Images:
-    rows = np.flatnonzero(mask)
-    if not rows.size:
-        msg = "no pictures are left of the 19 super-classes; the files are not those of CIFAR-100"
-        raise FileFormatError(msg)
-    return Images(whole.pixels[rows], labels[rows], classes, rows)
-
-
-def _joined(first: Images, second: Images, fine: tuple[Images, Images]) -> Images:
-    return Images(
-        np.concatenate([first.pixels, second.pixels]),
-        np.concatenate([first.labels, second.labels]),
-        first.classes,
-        np.concatenate([first.places, fine[0].n + second.places]),
-    )
+ENTRIES = (
+    DataSet(
+        "cifar10",
+        "CIFAR-10",
+        "60,000 color pictures, 32 x 32, of 10 classes, from a folder in the binary version.",
+        "Krizhevsky 2009",
+        lambda folder, records: read_cifar10(folder, records=records),
+        needs_folder=True,
+        new={
+            "cifar100": "new-class",
+            "svhn": "far-new-class",
+            # Cats, dogs and trucks among them: FD-Shifts counts all as new, and so do we.
+            "tiny-imagenet": "far-new-class",
+        },
+        corrupted=read_cifar10_c,
+    ),
+    DataSet(
+        "cifar100",
+        "CIFAR-100",
+        "60,000 color pictures, 32 x 32, of 100 classes, from a folder in the binary version.",
+        "Krizhevsky 2009",
+        lambda folder, records: read_cifar100(folder, records=records),
+        needs_folder=True,
+        new={"cifar10": "new-class", "svhn": "far-new-class", "tiny-imagenet": "far-new-class"},
+        corrupted=read_cifar100_c,
+    ),
+)

@@ -9,7 +9,9 @@ from typing import IO, Literal, cast
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.benchmark.data.folders import Layout, place
+from abstain.benchmark.data.downloads import Layout, refuse_labels
+from abstain.benchmark.data.embedded import DIGITS
+from abstain.benchmark.data.entry import DataSet
 from abstain.benchmark.data.images import Images
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
@@ -91,7 +93,6 @@ def _content(file: IO[bytes], path: Path) -> Array:
 
 EmnistSplit = Literal["balanced", "byclass", "bymerge", "digits", "letters", "mnist"]
 
-_DIGITS = tuple(str(digit) for digit in range(10))
 _CLOTHES = (
     "T-shirt/top", "trouser", "pullover", "dress", "coat",
     "sandal", "shirt", "sneaker", "bag", "ankle boot",
@@ -132,7 +133,7 @@ def read_mnist(folder: str | Path) -> tuple[Images, Images]:
     >>> from abstain.benchmark.data.published import read_mnist
     >>> train, test = read_mnist("data/mnist")  # doctest: +SKIP
     """
-    return _pair(folder, "MNIST", ("mnist", "MNIST/raw", "raw"), _DIGITS)
+    return _pair(folder, "MNIST", DIGITS)
 
 
 def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
@@ -169,7 +170,7 @@ def read_fashion_mnist(folder: str | Path) -> tuple[Images, Images]:
     >>> from abstain.benchmark.data.published import read_fashion_mnist
     >>> train, test = read_fashion_mnist("/usr/share/datasets/fashion-mnist")  # doctest: +SKIP
     """
-    return _pair(folder, "Fashion-MNIST", ("fashion-mnist", "FashionMNIST/raw", "raw"), _CLOTHES)
+    return _pair(folder, "Fashion-MNIST", _CLOTHES)
 
 
 def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple[Images, Images]:
@@ -208,51 +209,38 @@ def read_emnist(folder: str | Path, *, split: EmnistSplit = "balanced") -> tuple
     checks.one_of(split, "split", _EMNIST_SPLITS)
     stem = f"emnist-{split}-"
     layout = Layout(
-        title=f"EMNIST ({split})",
-        marks=(f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
-        how="`abstain data fetch emnist --folder DIR`",
-        inside=("gzip", "emnist/gzip", "emnist"),
-        archives=("gzip.zip", "emnist.zip"),
+        "emnist",
+        f"EMNIST ({split})",
+        (f"{stem}mapping.txt", f"{stem}train-images-idx3-ubyte.gz"),
+        archives=("emnist.zip",),
     )
-    where = place(folder, layout)
-    numbers, names = _mapping(where / f"{stem}mapping.txt")
+    where = layout.place(folder)
+    numbers, names = _mapping(where / f"{stem}mapping.txt", layout)
     parts = []
     for part in ("train", "test"):
         pixels, labels = _files(where, f"{stem}{part}", layout)
-        unknown = np.flatnonzero(~np.isin(labels, numbers))
-        if unknown.size:
-            msg = (
-                f"{stem}{part}-labels-idx1-ubyte does not belong to {stem}mapping.txt: picture "
-                f"{unknown[0]:,} has the label {labels[unknown[0]]}, which it does not name"
-            )
-            raise FileFormatError(msg)
+        what = f"{stem}{part}-labels-idx1-ubyte does not belong to {stem}mapping.txt"
+        refuse_labels(what, labels, ~np.isin(labels, numbers), "which it does not name")
         upright = np.ascontiguousarray(pixels.transpose(0, 2, 1))
         parts.append(Images(upright[:, None], np.searchsorted(numbers, labels), names))
     return parts[0], parts[1]
 
 
-def _pair(
-    folder: str | Path, title: str, inside: tuple[str, ...], classes: tuple[str, ...]
-) -> tuple[Images, Images]:
-    name = title.lower()
+def _pair(folder: str | Path, title: str, classes: tuple[str, ...]) -> tuple[Images, Images]:
     layout = Layout(
-        title=title,
-        marks=tuple(f"{part}-images{end}" for part in _PARTS for end in _ends(3)),
-        how=f"`abstain data fetch {name} --folder DIR`",
-        inside=inside,
+        title.lower(),
+        title,
+        tuple(f"{part}-images{end}" for part in _PARTS for end in _ends(3)),
+        inside=("raw",),
         pickled=dict.fromkeys(_PICKLED, "the IDX files (train-images-idx3-ubyte and three more)"),
     )
-    where = place(folder, layout)
+    where = layout.place(folder)
     parts = []
     for part in _PARTS:
         pixels, labels = _files(where, part, layout)
-        wrong = np.flatnonzero(labels >= len(classes))
-        if wrong.size:
-            msg = (
-                f"the labels of {part} are not those of {title}: picture {wrong[0]:,} has the "
-                f"label {labels[wrong[0]]}, and the last class is {len(classes) - 1}"
-            )
-            raise FileFormatError(msg)
+        rule = f"and the last class is {len(classes) - 1}"
+        what = f"the labels of {part} are not those of {title}"
+        refuse_labels(what, labels, labels >= len(classes), rule)
         parts.append(Images(pixels[:, None], labels.astype(np.int64), classes))
     return parts[0], parts[1]
 
@@ -288,13 +276,10 @@ def _file(where: Path, stem: str, axes: int, layout: Layout) -> Path:
     raise InputError(msg)
 
 
-def _mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
+def _mapping(path: Path, layout: Layout) -> tuple[Array, tuple[str, ...]]:
     """Read which characters each label stands for."""
     if not path.is_file():
-        msg = (
-            f"{path.name} is missing in {str(path.parent)!r}; "
-            "`abstain data fetch emnist --folder DIR`, again"
-        )
+        msg = f"{path.name} is missing in {str(path.parent)!r}; {layout.how}, again"
         raise InputError(msg)
     lines = path.read_text(encoding="ascii", errors="replace").splitlines()
     rows = [line.split() for line in lines if line.strip()]
@@ -304,3 +289,35 @@ def _mapping(path: Path) -> tuple[Array, tuple[str, ...]]:
     rows.sort(key=lambda row: int(row[0]))
     numbers = np.array([int(row[0]) for row in rows])
     return numbers, tuple("/".join(chr(int(code)) for code in row[1:]) for row in rows)
+
+
+ENTRIES = (
+    DataSet(
+        "mnist",
+        "MNIST",
+        "70,000 handwritten digits, 28 x 28, from a folder with its IDX files.",
+        "LeCun et al. 1998",
+        lambda folder, _: read_mnist(folder),
+        needs_folder=True,
+        # Some letters look like digits.
+        new={"fashion-mnist": "far-new-class", "emnist-letters": "new-class"},
+    ),
+    DataSet(
+        "fashion-mnist",
+        "Fashion-MNIST",
+        "70,000 pieces of clothing, 28 x 28, from a folder with its IDX files.",
+        "Xiao et al. 2017",
+        lambda folder, _: read_fashion_mnist(folder),
+        needs_folder=True,
+        new={"mnist": "far-new-class", "emnist-letters": "far-new-class"},
+    ),
+    DataSet(
+        "emnist-letters",
+        "EMNIST, letters",
+        "145,600 handwritten letters, 28 x 28, from a folder with the IDX files of EMNIST.",
+        "Cohen et al. 2017",
+        lambda folder, _: read_emnist(folder, split="letters"),
+        needs_folder=True,
+        fetched="emnist",
+    ),
+)

@@ -11,9 +11,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
-from abstain.benchmark.data.folders import pillow
 from abstain.benchmark.data.images import Images
-from abstain.errors import FileFormatError, InputError
+from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
 
 #: What Pillow raises at files that are cut off or no pictures at all.
@@ -167,7 +166,7 @@ class FileParts:
 
 def picture(path: Path, side: int, *, crop: bool) -> Array:
     """Read one picture as bytes of shape (3, side, side); name the file when it is damaged."""
-    module = pillow()
+    module = _pillow()
     try:
         with module.open(path) as opened:
             # Decodes JPEG files at 1/2, 1/4 or 1/8 where that is still large enough.
@@ -198,3 +197,15 @@ def _square(opened: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
         box = (left, top, left + edge, top + edge) if crop else None
         found = found.resize((side, side), bilinear, box=box)
     return np.asarray(found, np.uint8).transpose(2, 0, 1)
+
+
+def _pillow() -> Any:
+    """Return the module that reads pictures."""
+    try:
+        from PIL import Image
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "PIL":
+            raise
+        msg = "JPEG and PNG pictures are read with Pillow: pip install 'abstain[benchmark]'"
+        raise MissingInputError(msg) from None
+    return Image

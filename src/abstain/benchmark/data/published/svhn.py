@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.benchmark.data.folders import Layout, needed, place
+from abstain.benchmark.data.downloads import Layout, refuse_labels
+from abstain.benchmark.data.embedded import DIGITS
+from abstain.benchmark.data.entry import DataSet
 from abstain.benchmark.data.images import Images
 from abstain.errors import FileFormatError
 from abstain.typing import Array
@@ -133,14 +135,8 @@ def _matrix(body: memoryview, names: tuple[str, ...], order: str) -> tuple[str, 
     return name, flat.astype(kind).reshape(shape, order="F")
 
 
-_LAYOUT = Layout(
-    title="SVHN",
-    marks=("train_32x32.mat", "test_32x32.mat"),
-    how="`abstain data fetch svhn --folder DIR`",
-    inside=("svhn", "SVHN"),
-)
 _RECORDS = {"train_32x32.mat": 73_257, "test_32x32.mat": 26_032}
-_DIGITS = tuple(str(digit) for digit in range(10))
+_LAYOUT = Layout("svhn", "SVHN", tuple(_RECORDS))
 
 
 def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images, Images]:
@@ -175,12 +171,12 @@ def read_svhn(folder: str | Path, *, records: int | None = None) -> tuple[Images
     >>> from abstain.benchmark.data.published import read_svhn
     >>> train, test = read_svhn("data/svhn")  # doctest: +SKIP
     """
-    where = place(folder, _LAYOUT)
+    where = _LAYOUT.place(folder)
     if records is not None:
         checks.positive_int(records, "records")
     parts = []
     for name, official in _RECORDS.items():
-        path = needed(where, name, _LAYOUT)
+        path = _LAYOUT.needed(where, name)
         parts.append(_read(path, official if records is None else records))
     return parts[0], parts[1]
 
@@ -207,12 +203,20 @@ def _read(path: Path, count: int) -> Images:
             f"{pixels.shape[-1]:,} and {labels.size:,} labels; {_LAYOUT.how}, again"
         )
         raise FileFormatError(msg)
-    wrong = np.flatnonzero(~np.isin(labels, np.arange(1, 11)))
-    if wrong.size:
-        msg = (
-            f"{path.name} is not of SVHN: labels are 1 to 9, and 10 for a zero; picture "
-            f"{wrong[0]:,} has the label {labels[wrong[0]]}"
-        )
-        raise FileFormatError(msg)
+    rule = "and labels are 1 to 9, and 10 for a zero"
+    refuse_labels(f"{path.name} is not of SVHN", labels, ~np.isin(labels, np.arange(1, 11)), rule)
     digits = labels.astype(np.int64) % 10
-    return Images(np.ascontiguousarray(pixels.transpose(3, 2, 0, 1)), digits, _DIGITS)
+    return Images(np.ascontiguousarray(pixels.transpose(3, 2, 0, 1)), digits, DIGITS)
+
+
+ENTRIES = (
+    DataSet(
+        "svhn",
+        "SVHN",
+        "99,289 house numbers in color, 32 x 32, from a folder with its MATLAB files.",
+        "Netzer et al. 2011",
+        lambda folder, records: read_svhn(folder, records=records),
+        needs_folder=True,
+        new=dict.fromkeys(("cifar10", "cifar100", "tiny-imagenet"), "far-new-class"),
+    ),
+)

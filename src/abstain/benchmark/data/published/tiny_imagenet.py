@@ -5,19 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.benchmark.data.folders import Layout, needed, place
+from abstain.benchmark.data.downloads import Layout
+from abstain.benchmark.data.entry import DataSet
 from abstain.benchmark.data.images import Images
 from abstain.benchmark.data.published.pictures import PictureFiles
 from abstain.errors import FileFormatError
 
-_LAYOUT = Layout(
-    title="TinyImageNet",
-    # Not "train", which ImageNet in the same folder has too.
-    marks=("wnids.txt", "val/val_annotations.txt"),
-    how="`abstain data fetch tiny-imagenet --folder DIR`",
-    inside=("tiny-imagenet-200",),
-    archives=("tiny-imagenet-200.zip",),
-)
+# Not "train", which ImageNet in the same folder has too.
+_LAYOUT = Layout("tiny-imagenet", "TinyImageNet", ("wnids.txt", "val/val_annotations.txt"))
 _CLASSES = 200
 #: Pictures of a class for training, and for validation.
 _RECORDS = (500, 50)
@@ -102,7 +97,7 @@ def find_tiny_imagenet(
     >>> test.some(1000).read(side=32).n  # doctest: +SKIP
     1000
     """
-    where = place(folder, _LAYOUT)
+    where = _LAYOUT.place(folder)
     if records is not None:
         checks.positive_int(records, "records")
     counts = _RECORDS if records is None else (records, records)
@@ -111,7 +106,7 @@ def find_tiny_imagenet(
 
 
 def _wnids(where: Path, *, official: bool) -> tuple[str, ...]:
-    path = needed(where, "wnids.txt", _LAYOUT)
+    path = _LAYOUT.needed(where, "wnids.txt")
     names = tuple(path.read_text(encoding="utf-8", errors="replace").split())
     if not names or (official and len(names) != _CLASSES):
         msg = f"wnids.txt must name the {_CLASSES} classes, one a line; got {len(names)}"
@@ -134,7 +129,7 @@ def _words(where: Path, wnids: tuple[str, ...]) -> tuple[str, ...]:
 def _train(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles:
     names: list[str] = []
     for wnid in wnids:
-        images = needed(where, f"train/{wnid}/images", _LAYOUT)
+        images = _LAYOUT.needed(where, f"train/{wnid}/images")
         own = sorted(p.name for p in images.iterdir() if p.suffix.lower() in {".jpeg", ".jpg"})
         if len(own) != count:
             msg = (
@@ -176,3 +171,20 @@ def _validation(where: Path, wnids: tuple[str, ...], count: int) -> PictureFiles
         raise FileFormatError(msg)
     own = np.array(labels, np.int64)
     return PictureFiles(where, tuple(names), own, _words(where, wnids))
+
+
+ENTRIES = (
+    DataSet(
+        "tiny-imagenet",
+        "TinyImageNet",
+        "110,000 color pictures of 200 classes of ImageNet, resized, from a folder with its files.",
+        "Le & Yang 2015",
+        lambda folder, records: read_tiny_imagenet(folder, records=records),
+        needs_folder=True,
+        new={"svhn": "far-new-class"},
+        # The 100,000 training pictures are not even looked at.
+        tested=lambda folder, records, side: find_tiny_imagenet(folder, records=records)[1].read(
+            side=side
+        ),
+    ),
+)

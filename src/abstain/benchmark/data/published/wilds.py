@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
-from abstain.benchmark.data.folders import Layout, needed, place
+from abstain.benchmark.data.downloads import Layout
 from abstain.benchmark.data.published.pictures import FileParts, PictureFiles
 from abstain.errors import FileFormatError
 from abstain.typing import Array, IntArray, Rng
@@ -66,20 +66,11 @@ def column_of_numbers(
     return numbers
 
 
-_IWILDCAM = Layout(
-    title="iWildCam2020-WILDS v2.0",
-    marks=("metadata.csv",),
-    how="`abstain data fetch iwildcam --folder DIR`",
-    inside=("iwildcam_v2.0",),
-    archives=("iwildcam_v2.0.tar.gz", "archive.tar.gz"),
-)
-_CAMELYON17 = Layout(
-    title="Camelyon17-WILDS v1.0",
-    marks=("metadata.csv",),
-    how="`abstain data fetch camelyon17 --folder DIR`",
-    inside=("camelyon17_v1.0",),
-    archives=("camelyon17_v1.0.tar.gz", "archive.tar.gz"),
-)
+#: What the program of WILDS calls their archives.
+_ARCHIVES = ("archive.tar.gz",)
+_MARKS = ("metadata.csv",)
+_IWILDCAM = Layout("iwildcam", "iWildCam2020-WILDS v2.0", _MARKS, archives=_ARCHIVES)
+_CAMELYON17 = Layout("camelyon17", "Camelyon17-WILDS v1.0", _MARKS, archives=_ARCHIVES)
 _IWILDCAM_SPLITS = ("train", "id_val", "id_test", "test", "val")
 _IWILDCAM_PICTURES = 203_029
 _CAMELYON17_PICTURES = 455_954
@@ -127,8 +118,8 @@ def find_iwildcam(folder: str | Path, *, records: int | None = None) -> FilePart
     >>> files = find_iwildcam("data/iwildcam_v2.0")  # doctest: +SKIP
     >>> parts = files.read(side=64, limit=10_000)  # doctest: +SKIP
     """
-    where = place(folder, _IWILDCAM)
-    needed(where, "train", _IWILDCAM)
+    where = _IWILDCAM.place(folder)
+    _IWILDCAM.needed(where, "train")
     path = where / "metadata.csv"
     table = read_table(path, ("split", "filename", "y", "location_remapped"))
     _refuse_length(table, path, _IWILDCAM_PICTURES if records is None else records, _IWILDCAM)
@@ -191,8 +182,8 @@ def find_camelyon17(
     >>> files = find_camelyon17("data/camelyon17_v1.0")  # doctest: +SKIP
     >>> parts = files.read(side=32, limit=10_000)  # doctest: +SKIP
     """
-    where = place(folder, _CAMELYON17)
-    needed(where, "patches", _CAMELYON17)
+    where = _CAMELYON17.place(folder)
+    _CAMELYON17.needed(where, "patches")
     path = where / "metadata.csv"
     columns = ("patient", "node", "x_coord", "y_coord", "tumor", "center", "split")
     table = read_table(path, columns)
