@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from math import fsum, isfinite
 from typing import Final
 
-from abstain.benchmark.store import RunScores, StoredRun
+from abstain.benchmark.specification.config import Config
+from abstain.benchmark.store import RunScores, Store, StoredRun
 from abstain.errors import InputError
 from abstain.evaluation import calibrate, evaluate
 from abstain.metrics import Metric, Need, metric_named
@@ -96,6 +97,11 @@ def validated(
         if names:
             out |= _values(predictions_of(scores, names, averages=averages), names, found)
     return {name: out[name] for name in methods if name in out}
+
+
+def metrics_of(store: Store | None) -> tuple[str, ...]:
+    """Return the metrics of a folder of runs; those of the papers where it says none."""
+    return tuple((store.config.get("metrics") if store else None) or Config.metrics)
 
 
 def predictions_of(scores: RunScores, names: Sequence[str], *, averages: bool) -> Predictions:

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from abstain._foundation.files import write_atomically
 from abstain.benchmark._library import one_thread
 from abstain.benchmark.data import Images
@@ -25,9 +23,7 @@ from abstain.benchmark.store import VALIDATION, RunScores, ScoreFile, packed
 from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, train
 from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import InputError
-from abstain.predictions import Predictions
 from abstain.training import OBJECTIVES, Network, Objective, make
-from abstain.typing import IntArray
 
 __all__ = ["Trainer", "Worker", "network_of", "start_from"]
 
@@ -244,22 +240,8 @@ def _averages(job: Job) -> dict[str, bool]:
 
 def _run_scores(key: str, outputs: Outputs, fitted: FittedMethods) -> RunScores:
     found = fitted.score(outputs)
-    averaged = None if outputs.samples is None else _averaged(outputs)
-    return RunScores(
-        exposure=key,
-        labels=outputs.labels,
-        places=outputs.places,
-        prediction=np.argmax(outputs.logits, axis=1),
-        averaged=averaged,
-        confidence={name: x for name, x in found.items() if name not in found.reasons},
-        logits=outputs.logits,
-        reasons=found.reasons,
-    )
-
-
-def _averaged(outputs: Outputs) -> IntArray:
-    """Return what is predicted by the mean probabilities over passes or networks."""
-    return Predictions(logit_samples=outputs.samples, loss=np.zeros(outputs.n)).prediction_codes
+    given = {name: x for name, x in found.items() if name not in found.reasons}
+    return RunScores.of(key, outputs, given, found.reasons)
 
 
 def _objective(first: Job) -> Objective:

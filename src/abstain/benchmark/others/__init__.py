@@ -3,10 +3,10 @@
 from abstain.benchmark.others.adding import AddedScores as AddedScores
 from abstain.benchmark.others.adding import add_scores as add_scores
 from abstain.benchmark.others.adding import remove_scores as remove_scores
-from abstain.benchmark.others.exporting import Exported as Exported
-from abstain.benchmark.others.exporting import export as export
 from abstain.benchmark.others.importing import Imported as Imported
 from abstain.benchmark.others.importing import import_fd_shifts as import_fd_shifts
+from abstain.benchmark.others.rows import Exported as Exported
+from abstain.benchmark.others.rows import export as export
 from abstain.benchmark.store import AddedFacts as AddedFacts
 
 __all__ = [

@@ -1,14 +1,15 @@
 """What an imported network says: scored by the methods it allows, on the pictures of a folder."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from abstain.benchmark.methods import METHODS, Known, Method, fit_all, unlabeled
+from abstain.benchmark.methods import METHODS, Known, Method, fit_all
 from abstain.benchmark.others.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain.benchmark.outputs import Outputs
+from abstain.benchmark.specification.config import BEGINS_WITH
 from abstain.benchmark.store import VALIDATION, RunScores, Store
 from abstain.errors import InputError
 
@@ -18,9 +19,6 @@ _EXTERNAL: Final = {
     "deep-gamblers": {"ext": "dg-res"},
     "devries": {"ext": "devries"},
 }
-
-#: What else a network was trained by: the classifier of ConfidNet is trained first, by itself.
-_ALSO: Final = {"confidnet": ("cross-entropy",)}
 
 
 def scored(
@@ -47,7 +45,7 @@ def scored(
         own = {name: part.external[column] for name, column in external.items()}
         both = {**found, **own}
         confidence = {m.name: both[m.name] for m in methods if m.name not in found.reasons}
-        out.append(_said(part, confidence))
+        out.append(RunScores.of(part.facts.key, part.outputs, confidence, {}))
     common = [m for m in out[0].confidence if all(m in part.confidence for part in out)]
     return (
         [
@@ -59,29 +57,14 @@ def scored(
     )
 
 
-def _said(part: ExposureOutputs, confidence: Mapping[str, Any]) -> RunScores:
-    outputs = part.outputs
-    averaged = None
-    if outputs.samples is not None:
-        averaged = unlabeled(outputs, samples=True).prediction_codes
-    return RunScores(
-        exposure=part.facts.key,
-        labels=outputs.labels,
-        places=outputs.places,
-        prediction=np.argmax(outputs.logits, axis=1),
-        averaged=averaged,
-        confidence=confidence,
-        logits=outputs.logits,
-    )
-
-
 def _possible(
     told: ResultsFolder, objective: str, valid: Outputs | None
 ) -> tuple[list[Method], dict[str, str]]:
     """Return the methods that may be tried, and why others may not."""
     reasons: dict[str, str] = {}
     methods = []
-    trained_by = (objective, *_ALSO.get(objective, ()))
+    # What a network begins with is trained first, by itself.
+    trained_by = (objective, BEGINS_WITH.get(objective))
     for method in (METHODS[name] for name in METHODS):
         if method.objective not in trained_by or "ensemble" in method.needs:
             continue
@@ -143,20 +126,13 @@ def same_pictures(store: Store, parts: Sequence[ExposureOutputs]) -> tuple[Expos
         raise InputError(msg)
     out = []
     for key in ([VALIDATION] if VALIDATION in by_key else []) + wanted:
-        own, part = _first_said(store, key), by_key[key]
+        own, part = store.first(key, logits=True), by_key[key]
         if own is None:
             out.append(part)
             continue
         _refuse_other(key, part.outputs, own)
         out.append(replace(part, outputs=replace(part.outputs, places=own.places)))
     return tuple(out)
-
-
-def _first_said(store: Store, key: str) -> RunScores | None:
-    for kept in store.kept:
-        if kept.validation if key == VALIDATION else kept.tested:
-            return store.scores(kept.run, key, logits=True)
-    return None
 
 
 def _refuse_other(key: str, outputs: Outputs, own: RunScores) -> None:

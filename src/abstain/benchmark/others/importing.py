@@ -1,21 +1,24 @@
 """`import_fd_shifts`: results of the original benchmark as a run among others."""
 
-import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import digest
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.others.fd_shifts import ResultsFolder, told_by
+from abstain.benchmark.others.fd_shifts import (
+    ResultsFolder,
+    configured,
+    flag,
+    never_learned,
+    told_by,
+    without,
+)
 from abstain.benchmark.others.imported_network import same_pictures, scored
-from abstain.benchmark.others.open_set import configured, flag, never_learned, without
-from abstain.benchmark.others.writing import metrics_of
-from abstain.benchmark.selection import validated
+from abstain.benchmark.selection import metrics_of, validated
+from abstain.benchmark.specification.config import NAME
 from abstain.benchmark.store import (
     IMPORTED,
     MANIFEST,
@@ -25,8 +28,9 @@ from abstain.benchmark.store import (
     RunScores,
     Store,
     StoredRun,
-    packed,
+    keep_only,
     write_manifest,
+    write_scores,
 )
 from abstain.errors import InputError, suggest
 
@@ -40,7 +44,6 @@ _OBJECTIVES: Final = {
 _ABSTAINS: Final = "deep-gamblers"
 #: What a folder says that was begun by an import.
 _BEGUN: Final = "FD-Shifts"
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,7 @@ def import_fd_shifts(
 
 def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
     for name, given in {"arm": arm, "setting": setting}.items():
-        if not (name == "setting" and given == "") and not _NAME.fullmatch(given):
+        if not (name == "setting" and given == "") and not NAME.fullmatch(given):
             msg = (
                 f"`{name}` must be up to 60 letters, digits, dots, hyphens and underscores; "
                 f"got {given!r}"
@@ -258,18 +261,14 @@ def _refuse_taken(store: Store, run: Run, replaces: bool) -> None:
 
 def _written(folder: Path, run: Run, scores: Sequence[RunScores], store: Store | None) -> StoredRun:
     """Write the files of a run; nothing counts before the manifest names them."""
-    make_folder(folder / IMPORTED)
     parts = {
         "validate": [part for part in scores if part.exposure == VALIDATION],
         "test": [part for part in scores if part.exposure != VALIDATION],
     }
-    files = {}
-    for what, chosen in parts.items():
-        content = packed(chosen)
-        mark = hashlib.sha256(content).hexdigest()[:12]
-        files[what] = f"{IMPORTED}/{what}-{run.name}-{mark}.npz" if chosen else ""
-        if chosen:
-            write_atomically(folder / files[what], content)
+    files = {
+        what: write_scores(folder, f"{IMPORTED}/{what}-{run.name}", own) if own else ""
+        for what, own in parts.items()
+    }
     values: dict[str, dict[str, float | None]] = {name: {} for name in scores[0].confidence}
     if parts["validate"]:
         averages = {name: METHODS[name].averages for name in values}
@@ -290,9 +289,7 @@ def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFol
             kept=[*others, kept],
         )
         named = {name for one in (*others, kept) for name in (one.validation, one.tested)}
-        for path in (folder / IMPORTED).glob("*.npz"):
-            if f"{IMPORTED}/{path.name}" not in named:
-                path.unlink(missing_ok=True)
+        keep_only(folder, IMPORTED, named)
         return
     write_manifest(
         folder,

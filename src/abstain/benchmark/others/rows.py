@@ -1,18 +1,28 @@
-"""A file of confidences of others: its columns, the methods they are, and their pictures."""
+"""Tables with a row for each picture: what runs say is exported as one, and scores come as one.
 
+The columns run, exposure and row say in both which picture a row is about.
+"""
+
+import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from abstain._foundation.files import write_atomically
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.store import VALIDATION, AddedFacts, Store
+from abstain.benchmark.store import VALIDATION, AddedFacts, Run, Store
 from abstain.errors import DomainError, InputError, UnknownNameError, suggest
 from abstain.tables.column import DataColumn, to_number
 from abstain.tables.table import DataTable
 from abstain.typing import Array, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: The columns that say which picture a row is about.
 PLACE: Final = ("run", "exposure", "row")
@@ -102,7 +112,11 @@ def rows_of(store: Store, table: DataTable) -> RowIndex:
     keys = {VALIDATION: 0} | {one.key: i for i, one in enumerate(store.exposures, start=1)}
     run = _coded(columns["run"].as_text(), runs, "run", table)
     exposure = _coded(columns["exposure"].as_text(), keys, "exposure", table)
-    sizes = _sizes(store, list(keys), exposure)
+    # 0 where no run has any.
+    sizes = np.zeros(len(keys), dtype=np.int64)
+    for code in np.unique(exposure):
+        said = store.first(list(keys)[code])
+        sizes[code] = 0 if said is None else said.n
     row = _row_numbers(columns["row"], table, sizes[exposure], list(keys), exposure)
     cell = run * len(keys) + exposure
     order = np.lexsort((row, cell))
@@ -130,17 +144,6 @@ def _coded(column: DataColumn, known: Mapping[str, int], what: str, table: DataT
         )
         raise UnknownNameError(msg)
     return found
-
-
-def _sizes(store: Store, keys: list[str], asked: IntArray) -> IntArray:
-    """Return the number of pictures of each exposure that is asked for; 0 where none has any."""
-    sizes = np.zeros(len(keys), dtype=np.int64)
-    for code in np.unique(asked):
-        for kept in store.kept:
-            if kept.validation if keys[code] == VALIDATION else kept.tested:
-                sizes[code] = store.scores(kept.run, keys[code]).n
-                break
-    return sizes
 
 
 def _row_numbers(
@@ -248,3 +251,141 @@ def unused(table: DataTable, asked: dict[str, str]) -> list[str]:
         if column not in asked and column not in _OTHERS and not _LOGIT.fullmatch(column)
     ]
     return [f"not used: {', '.join(map(repr, left))}"] if left else []
+
+
+# ------------------------------------------------------------------------------------ what runs say
+@dataclass(frozen=True)
+class Exported:
+    """What `export` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    runs : tuple of str
+        Whose.
+    rows : int
+        Number of pictures, over all runs and exposures.
+    classes : int
+        Number of columns of logits; 0 where the runs have none.
+    """
+
+    path: Path
+    runs: tuple[str, ...]
+    rows: int
+    classes: int
+
+
+def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
+    """Write what runs say of every picture as Parquet, for a confidence score to be computed from.
+
+    Answers: what do I need to try my confidence score on these networks?
+
+    Parameters
+    ----------
+    store : Store
+        The folder of runs.
+    run : Run, str or None
+        One run or its name; None for all that were tested.
+    path : str or Path
+        Where, with the suffix ".parquet"; what is there is replaced.
+
+    Returns
+    -------
+    Exported
+        What is in the file: the columns run, exposure ("validation" first), row, label (-1 for a
+        picture of no known class), prediction, and the logits as logit_0, logit_1, ...
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such run.
+    InputError
+        The suffix is another, the place cannot be written, or no run was tested.
+
+    See Also
+    --------
+    abstain.benchmark.others.add_scores : Takes a file with the same run, exposure and row.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.others import export
+    >>> from abstain.benchmark.store import Store
+    >>> export(Store.read("runs"), None, "all.parquet")  # doctest: +SKIP
+    """
+    place = Path(path)
+    if place.suffix.lower() != ".parquet":
+        msg = f"runs are exported as Parquet: the name must end in '.parquet'; got {str(place)!r}"
+        raise InputError(msg)
+    import polars as pl
+
+    runs = _runs(store, run)
+    if not runs:
+        msg = (
+            f"no run of {str(store.folder)!r} is tested yet, so that there is nothing to export; "
+            f"`abstain benchmark status {quote(str(store.folder))}` says how far it is"
+        )
+        raise InputError(msg)
+    parts = [rows_of_run(store, one) for one in runs]
+    # Runs that were imported from probabilities have no logits.
+    whole = pl.concat(parts, how="diagonal", rechunk=False)
+    content = io.BytesIO()
+    whole.write_parquet(content, compression="zstd")
+    write_atomically(place, content.getvalue())
+    logits = sum(name.startswith("logit_") for name in whole.columns)
+    return Exported(place, tuple(one.name for one in runs), whole.height, logits)
+
+
+def rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
+    """Return what one run says of every picture as a table.
+
+    Parameters
+    ----------
+    store : Store
+        The folder of runs.
+    run : Run
+        One of them.
+
+    Returns
+    -------
+    polars.DataFrame
+        With the columns that `export` writes.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.others.rows import rows_of_run
+    >>> rows_of_run(store, store.tested[0])  # doctest: +SKIP
+    """
+    import polars as pl
+
+    kept = next(one for one in store.kept if one.run.name == run.name)
+    keys = [VALIDATION] if kept.validation else []
+    keys += [one.key for one in store.exposures] if kept.tested else []
+    parts = []
+    for key in keys:
+        said = store.scores(run, key, logits=True)
+        columns = {
+            "run": pl.Series([run.name], dtype=pl.String).new_from_index(0, said.n),
+            "exposure": pl.Series([key], dtype=pl.String).new_from_index(0, said.n),
+            "row": np.arange(said.n),
+            "label": said.labels,
+            "prediction": said.prediction,
+        }
+        if said.logits is not None:
+            columns |= {f"logit_{k}": x for k, x in enumerate(np.asarray(said.logits).T)}
+        parts.append(pl.DataFrame(columns))
+    return pl.concat(parts, rechunk=False)
+
+
+def _runs(store: Store, run: Run | str | None) -> tuple[Run, ...]:
+    if run is None:
+        # Networks that came with the scores of others are no runs of the folder.
+        own = {one.name for one in store.added if one.classifier}
+        return tuple(one for one in store.tested if one.arm not in own)
+    name = run if isinstance(run, str) else run.name
+    known = {one.name: one for one in store.runs}
+    if name not in known:
+        shown = ", ".join(list(known)[:12])
+        msg = f"there is no run {name!r} in the folder.{suggest(name, known)} It has: {shown}"
+        raise UnknownNameError(msg)
+    return (known[name],)

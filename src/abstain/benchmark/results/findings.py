@@ -7,12 +7,12 @@ from typing import Any, Final
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.scope import Compared
 from abstain.benchmark.selection import Chosen
+from abstain.benchmark.specification.config import ENSEMBLE
 from abstain.benchmark.store import StoredRun
 from abstain.evaluation import Finding
 from abstain.evaluation.comparison import Unit
 
 __all__ = [
-    "ENSEMBLE",
     "FEW",
     "about_choices",
     "about_failures",
@@ -23,8 +23,6 @@ __all__ = [
 
 #: Below so many failures a study says little.
 FEW: Final = 10
-#: The arm of the networks of all seeds together.
-ENSEMBLE: Final = "ensemble"
 
 
 def about_choices(chosen: Sequence[Chosen]) -> Iterator[Finding]:

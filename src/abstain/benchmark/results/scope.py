@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.scores import StoredScores, averages_of
-from abstain.benchmark.selection import Chosen, choose, usable, validated
+from abstain.benchmark.selection import Chosen, choose, metrics_of, usable, validated
 from abstain.benchmark.store import VALIDATION, Run, Store, StoredRun
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import Metric, metric_named
@@ -25,13 +24,10 @@ __all__ = [
 
 _Values = Mapping[str, Mapping[str, float | None]]
 
-#: Where nobody says what is to be reported.
-_DEFAULT: Final = ("augrc", "aurc", "failure_auroc", "accuracy", "ece")
-
 
 def asked_metrics(store: Store, names: Sequence[str] | None) -> tuple[Metric, ...]:
     """Return the metrics: those asked for, else those of the configuration."""
-    given = store.config.get("metrics", _DEFAULT) if names is None else names
+    given = metrics_of(store) if names is None else names
     found = [metric_named(name) for name in ([given] if isinstance(given, str) else given)]
     for metric in found:
         if not usable(metric):

@@ -35,7 +35,7 @@ _LATER: Final[Mapping[str, Mapping[str, float]]] = {
 }
 
 #: What an arm may be called: its name becomes part of names of files.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 #: Passes with dropout on.
 Samples = Annotated[int, between(0, 1000)]
@@ -150,7 +150,7 @@ class Arm:
     def _refuse_name(self) -> None:
         # A text is not sure to be one: it may come from a file.
         given: Any = self.name
-        if not isinstance(given, str) or not _NAME.fullmatch(given):
+        if not isinstance(given, str) or not NAME.fullmatch(given):
             msg = (
                 "an arm must be named with up to 60 letters, digits, dots, hyphens and "
                 f"underscores; got {given!r}"

@@ -19,7 +19,9 @@ from abstain.benchmark.store.runs import VALIDATION as VALIDATION
 from abstain.benchmark.store.runs import Run as Run
 from abstain.benchmark.store.runs import RunScores as RunScores
 from abstain.benchmark.store.runs import ScoreFile as ScoreFile
+from abstain.benchmark.store.runs import keep_only as keep_only
 from abstain.benchmark.store.runs import packed as packed
+from abstain.benchmark.store.runs import write_scores as write_scores
 
 __all__ = [
     "ADDED",

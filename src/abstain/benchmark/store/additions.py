@@ -12,7 +12,7 @@ import numpy as np
 from abstain._foundation import records, saved
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.reading import HEADER, fields
-from abstain.benchmark.store.runs import Run, RunScores, ScoreFile
+from abstain.benchmark.store.runs import Run, RunScores, ScoreFile, keep_only
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
 
@@ -116,10 +116,7 @@ class Additions:
         text = json.dumps(content, indent=1, allow_nan=False)
         make_folder(self.folder / ADDED)
         write_atomically(self.folder / ADDED / _RECEIPTS, text.encode())
-        named = {self.folder / path for one in facts for path in one.stored.values()}
-        for path in (self.folder / ADDED).glob("*.npz"):
-            if path not in named:
-                path.unlink(missing_ok=True)
+        keep_only(self.folder, ADDED, (path for one in facts for path in one.stored.values()))
 
     def values_of(self, run: str) -> dict[str, Mapping[str, float | None]]:
         """Return the values on validation data of the methods that score a run."""

@@ -218,6 +218,13 @@ class Store:
         more = self.additions.confidence(run.name, found)
         return replace(found, confidence={**found.confidence, **more}) if more else found
 
+    def first(self, exposure: str, *, logits: bool = False) -> RunScores | None:
+        """Return what the first run says of an exposure; None where none was tested on it."""
+        for kept in self.kept:
+            if kept.validation if exposure == VALIDATION else kept.tested:
+                return self.scores(kept.run, exposure, logits=logits)
+        return None
+
     def _file(self, name: str) -> ScoreFile:
         return self._files.setdefault(name, ScoreFile(self.folder / name))
 

@@ -3,6 +3,7 @@
 `ScoreFile` reads what `packed` made of several: an archive of plain arrays, and never a pickle.
 """
 
+import hashlib
 import io
 import json
 from collections.abc import Iterable, Mapping
@@ -14,8 +15,11 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.archives import Archive
+from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.saved import parsed
+from abstain.benchmark.outputs import Outputs
 from abstain.errors import AbstainError, FileFormatError, InputError
+from abstain.predictions import Predictions
 from abstain.typing import Array, FloatArray, IntArray
 
 __all__ = ["VALIDATION", "Run", "RunScores", "ScoreFile", "packed"]
@@ -103,6 +107,31 @@ class RunScores:
     logits: FloatArray | None = None
     reasons: Mapping[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        exposure: str,
+        outputs: Outputs,
+        confidence: Mapping[str, FloatArray],
+        reasons: Mapping[str, str],
+    ) -> "RunScores":
+        """Return what a network says of an exposure, with the confidences that it was given."""
+        averaged = None
+        if outputs.samples is not None:
+            # What is predicted by the mean probabilities over passes or networks.
+            said = Predictions(logit_samples=outputs.samples, loss=np.zeros(outputs.n))
+            averaged = said.prediction_codes
+        return cls(
+            exposure,
+            outputs.labels,
+            outputs.places,
+            np.argmax(outputs.logits, axis=1),
+            averaged,
+            confidence,
+            outputs.logits,
+            reasons,
+        )
+
     @property
     def n(self) -> int:
         """Number of pictures."""
@@ -166,6 +195,26 @@ def packed(parts: Iterable[RunScores]) -> bytes:
     content = io.BytesIO()
     np.savez(content, allow_pickle=False, **arrays)
     return content.getvalue()
+
+
+def write_scores(folder: Path, stem: str, parts: Iterable[RunScores]) -> str:
+    """Write what `ScoreFile` reads, in a folder of runs; return its name there.
+
+    A hash of what it holds is part of the name, so that what the old one counts for stays.
+    """
+    content = packed(parts)
+    place = f"{stem}-{hashlib.sha256(content).hexdigest()[:12]}.npz"
+    make_folder((folder / place).parent)
+    write_atomically(folder / place, content)
+    return place
+
+
+def keep_only(folder: Path, within: str, named: Iterable[str]) -> None:
+    """Delete the files of scores in a part of a folder of runs that nothing names any more."""
+    known = set(named)
+    for path in (folder / within).glob("*.npz"):
+        if f"{within}/{path.name}" not in known:
+            path.unlink(missing_ok=True)
 
 
 class ScoreFile:
