@@ -12,8 +12,8 @@ from abstain.cli.parts import Picked, picked, read_picked
 from abstain.cli.reading import has_column, read_scored, told
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.records import Finding
+from abstain.tables.column import Missing
 from abstain.tables.files import open_table
-from abstain.tables.missing import Missing
 from abstain.typing import Split
 
 _FILE = "file"

@@ -5,12 +5,12 @@ plain arrays through the functions. Scores that need fitting are in the catalogu
 ``fit`` makes a `FittedScore` of one, which `score` takes in place of a name.
 """
 
-from abstain.confidence.combined import Combined
+from abstain.confidence.combined import Combined, Ranked
+from abstain.confidence.distances import Mahalanobis, NeighborDistance, RelativeMahalanobis
 from abstain.confidence.energies import RectifiedActivations, VirtualLogit
 from abstain.confidence.entry import ConfidenceScore, Score, ScoreNeed
 from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore, ScoreState
 from abstain.confidence.fitting import FITTED, fit, from_arrays
-from abstain.confidence.gaussian import Mahalanobis, RelativeMahalanobis
 from abstain.confidence.logit_scores import (
     logit_margin,
     max_logit,
@@ -25,10 +25,7 @@ from abstain.confidence.monte_carlo import (
     negative_mutual_information,
     negative_softmax_deviation,
 )
-from abstain.confidence.neighbors import NeighborDistance
-from abstain.confidence.ranked import Ranked
 from abstain.confidence.registry import SCORES, applicable, find, score
-from abstain.confidence.search import ScoreCriterion
 from abstain.confidence.softmax_scores import (
     max_softmax_response,
     negative_generalized_entropy,
@@ -36,7 +33,7 @@ from abstain.confidence.softmax_scores import (
     negative_predictive_entropy,
     probability_margin,
 )
-from abstain.confidence.tuned import TunedNorm, TunedTemperature
+from abstain.confidence.tuned import ScoreCriterion, TunedNorm, TunedTemperature
 
 __all__ = [
     "FITTED",

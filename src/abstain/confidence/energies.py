@@ -8,15 +8,16 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import ClassNames, NotNegative, Number, Positive, axes
-from abstain.confidence._fit_data import (
+from abstain.confidence.entry import ConfidenceScore, positive_temperature
+from abstain.confidence.fitted import (
+    FittedScore,
     confidences,
     doubles,
     feature_blocks,
+    option_name,
     refuse_extreme,
     refuse_other_classes,
 )
-from abstain.confidence.entry import ConfidenceScore, positive_temperature
-from abstain.confidence.fitted import FittedScore, option_name
 from abstain.confidence.logit_scores import max_logit, negative_energy
 from abstain.confidence.softmax_scores import max_softmax_response
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError

@@ -7,10 +7,10 @@ import numpy as np
 
 from abstain._foundation import records, saved
 from abstain._foundation.catalogue import Catalogue
-from abstain.confidence import combined, energies, gaussian, neighbors, ranked, tuned
+from abstain.confidence import combined, distances, energies, tuned
 from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore
 from abstain.confidence.registry import SCORES
-from abstain.confidence.search import Criterion, ScoreCriterion
+from abstain.confidence.tuned import Criterion, ScoreCriterion
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.typing import Array
@@ -23,8 +23,8 @@ _KINDS: tuple[FittedKind, ...] = (
     FittedKind(
         "mahalanobis",
         "Mahalanobis distance",
-        gaussian.fit_mahalanobis,
-        gaussian.Mahalanobis,
+        distances.fit_mahalanobis,
+        distances.Mahalanobis,
         "minus the squared distance to the nearest class mean, by the covariance the classes share",
         "Lee et al. (2018), https://arxiv.org/abs/1807.03888, eq. 2",
         _FEATURES | {FitNeed.LABELS},
@@ -34,8 +34,8 @@ _KINDS: tuple[FittedKind, ...] = (
     FittedKind(
         "relative_mahalanobis",
         "Relative Mahalanobis distance",
-        gaussian.fit_relative_mahalanobis,
-        gaussian.RelativeMahalanobis,
+        distances.fit_relative_mahalanobis,
+        distances.RelativeMahalanobis,
         "how much nearer the nearest class is than the Gaussian of all classes together",
         "Ren et al. (2021), https://arxiv.org/abs/2106.09022 (RMD)",
         _FEATURES | {FitNeed.LABELS},
@@ -45,13 +45,13 @@ _KINDS: tuple[FittedKind, ...] = (
     FittedKind(
         "knn",
         "Distance to the k-th neighbor",
-        neighbors.fit_neighbors,
-        neighbors.NeighborDistance,
+        distances.fit_neighbors,
+        distances.NeighborDistance,
         "minus the distance to the k-th nearest training sample, features divided by their length",
         "Sun et al. (2022), https://arxiv.org/abs/2204.06507",
         _FEATURES,
         _FEATURES,
-        {"k": neighbors.DEFAULT_K, "normalize": True},
+        {"k": distances.DEFAULT_K, "normalize": True},
     ),
     FittedKind(
         "vim",
@@ -107,8 +107,8 @@ _KINDS: tuple[FittedKind, ...] = (
     FittedKind(
         "rank",
         "Place among the fitting data",
-        ranked.fit_rank,
-        ranked.Ranked,
+        combined.fit_rank,
+        combined.Ranked,
         "any score on the scale of its own distribution: the share of fitting samples below it",
         "the empirical distribution function, ties counted half",
         _NOTHING,

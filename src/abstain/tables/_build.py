@@ -13,7 +13,7 @@ from abstain.tables._choice import ChosenColumns
 from abstain.tables._classes import Builder, answers
 from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables._roles import correctness
-from abstain.tables.missing import Missing, count
+from abstain.tables.column import Missing, count
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, Split
 

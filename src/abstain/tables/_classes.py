@@ -12,8 +12,7 @@ from abstain.tables import _roles
 from abstain.tables._choice import ChosenColumns
 from abstain.tables._reading import ReadingOptions
 from abstain.tables._roles import as_numbers
-from abstain.tables.column import DataColumn
-from abstain.tables.missing import Missing, count
+from abstain.tables.column import DataColumn, Missing, count
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 

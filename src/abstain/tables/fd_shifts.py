@@ -12,8 +12,7 @@ from abstain.errors import FileFormatError, InputError, UnknownNameError, sugges
 from abstain.predictions import Predictions
 from abstain.tables._build import observed
 from abstain.tables._reading import Reading, ReadingOptions
-from abstain.tables.column import from_array
-from abstain.tables.missing import Missing, count
+from abstain.tables.column import Missing, count, from_array
 from abstain.typing import Array, IntArray, Split
 
 _OUTPUTS = {"logits": "raw_logits", "probabilities": "raw_output"}

@@ -1,4 +1,4 @@
-"""Distances to Gaussians: Mahalanobis and relative Mahalanobis confidence."""
+"""Confidence by distance in the space of features: to Gaussians, and to the k-th neighbor."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -6,19 +6,22 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.records import ClassNames, axes
-from abstain.confidence._fit_data import (
+from abstain._foundation.arrays import to_numpy
+from abstain._foundation.records import ClassNames, Natural, axes
+from abstain.confidence.entry import ConfidenceScore
+from abstain.confidence.fitted import (
+    FittedScore,
     classes_of,
     confidences,
     doubles,
     feature_blocks,
+    option_name,
+    refuse_extreme,
     refuse_other_classes,
 )
-from abstain.confidence.entry import ConfidenceScore
-from abstain.confidence.fitted import FittedScore, option_name
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
-from abstain.typing import FloatArray
+from abstain.typing import Array, FloatArray
 
 #: Samples of a class from which on its mean says more than the sample itself.
 _LEAST = 2
@@ -197,3 +200,100 @@ def _refuse_constant(scale: FloatArray, size: FloatArray) -> None:
             f"{int(still[0])} does not vary{more}. {_ADVICE if still.size < scale.size else _VARY}"
         )
         raise DomainError(msg)
+
+
+# ------------------------------------------------------------------------- the k-th neighbor
+#: The k of Sun et al. for training sets of 50,000 samples.
+DEFAULT_K = 50
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class NeighborDistance(FittedScore):
+    """Minus the distance to the k-th nearest training sample.
+
+    Attributes
+    ----------
+    name : str
+        The name that results carry.
+    points : ndarray of shape (m, d)
+        The training features, divided by their lengths if `normalize`; float32 where they were
+        that or narrower.
+    k : int
+        Which neighbor.
+    normalize : bool
+        Whether features are divided by their Euclidean length.
+    """
+
+    kind: ClassVar[str] = "knn"
+
+    points: Annotated[Array, axes("m", "d")]
+    k: Natural
+    normalize: bool
+
+    def __post_init__(self) -> None:
+        """Check every field, and k against the number of points."""
+        super().__post_init__()
+        if self.k > len(self.points):
+            msg = f"`k` must be at most the {len(self.points)} training samples; got {self.k}"
+            raise DomainError(msg)
+
+    def score(self, predictions: Predictions) -> ConfidenceScore:
+        """Return the confidences of other samples, shape (n,); labels are not looked at."""
+        from sklearn.neighbors import NearestNeighbors
+
+        d = self.points.shape[1]
+        blocks = feature_blocks(predictions, d, self.name, also=2 * self.k)
+        search = NearestNeighbors(n_neighbors=self.k).fit(self.points)
+        values = np.empty(predictions.n)
+        for rows, features in blocks:
+            x = _placed(features, self.normalize)
+            at = search.kneighbors(self._like_points(x), return_distance=False)[:, -1]
+            # From the differences: the search's products cancel where points nearly coincide.
+            values[rows] = 0.0 - _lengths(x - self.points[at])
+        return confidences(self.name, values)
+
+    def _like_points(self, x: FloatArray) -> Array:
+        """Return features in the precision of the points, which the search is fastest in."""
+        with np.errstate(over="ignore"):
+            out = x.astype(self.points.dtype, copy=False)
+        return checks.finite(out, "features", hint="They exceed float32; rescale them.")
+
+
+def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
+    """Keep the training features as the score compares with them."""
+    k = checks.positive_int(k, "k")
+    x = to_numpy(predictions.features, "features")
+    if k > len(x):
+        msg = f"`k` must be at most the {len(x)} training samples; got {k}"
+        raise DomainError(msg)
+    if not isinstance(normalize, bool):
+        msg = f"`normalize` must be True or False; got {normalize!r}"
+        raise InputError(msg)
+    if not normalize:
+        refuse_extreme(x)
+    narrow = x.dtype.kind == "f" and x.dtype.itemsize <= 4
+    return NeighborDistance(
+        name=option_name("knn", k=(k, DEFAULT_K), normalize=(normalize, True)),
+        points=_placed(x.astype(np.float64), normalize).astype(
+            np.float32 if narrow else np.float64
+        ),
+        k=k,
+        normalize=normalize,
+    )
+
+
+def _placed(x: FloatArray, normalize: bool) -> FloatArray:
+    """Divide rows by their length; a row of zeros stays where it is."""
+    if not normalize:
+        return x
+    # The largest entry first, so that squares neither overflow nor vanish.
+    largest = np.abs(x).max(axis=1, keepdims=True)
+    x = x / np.where(largest > 0, largest, 1.0)
+    length = _lengths(x)[:, None]
+    return x / np.where(length > 0, length, 1.0)
+
+
+def _lengths(x: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        out: FloatArray = np.sqrt((x**2).sum(axis=1))
+    return out
