@@ -104,7 +104,7 @@ def without_rounding(
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
+class PairedNumbers:
     """Two numbers of the same samples, with what their errors are made of."""
 
     values: tuple[float, float]
@@ -120,7 +120,7 @@ class Pair:
         return np.asarray(self.parts[:, 0] - self.parts[:, 1])
 
 
-def plain_difference(pair: Pair, value: float, *, lower_is_better: bool) -> Difference:
+def plain_difference(pair: PairedNumbers, value: float, *, lower_is_better: bool) -> Difference:
     """Return the difference without its ratio; `value` is it, rid of rounding."""
     error = error_of(pair.apart[:, None])
     note = _why_no_difference(value, error, pair.parts)
@@ -155,7 +155,7 @@ class _Test:
     skew: float
 
     @classmethod
-    def of(cls, pair: Pair, error: float) -> "_Test":
+    def of(cls, pair: PairedNumbers, error: float) -> "_Test":
         degrees = min(degrees_of_freedom(pair.apart), pair.most_degrees)
         return cls(error, degrees, skewness(pair.apart))
 
@@ -177,7 +177,7 @@ def most_degrees(failures: int | Failures | None) -> float:
     return np.inf if known is None else max(1.0, known.number - 1.0)
 
 
-def _not_apart(pair: Pair, value: float, error: float, note: str) -> Difference:
+def _not_apart(pair: PairedNumbers, value: float, error: float, note: str) -> Difference:
     """Return a difference that nothing varies: exactly 0, or without an interval."""
     same = value == 0 and np.isfinite(error)
     end, method = (0.0, "influence function") if same and pair.parts.any() else (NAN, "none")
@@ -200,7 +200,7 @@ def _why_no_difference(value: float, error: float, parts: FloatArray) -> str:
     return f"every sample counts the same in both{seen}"
 
 
-def with_ratio(found: Difference, pair: Pair) -> Difference:
+def with_ratio(found: Difference, pair: PairedNumbers) -> Difference:
     """Add the ratio with its interval, where both numbers are above zero."""
     if min(pair.values) <= 0:
         return found
@@ -208,7 +208,7 @@ def with_ratio(found: Difference, pair: Pair) -> Difference:
     return replace(found, ratio=pair.values[0] / pair.values[1], ratio_low=low, ratio_high=high)
 
 
-def over_thresholds(found: Difference, pair: Pair, reaches: FloatArray) -> Difference:
+def over_thresholds(found: Difference, pair: PairedNumbers, reaches: FloatArray) -> Difference:
     """Widen a difference, and its ratio, by the thresholds that the data leave open."""
     down, up = of_difference(reaches)
     test = _Test.of(pair, found.standard_error)
@@ -256,7 +256,7 @@ def clipped(found: Difference, bounds: tuple[float, float]) -> Difference:
 
 
 # ------------------------------------------------------------------------------------ the ratio
-def _ratio_ends(pair: Pair) -> tuple[float, float]:
+def _ratio_ends(pair: PairedNumbers) -> tuple[float, float]:
     """Return the ends of Fieller's interval; 0 or inf where no ratio on that side is rejected.
 
     The test of "first = r second" is that of the difference first - r second, with the same degrees
@@ -280,7 +280,7 @@ def _ratio_ends(pair: Pair) -> tuple[float, float]:
 class _Lead:
     """How far the statistic of a ratio is above and below what the test allows."""
 
-    pair: Pair
+    pair: PairedNumbers
     #: Independent units.
     units: int
     #: The sums over the units of the second, third and fourth power of first - r second, as
@@ -288,7 +288,7 @@ class _Lead:
     powers: tuple[tuple[float, ...], ...]
 
     @classmethod
-    def of(cls, pair: Pair) -> "_Lead":
+    def of(cls, pair: PairedNumbers) -> "_Lead":
         """Sum the powers once."""
         # first - r second = (first - second) + (1 - r) second: nothing cancels where both are
         # alike.

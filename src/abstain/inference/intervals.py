@@ -11,7 +11,7 @@ from abstain.errors import DomainError
 from abstain.inference._differences import (
     NAN,
     Difference,
-    Pair,
+    PairedNumbers,
     clipped,
     error_of,
     most_degrees,
@@ -297,7 +297,7 @@ def difference_from(
     value, influences = without_rounding(both[0] - both[1], influences, least)
     parts = shares(influences, weight, cluster)
     units = None if cluster is None else parts.shape[0]
-    pair = Pair(both, parts, most_degrees(failures), level)
+    pair = PairedNumbers(both, parts, most_degrees(failures), level)
     plain = plain_difference(pair, value, lower_is_better=lower_is_better)
     if plain.note:
         return plain
