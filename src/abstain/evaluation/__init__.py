@@ -7,7 +7,10 @@ from abstain.evaluation.calibration import calibration_check as calibration_chec
 from abstain.evaluation.comparison import Comparison as Comparison
 from abstain.evaluation.comparison import compare as compare
 from abstain.evaluation.evaluate import evaluate as evaluate
+from abstain.evaluation.fitting import SelectedScore as SelectedScore
+from abstain.evaluation.fitting import Tried as Tried
 from abstain.evaluation.fitting import fit_score as fit_score
+from abstain.evaluation.fitting import select_score as select_score
 from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
 from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
 from abstain.evaluation.records import Case as Case
@@ -19,9 +22,6 @@ from abstain.evaluation.records import Result as Result
 from abstain.evaluation.rules import RuleChecks as RuleChecks
 from abstain.evaluation.rules import check_rule as check_rule
 from abstain.evaluation.rules import set_threshold as set_threshold
-from abstain.evaluation.selecting import SelectedScore as SelectedScore
-from abstain.evaluation.selecting import Tried as Tried
-from abstain.evaluation.selecting import select_score as select_score
 from abstain.typing import Split as Split
 
 __all__ = [

@@ -169,15 +169,15 @@ def interval_from(
 
 
 def widened(
-    found: Interval, value: float, around: Callable[[float, float], Interval], reach: FloatArray
+    found: Interval, value: float, around: Callable[..., Interval], reach: FloatArray
 ) -> Interval:
-    """Widen an interval by those `around` (value, level) the numbers at other thresholds."""
+    """Widen an interval by those `around` (value, level=...) the numbers at other thresholds."""
     if np.isnan(found.low) or not reach.any():
         return found
     ends = [found]
     for move, sign in zip(reach, (-1.0, 1.0), strict=True):
         steps = zip(move, levels_left(found.level), strict=False)
-        ends += [around(value + sign * far, level) for far, level in steps if far > 0]
+        ends += [around(value + sign * far, level=level) for far, level in steps if far > 0]
     low, high = np.nanmin([e.low for e in ends]), np.nanmax([e.high for e in ends])
     if (low, high) == (found.low, found.high):
         return found

@@ -1,6 +1,7 @@
 """What each method reaches on one data set: estimates, curves, being at most a margin worse."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -89,21 +90,18 @@ def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
         )
     influences, reaches = sampled.held_on(i)
 
-    def around(value: float, level: float) -> Interval:
-        return interval_from(
-            value,
-            influences[:, 0],
-            level=level,
-            bounds=bounds_of(sampled.metric, own[0]),
-            failures=sampled.resting(i),
-            heavy=sampled.metric.heavy,
-            most_degrees=min(most_degrees(sampled.metric, s) for s in own),
-            expected=_expected(sampled, i, influences.shape[0]),
-            cluster=sampled.codes(influences),
-        )
-
+    around = partial(
+        interval_from,
+        influence=influences[:, 0],
+        bounds=bounds_of(sampled.metric, own[0]),
+        failures=sampled.resting(i),
+        heavy=sampled.metric.heavy,
+        most_degrees=min(most_degrees(sampled.metric, s) for s in own),
+        expected=_expected(sampled, i, influences.shape[0]),
+        cluster=sampled.codes(influences),
+    )
     mean = float(sampled.mean[i])
-    found = around(mean, plan.level)
+    found = around(mean, level=plan.level)
     return found if reaches is None else widened(found, mean, around, reaches[0])
 
 
@@ -138,14 +136,13 @@ def _expected(sampled: Sampled, i: int, independent: int) -> Expected | None:
 
 
 def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
-    drawn, level = sampled.mean_replicates[i], plan.level
-    value = float(sampled.mean[i])
+    drawn, value = sampled.mean_replicates[i], float(sampled.mean[i])
     if not vary(drawn, value):
-        return no_interval(level, NO_SPREAD)
+        return no_interval(plan.level, NO_SPREAD)
     if sampled.shares is None:
-        found = central(sampled.metric, drawn, value, level=level)
+        found = central(sampled.metric, drawn, value, level=plan.level)
     else:
-        found = bca(drawn, value, sampled.shares[:, i], level=level)
+        found = bca(drawn, value, sampled.shares[:, i], level=plan.level)
     first = sampled.units[0].scored[sampled.methods[i]]
     return told(found, few_clusters(sampled.clusters(i)), bounds=bounds_of(sampled.metric, first))
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from abstain._foundation.ranks import group_ties
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
@@ -130,7 +129,7 @@ def check_rule(
         level=level,
         curve=None if chosen_on is None else _curve(rule, chosen_on),
         findings=ordered([*findings_of(rule, parts, checked, chosen_on), *told]),
-        binary=all(part.binary for part in seen),
+        binary=all(part.s is None or part.s.binary for part in seen),
         probability=_as_probability(rule, seen),
     )
 
@@ -207,9 +206,7 @@ def _coverage_alone(found: RuleCheck) -> RuleCheck:
 def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:
     """Return the curve of the risk that the rule is about."""
     kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
-    if part.loss is None:
-        return None
-    return curve_of(group_ties(part.values, part.loss, part.weight), kind)
+    return None if part.s is None else curve_of(part.s.groups, kind)
 
 
 def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, get_args
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.special import expit, logit
 
 from abstain._foundation import checks
 from abstain._foundation.names import split_name
+from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
@@ -60,10 +62,10 @@ class RuleData:
         """Whether the confidences are computed, as log-odds."""
         return self.scored is not None and not self.own and self.scored.scale == "log-odds"
 
-    @property
-    def binary(self) -> bool:
-        """Whether every loss known is 0 or 1."""
-        return self.loss is None or bool(((self.loss == 0) | (self.loss == 1)).all())
+    @cached_property
+    def s(self) -> Scored | None:
+        """What metrics and curves take; None where nothing says what is right."""
+        return None if self.loss is None else Scored(self.values, self.loss, self.weight)
 
 
 def data_of(

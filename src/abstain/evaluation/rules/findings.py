@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain._foundation.scored import Scored
 from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import RuleData
@@ -48,10 +47,7 @@ def _about(name: str, said: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def _direction(part: RuleData) -> Iterator[Finding]:
-    if part.loss is None:
-        return
-    said = wrong_way(Scored(part.values, part.loss, part.weight), own=bool(part.own))
-    if said:
+    if part.s is not None and (said := wrong_way(part.s, own=bool(part.own))):
         yield Finding.warning("direction", said)
 
 
