@@ -50,7 +50,7 @@ def _measured(r: Any) -> None:
 
 def _unfit(r: Any) -> bool:
     """Whether the risk is not what the failures make it, where it is their share or nothing."""
-    if r.method == "sgr":
+    if r.method in RULES and RULES[r.method].binary:
         return bool(abs(r.risk - r.failures / r.accepted) > 1e-9)
     return bool(r.risk > 0 and r.failures == 0)
 

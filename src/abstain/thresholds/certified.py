@@ -287,6 +287,7 @@ ENTRIES = (
         "Geifman and El-Yaniv (2017), Algorithm 1",
         guarantee="selective risk, with probability 1 - delta",
         loss="0/1 loss",
+        binary=True,
         promises=("selective risk",),
     ),
     Rule(

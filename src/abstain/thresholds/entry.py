@@ -35,6 +35,8 @@ class Rule:
         empty where its aim tells.
     loss : str
         Which losses are allowed, in words.
+    binary : bool
+        Whether these are 0 and 1 alone, without weights: a risk is then a share of failures.
     meaning : str
         One plain sentence.
     source : str
@@ -52,6 +54,7 @@ class Rule:
     promises: tuple[Guarantee, ...] = ()
     aim: Literal["", "coverage", "selective risk", "generalized risk", "cost"] = ""
     loss: str = "any loss"
+    binary: bool = False
     said: str = ""
 
     @property

@@ -11,7 +11,7 @@ from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.rules.data import FURTHEST, as_said, data_of, named
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import RULES, DecisionRule
 from abstain.thresholds import fit as fit_rule
 from abstain.typing import AnyArray, Scale, Split
 
@@ -91,7 +91,8 @@ def set_threshold(
     if part.weight is not None:
         given.setdefault("weight", part.weight)
     rule = fit_rule(method, part.values, part.loss, **given)
-    rule = _on_scale(rule, own) if method == "chow" else rule
+    # Other rules choose one of the confidences, which is on their scale.
+    rule = _on_scale(rule, own) if rule.scale == "probability" else rule
     return rule.for_score(own.name, scale=own.scale)
 
 
@@ -99,9 +100,9 @@ def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
     """Bring a threshold on probabilities to the scale of the score."""
     if own.scale == "score":
         msg = (
-            f"Chow's rule needs confidences that are probabilities; those of {own.name!r} are "
-            'none. Calibrate them, choose the threshold on data with method="cost", or say what '
-            "they are with `scale` (--scale)"
+            f"{RULES[rule.method].title} needs confidences that are probabilities; those of "
+            f"{own.name!r} are none. Calibrate them, choose the threshold on data with "
+            'method="cost", or say what they are with `scale` (--scale)'
         )
         raise InputError(msg)
     if own.scale == "probability" or rule.threshold is None:
