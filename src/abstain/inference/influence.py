@@ -17,17 +17,11 @@ from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """The derivatives of a number with respect to the weight and the loss mass of each group.
+    """The derivatives of a number with respect to the weight and the loss mass of each group."""
 
-    Attributes
-    ----------
-    weight : ndarray of shape (g,)
-        dT/dm.
-    loss : ndarray of shape (g,)
-        dT/dl.
-    """
-
+    #: Shape (g,). dT/dm.
     weight: FloatArray
+    #: Shape (g,). dT/dl.
     loss: FloatArray
 
     def influence(self, groups: TieGroups, home: IntArray, loss: Array) -> FloatArray:

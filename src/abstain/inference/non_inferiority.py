@@ -277,25 +277,16 @@ class JointEllipse:
     a study that missed the failure that sets two scores apart shows both too small. On the logit
     (or log) scale of their range the errors of the numbers are steadier, and there an ellipse
     holds both with their correlation; what pushes both the same way costs nothing.
-
-    Attributes
-    ----------
-    values : tuple of float
-        The two numbers.
-    spread : tuple of float
-        Their standard errors on the scale; 0 for a number that nothing varies.
-    degrees : tuple of float
-        The degrees of freedom of these.
-    correlation : float
-        Of the two errors.
-    bounds : tuple of float
-        The range, which picks the scale.
     """
 
     values: tuple[float, float]
+    #: Their standard errors on the scale; 0 for a number that nothing varies.
     spread: tuple[float, float]
+    #: The degrees of freedom of these.
     degrees: tuple[float, float]
+    #: Of the two errors.
     correlation: float
+    #: The range, which picks the scale.
     bounds: tuple[float, float]
 
     @classmethod

@@ -47,20 +47,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, eq=False)
 class Areas:
-    """What each resample of each score gives; arrays of shape (sets, resamples).
+    """What each resample of each score gives; arrays of shape (sets, resamples)."""
 
-    Attributes
-    ----------
-    total : ndarray
-        Weight of all samples.
-    risk : ndarray
-        Mean loss; NaN without any weight, as the areas.
-    of : mapping from str to ndarray
-        The areas that were asked for.
-    """
-
+    #: Weight of all samples.
     total: FloatArray
+    #: Mean loss; NaN without any weight, as the areas.
     risk: FloatArray
+    #: The areas that were asked for.
     of: Mapping[str, FloatArray]
 
 

@@ -26,23 +26,15 @@ _AXES = {2: "(n, K)", 3: "(n, S, K)"}
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """Logits or probabilities of one kind, shape (n, K) or (n, S, K).
+    """Logits or probabilities of one kind, shape (n, K) or (n, S, K)."""
 
-    Attributes
-    ----------
-    values : array
-        As given: the dtype of the storage. NumPy unless the caller's library was asked for.
-    are_logits : bool
-        Logits when true, probabilities when false.
-    origin : array or None
-        The array whose library and device results take; NumPy's without.
-    note : str
-        What was accepted that is worth a sentence, such as rows that were rounded; or empty.
-    """
-
+    #: As given: the dtype of the storage. NumPy unless the caller's library was asked for.
     values: AnyArray
+    #: Logits when true, probabilities when false.
     are_logits: bool
+    #: The array whose library and device results take; NumPy's without.
     origin: AnyArray | None = None
+    #: What was accepted that is worth a sentence, such as rows that were rounded; or empty.
     note: str = ""
 
     @property
@@ -73,17 +65,11 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class Permissions:
-    """What is taken only where it is asked for.
+    """What is taken only where it is asked for."""
 
-    Attributes
-    ----------
-    renormalize : bool
-        Rows of probabilities that miss 1 by more than rounding explains.
-    masked : bool
-        Logits of -inf, for classes that a sample cannot have.
-    """
-
+    #: Rows of probabilities that miss 1 by more than rounding explains.
     renormalize: bool = False
+    #: Logits of -inf, for classes that a sample cannot have.
     masked: bool = False
 
 

@@ -19,28 +19,19 @@ from abstain.typing import Array, BoolArray
 
 @dataclass
 class Builder:
-    """What is read, and the arguments of `Predictions` that came of it so far.
+    """What is read, and the arguments of `Predictions` that came of it so far."""
 
-    Attributes
-    ----------
-    table, chosen, asked : DataTable, ChosenColumns, ReadingOptions
-        What is read, which columns, and how.
-    columns : dict of str to DataColumn
-        The loaded columns.
-    missing : Missing
-        What was done about missing entries.
-    fields : dict
-        Arguments for `Predictions`, all rows.
-    notes : list of str
-        What was decided on the way.
-    """
-
+    #: What is read, which columns, and how.
     table: DataTable
     chosen: ChosenColumns
     asked: ReadingOptions
+    #: The loaded columns.
     columns: dict[str, DataColumn]
+    #: What was done about missing entries.
     missing: Missing
+    #: Arguments for `Predictions`, all rows.
     fields: dict[str, Any] = field(default_factory=dict)
+    #: What was decided on the way.
     notes: list[str] = field(default_factory=list)
 
     def number(self, name: str, what: str) -> DataColumn:

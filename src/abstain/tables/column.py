@@ -26,26 +26,17 @@ _NOTHING = frozenset({"", "na", "n/a", "null", "none"})
 
 @dataclass(frozen=True, eq=False)
 class DataColumn:
-    """A column: numbers of shape (n,), a block (n, ...), or text as codes into `texts`.
+    """A column: numbers of shape (n,), a block (n, ...), or text as codes into `texts`."""
 
-    Attributes
-    ----------
-    name : str
-        The column's name in the file.
-    values : ndarray
-        Numbers or booleans; for text, the code of each entry, -1 where it is missing.
-    texts : ndarray of str objects or None
-        The distinct texts in ascending order; None for numbers.
-    missing : ndarray of bool or None
-        Where the entry is null or NaN; None when nothing is missing.
-    origin : str
-        What the file calls the type, for messages.
-    """
-
+    #: The column's name in the file.
     name: str
+    #: Numbers or booleans; for text, the code of each entry, -1 where it is missing.
     values: Array
+    #: The distinct texts in ascending order; None for numbers.
     texts: Array | None = None
+    #: Where the entry is null or NaN; None when nothing is missing.
     missing: BoolArray | None = None
+    #: What the file calls the type, for messages.
     origin: str = ""
 
     @property
@@ -240,26 +231,17 @@ def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
 # --------------------------------------------------------------------------- missing entries
 @dataclass
 class Missing:
-    """How missing entries are treated while a table is read, and what came of it.
+    """How missing entries are treated while a table is read, and what came of it."""
 
-    Attributes
-    ----------
-    policy : str
-        "error", "drop" or "reject".
-    source : str
-        Names the table in messages.
-    height : int
-        Number of rows.
-    dropped : ndarray of bool or None
-        Rows to leave out.
-    abstained : ndarray of bool or None
-        Rows whose prediction or class scores are missing: the model gave no answer.
-    """
-
+    #: "error", "drop" or "reject".
     policy: str
+    #: Names the table in messages.
     source: str
+    #: Number of rows.
     height: int
+    #: Rows to leave out.
     dropped: BoolArray | None = None
+    #: Rows whose prediction or class scores are missing: the model gave no answer.
     abstained: BoolArray | None = None
     notes: list[str] = field(default_factory=list)
 

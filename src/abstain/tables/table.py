@@ -23,38 +23,25 @@ Loader: TypeAlias = Callable[[tuple[str, ...]], dict[str, DataColumn]]
 
 @dataclass(frozen=True, eq=False)
 class DataTable:
-    """Named columns of one length.
+    """Named columns of one length."""
 
-    Attributes
-    ----------
-    source : str
-        How messages name the table ("preds.csv", "the DataFrame").
-    height : int
-        Number of rows.
-    kinds : mapping of str to str
-        The columns in order, each "number", "text", "block" (several numbers a row) or "other".
-    loader : callable
-        Returns the named columns.
-    keyed : bool
-        The columns are keys of an archive or of a mapping: other names and blocks are usual.
-    typeless : bool
-        The format has no types (CSV): a column of quoted numbers is a column of numbers.
-    notes : tuple of str
-        What was met on opening.
-    lengths : mapping of str to int
-        The number of rows of each key, where they may differ (archives).
-    as_written : callable or None
-        Typeless formats: returns a column as the text in the file ("007" for 7).
-    """
-
+    #: How messages name the table ("preds.csv", "the DataFrame").
     source: str
+    #: Number of rows.
     height: int
+    #: The columns in order, each "number", "text", "block" (several numbers a row) or "other".
     kinds: Mapping[str, Kind]
+    #: Returns the named columns.
     loader: Loader = field(repr=False)
+    #: The columns are keys of an archive or of a mapping: other names and blocks are usual.
     keyed: bool = False
+    #: The format has no types (CSV): a column of quoted numbers is a column of numbers.
     typeless: bool = False
+    #: What was met on opening.
     notes: tuple[str, ...] = ()
+    #: The number of rows of each key, where they may differ (archives).
     lengths: Mapping[str, int] = field(default_factory=dict)
+    #: Typeless formats: returns a column as the text in the file ("007" for 7).
     as_written: Callable[[str], DataColumn] | None = field(default=None, repr=False)
 
     @property

@@ -25,38 +25,26 @@ _MOST = 50_000
 
 @dataclass(frozen=True)
 class Plan:
-    """The checked options of a comparison.
+    """The checked options of a comparison."""
 
-    Attributes
-    ----------
-    level : float
-        Of the intervals.
-    test : str
-        One of `TEST_NAMES`.
-    adjustment : {"holm", "bonferroni", "none"}
-        For the number of pairs.
-    resamples : int
-        As asked for; 0 for none.
-    seed : int
-        Of everything drawn.
-    margin, reference : float and str, or None
-        Of the test of non-inferiority.
-    bands : bool
-        Whether risk-coverage curves with bands are wanted.
-    lean : bool
-        Whether what takes most of the time with many methods is left out where nothing was
-        resampled: the ratio of a pair, and resamples of metrics that have no influence function,
-        which then have values without intervals, ranked as they are.
-    """
-
+    #: Of the intervals.
     level: float
+    #: One of `TEST_NAMES`.
     test: str = "influence"
+    #: For the number of pairs.
     adjustment: Adjustment = "holm"
+    #: As asked for; 0 for none.
     resamples: int = 0
+    #: Of everything drawn.
     seed: int = 0
+    #: Of the test of non-inferiority.
     margin: float | None = None
     reference: str | None = None
+    #: Whether risk-coverage curves with bands are wanted.
     bands: bool = True
+    #: Whether what takes most of the time with many methods is left out where nothing was
+    #: resampled: the ratio of a pair, and resamples of metrics that have no influence function,
+    #: which then have values without intervals, ranked as they are.
     lean: bool = False
 
     @classmethod

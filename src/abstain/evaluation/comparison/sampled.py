@@ -22,17 +22,11 @@ from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """What the rows of all runs count, and which of them are independent.
+    """What the rows of all runs count, and which of them are independent."""
 
-    Attributes
-    ----------
-    weight : ndarray of shape (rows,) or (rows, k), or None
-        One column a method where some run gives them different weights.
-    cluster : ndarray of shape (rows,) or None
-        Codes of what is independent; None where every row is.
-    """
-
+    #: Shape (rows,) or (rows, k). One column a method where some run gives them different weights.
     weight: FloatArray | None
+    #: Shape (rows,). Codes of what is independent; None where every row is.
     cluster: IntArray | None
 
     @classmethod
@@ -61,38 +55,25 @@ class SampledRows:
 
 @dataclass(frozen=True, eq=False)
 class Sampled:
-    """One metric of all methods on one data set.
-
-    Attributes
-    ----------
-    metric : Metric
-        The metric.
-    units : tuple of Unit
-        The runs.
-    values : ndarray of shape (runs, k)
-        NaN where the metric is undefined.
-    rows : SampledRows
-        What the rows of all runs count, and which are independent.
-    reasons : tuple of str
-        Why, for each value that is NaN.
-    shares : ndarray of shape (units, k) or None
-        What each sample (or cluster) adds to the error of the means; None without influence.
-    replicates : ndarray of shape (runs, k, resamples) or None
-        Of the bootstrap, where there was one.
-    held : ndarray of shape (units, k) or None
-        The shares with the thresholds held that jump between large tie groups; None where none do.
-    reaches : ndarray of shape (k, 2, steps) or None
-        How far such jumps may move the means (`abstain.inference.reach`).
-    """
+    """One metric of all methods on one data set."""
 
     metric: Metric
     units: tuple[Unit, ...]
+    #: Shape (runs, k). NaN where the metric is undefined.
     values: FloatArray
+    #: What the rows of all runs count, and which are independent.
     rows: SampledRows
+    #: Why, for each value that is NaN.
     reasons: tuple[str, ...] = ()
+    #: Shape (units, k). What each sample (or cluster) adds to the error of the means; None without
+    #: influence.
     shares: FloatArray | None = None
+    #: Shape (runs, k, resamples). Of the bootstrap, where there was one.
     replicates: FloatArray | None = None
+    #: Shape (units, k). The shares with the thresholds held that jump between large tie groups;
+    #: None where none do.
     held: FloatArray | None = None
+    #: Shape (k, 2, steps). How far such jumps may move the means (`abstain.inference.reach`).
     reaches: FloatArray | None = None
 
     @property

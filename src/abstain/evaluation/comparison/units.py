@@ -17,40 +17,26 @@ from abstain.typing import AnyArray, Array, FloatArray, IntArray, Split
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """The methods on one data set in one run: the same samples in the same order for all.
-
-    Attributes
-    ----------
-    data : tuple of (column, value)
-        The data set.
-    run : str
-        The run, or empty.
-    scored : mapping from method to Scored
-        In the order of the methods.
-    names, labels : ndarray of shape (n,) or None
-        What tells the samples of one run from those of another.
-    cluster : ndarray of shape (n,) or None
-        Codes of samples that are not independent, when they are to be used.
-    group : ndarray of shape (n,) or None
-        The names of these clusters.
-    matched : str
-        How the samples of several classifiers were matched: by "name" or by "order"; empty for
-        one classifier.
-    own_weights : bool
-        Whether the methods may weigh the samples differently.
-    given : frozenset of str
-        The methods whose scores are columns of the data.
-    """
+    """The methods on one data set in one run: the same samples in the same order for all."""
 
     data: Split
+    #: The run, or empty.
     run: str
+    #: In the order of the methods.
     scored: Mapping[str, Scored]
+    #: Shape (n,). What tells the samples of one run from those of another.
     names: Array | None
     labels: Array | None
+    #: Shape (n,). Codes of samples that are not independent, when they are to be used.
     cluster: IntArray | None
+    #: Shape (n,). The names of these clusters.
     group: Array | None
+    #: How the samples of several classifiers were matched: by "name" or by "order"; empty for one
+    #: classifier.
     matched: str = ""
+    #: Whether the methods may weigh the samples differently.
     own_weights: bool = False
+    #: The methods whose scores are columns of the data.
     given: frozenset[str] = frozenset()
 
     @property
@@ -119,24 +105,16 @@ def _coded(names: Sequence[Array | None]) -> IntArray:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the columns that split the data mean, and what is computed of each part.
+    """What the columns that split the data mean, and what is computed of each part."""
 
-    Attributes
-    ----------
-    runs, methods : str or None
-        The column whose values are runs, and the one whose values are methods (classifiers).
-    clustered : bool
-        Whether the groups of the predictions are clusters.
-    own_weights : bool
-        Whether the methods may weigh the samples differently.
-    scores, loss
-        Of every part, as for `evaluate`.
-    """
-
+    #: The column whose values are runs, and the one whose values are methods (classifiers).
     runs: str | None = None
     methods: str | None = None
+    #: Whether the groups of the predictions are clusters.
     clustered: bool = False
+    #: Whether the methods may weigh the samples differently.
     own_weights: bool = False
+    #: Of every part, as for `evaluate`.
     scores: Asked = None
     loss: "str | CostMatrix | AnyArray | None" = None
 

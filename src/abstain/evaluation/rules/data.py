@@ -24,32 +24,21 @@ FURTHEST: Final = 745.0
 
 @dataclass(frozen=True, eq=False)
 class RuleData:
-    """One data set.
+    """One data set."""
 
-    Attributes
-    ----------
-    split : tuple of (column, value)
-        What sets it apart, where columns do.
-    name : str
-        How people name it.
-    values : ndarray of shape (n,)
-        The confidences.
-    loss : ndarray of shape (n,) or None
-        None where nothing says what is right.
-    weight : ndarray of shape (n,) or None
-        Frequency weights.
-    scored : ConfidenceScore or None
-        The confidences as they were had; None for those of a bare array.
-    group : ndarray of shape (n,) or None
-        Subgroups.
-    """
-
+    #: What sets it apart, where columns do.
     split: Split
+    #: How people name it.
     name: str
+    #: Shape (n,). The confidences.
     values: Array
+    #: Shape (n,). None where nothing says what is right.
     loss: Array | None
+    #: Shape (n,). Frequency weights.
     weight: FloatArray | None
+    #: The confidences as they were had; None for those of a bare array.
     scored: ConfidenceScore | None = None
+    #: Shape (n,). Subgroups.
     group: Array | None = None
 
     @property

@@ -17,51 +17,33 @@ _SETTLED = 64
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """The samples in slots, most confident first: events one by one, cells of successes between.
+    """The samples in slots, most confident first: events one by one, cells of successes between."""
 
-    Attributes
-    ----------
-    event : ndarray of shape (e,)
-        The slots that are events: groups with a failure or a tie, and early groups.
-    cell : ndarray of shape (c,)
-        The other slots.
-    before : ndarray of shape (c,)
-        How many events come before each cell.
-    slots : sparse matrix of shape (slots, n)
-        Sums the samples of each slot.
-    failures : sparse matrix of shape (e, n)
-        Sums the failures of each event.
-    widest : int
-        The most samples in a slot.
-    """
-
+    #: Shape (e,). The slots that are events: groups with a failure or a tie, and early groups.
     event: IntArray
+    #: Shape (c,). The other slots.
     cell: IntArray
+    #: Shape (c,). How many events come before each cell.
     before: IntArray
+    #: Shape (slots, n). Sums the samples of each slot.
     slots: Any
+    #: Shape (e, n). Sums the failures of each event.
     failures: Any
+    #: The most samples in a slot.
     widest: int
 
 
 @dataclass(frozen=True, eq=False)
 class Ordered:
-    """Samples from the most to the least confident, and where their ties begin.
+    """Samples from the most to the least confident, and where their ties begin."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n,)
-        The samples.
-    starts : ndarray of shape (g,)
-        Place of the first sample of each group of equal confidence.
-    loss : ndarray of shape (n,)
-        In this order.
-    weight : ndarray of shape (n,) or None
-        In this order.
-    """
-
+    #: Shape (n,). The samples.
     order: IntArray
+    #: Shape (g,). Place of the first sample of each group of equal confidence.
     starts: IntArray
+    #: Shape (n,). In this order.
     loss: Array
+    #: Shape (n,). In this order.
     weight: FloatArray | None = None
     _layouts: dict[tuple[int, float], Slots] = field(default_factory=dict, repr=False)
 

@@ -18,23 +18,15 @@ _AT_A_TIME = 1 << 20
 
 
 class ResampleBlock(NamedTuple):
-    """A block of resamples, and room to work in.
+    """A block of resamples, and room to work in."""
 
-    Attributes
-    ----------
-    counts : ndarray of shape (n, b)
-        How often each sample was drawn, k.
-    both : ndarray of shape (n, 2b)
-        k and k^3 - k, in a type that holds their sums over a cell.
-    most : int
-        The largest count.
-    held : dict of ndarray
-        Arrays of earlier scores, to be written over: fresh memory is slower than the arithmetic.
-    """
-
+    #: Shape (n, b). How often each sample was drawn, k.
     counts: Array
+    #: Shape (n, 2b). k and k^3 - k, in a type that holds their sums over a cell.
     both: Array
+    #: The largest count.
     most: int
+    #: Arrays of earlier scores, to be written over: fresh memory is slower than the arithmetic.
     held: dict[str, Array]
 
     def room(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Array:

@@ -27,24 +27,16 @@ _TOGETHER = 4.0
 
 @dataclass(frozen=True)
 class Rest:
-    """Moments and maximum of the counts of a block.
+    """Moments and maximum of the counts of a block."""
 
-    Attributes
-    ----------
-    third, fifth : float
-        Means of k^3 and k^5.
-    excess : float
-        Root mean square of (k^3 - k) / 6.
-    most : int
-        The largest count.
-    total : int
-        The largest resample.
-    """
-
+    #: Means of k^3 and k^5.
     third: float
     fifth: float
+    #: Root mean square of (k^3 - k) / 6.
     excess: float
+    #: The largest count.
     most: int
+    #: The largest resample.
     total: int
 
     @classmethod
@@ -90,33 +82,21 @@ class Rest:
 
 
 class CountSeries(NamedTuple):
-    """What depends on a number of samples c only, for c from 0 on.
+    """What depends on a number of samples c only, for c from 0 on."""
 
-    Attributes
-    ----------
-    trapezoid : ndarray
-        H_c - 1/(2c), the harmonic numbers as trapezoids: its differences are the area of the
-        trapezoids under 1/x with vertices at whole numbers.
-    harmonic : ndarray
-        H_0 + ... + H_{c-1}.
-    """
-
+    #: H_c - 1/(2c), the harmonic numbers as trapezoids: its differences are the area of the
+    #: trapezoids under 1/x with vertices at whole numbers.
     trapezoid: FloatArray
+    #: H_0 + ... + H_{c-1}.
     harmonic: FloatArray
 
 
 class WantedAreas(NamedTuple):
-    """Which areas to compute besides the AUGRC.
+    """Which areas to compute besides the AUGRC."""
 
-    Attributes
-    ----------
-    aurc : bool
-        The trapezoid AURC.
-    plugin : bool
-        The plug-in AURC.
-    """
-
+    #: The trapezoid AURC.
     aurc: bool
+    #: The plug-in AURC.
     plugin: bool
 
 
