@@ -170,19 +170,9 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
     """Say that failures are the more confident, where that is more than chance.
 
     The correlation of the loss with the (middle) rank of the confidence, against what it is for a
-    score that knows nothing: for 0/1 losses the test of Mann and Whitney, corrected for ties.
-
-    Parameters
-    ----------
-    s : Scored
-        Confidences and losses.
-    own : bool
-        Whether the score came with the data, so that its direction can be given.
-
-    Returns
-    -------
-    str or None
-        A sentence; None when the score points the right way, or nobody can tell.
+    score that knows nothing: for 0/1 losses the test of Mann and Whitney, corrected for ties. None
+    when the score points the right way, or nobody can tell; the direction of an `own` score, which
+    came with the data, can be given.
     """
     groups = s.groups
     rank = 0.5 - (groups.through - groups.weight / 2) / s.total

@@ -66,20 +66,7 @@ def debiased(replicates: AnyArray, value: float, *, level: float = 0.95) -> Inte
     The sum of absolute gaps (the calibration error of bins) is too large by chance alone, and
     resampling adds that chance again. Its square grows by about the same amount each time: by
     that, as the resamples show it, their squares and the square of the value are both reduced.
-
-    Parameters
-    ----------
-    replicates : array of shape (resamples,)
-        Not negative; NaN where a resample leaves the number undefined.
-    value : float
-        The number for the data themselves.
-    level : float, default=0.95
-        Of the interval.
-
-    Returns
-    -------
-    Interval
-        NaN with a note when fewer than two replicates are defined.
+    NaN with a note when fewer than two replicates, shape (resamples,), are defined.
     """
     plain, (kept, _) = percentile(replicates, level=level), _defined(replicates)
     if np.isnan(plain.low):

@@ -67,24 +67,9 @@ def resampled_areas(
 ) -> Areas:
     """Compute areas of every resample of every score, a block of resamples at a time.
 
-    Parameters
-    ----------
-    sets : sequence of Ordered
-        Scores of the samples that are drawn from.
-    draws : Draws
-        The resamples, the same for all sets.
-    wanted : frozenset of {"augrc", "aurc", "aurc_plugin"}
-        The areas; the plug-in AURC is for sets without weights.
-    threads : int, optional
-        How many blocks are worked on at a time; the processors available, at most two, by
-        default. The numbers do not depend on it.
-    run : Kernels, optional
-        The compiled ones by default where they pay, else those of NumPy.
-
-    Returns
-    -------
-    Areas
-        Besides it, only one block of counts for each thread is held.
+    The plug-in AURC is for sets without weights. As many `threads` work on a block each as there
+    are processors available, at most two, by default, which the numbers do not depend on; only one
+    block of counts for each is held. What is compiled does the work where that pays, else NumPy.
     """
     run = run or kernels(float(len(sets)) * draws.resamples * draws.n)
     kept = [i for i, name in enumerate(_ROWS) if i < 2 or name in wanted]

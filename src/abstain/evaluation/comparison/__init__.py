@@ -1,6 +1,6 @@
 """The engine of comparison: methods on the same samples, one data set after the other, then all."""
 
-from abstain.evaluation.comparison.across import Blocks, DataPart, Together, across_data
+from abstain.evaluation.comparison.across import Blocks, DataPart, FoundRows, across_data
 from abstain.evaluation.comparison.engine import compare, compare_data, joined
 from abstain.evaluation.comparison.estimates import mean_estimate
 from abstain.evaluation.comparison.findings import findings_of_blocks, findings_of_data
@@ -41,6 +41,7 @@ __all__ = [
     "DataPart",
     "Estimate",
     "Footing",
+    "FoundRows",
     "Improvement",
     "NonInferiorityRow",
     "PairedDifference",
@@ -50,7 +51,6 @@ __all__ = [
     "SampledRows",
     "Stability",
     "Standing",
-    "Together",
     "Unit",
     "across_data",
     "against",

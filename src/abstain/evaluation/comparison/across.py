@@ -39,33 +39,30 @@ from abstain.typing import FloatArray, Split
 _NAN = float("nan")
 
 
-@dataclass(frozen=True, eq=False)
-class DataPart:
-    """What was found on one data set, and the numbers behind it: one `Sampled` a metric."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FoundRows:
+    """What was found, on one data set or over all of them and their runs: rows by their table."""
 
-    data: Split
-    sampled: tuple[Sampled, ...]
-    estimates: tuple[Estimate, ...]
-    pairs: tuple[PairedDifference, ...]
-    standings: tuple[Standing, ...]
-    agreements: tuple[Agreement, ...] = ()
-    stability: tuple[Stability, ...] = ()
-    bands: tuple[BandOf, ...] = ()
-    non_inferiority: tuple[NonInferiorityRow, ...] = ()
-    resamples: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Together:
-    """What was found over all data sets and runs."""
-
+    estimates: tuple[Estimate, ...] = ()
     pairs: tuple[PairedDifference, ...] = ()
     standings: tuple[Standing, ...] = ()
     across: tuple[AcrossData, ...] = ()
     agreements: tuple[Agreement, ...] = ()
+    stability: tuple[Stability, ...] = ()
+    bands: tuple[BandOf, ...] = ()
+    non_inferiority: tuple[NonInferiorityRow, ...] = ()
     aggregates: tuple[AggregateRow, ...] = ()
     improvements: tuple[Improvement, ...] = ()
     profiles: tuple[Profile, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DataPart(FoundRows):
+    """What was found on one data set, and the numbers behind it: one `Sampled` a metric."""
+
+    data: Split
+    sampled: tuple[Sampled, ...]
+    resamples: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,10 +105,10 @@ class Blocks:
         return np.moveaxis(np.array([part.values for part in self.sampled]), 2, 0)
 
 
-def across_data(found: Sequence[Blocks], plan: Plan) -> Together:
+def across_data(found: Sequence[Blocks], plan: Plan) -> FoundRows:
     """Join what was found on each data set; empty for one run of one data set."""
     several = [blocks for blocks in found if blocks.ranked]
-    return Together(
+    return FoundRows(
         pairs=tuple(p for b in several for p in _pairs(b, plan)),
         standings=tuple(s for b in several for s in _standings(b, plan)),
         across=tuple(_friedman(b, plan) for b in several),

@@ -1,13 +1,14 @@
 """`compare`: is this method really better? Estimates, paired differences and rankings."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
+from typing import Any
 
 from abstain._foundation import checks
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.comparison.across import Blocks, DataPart, Together, across_data
+from abstain.evaluation.comparison.across import Blocks, DataPart, FoundRows, across_data
 from abstain.evaluation.comparison.estimates import bands_of, estimates, non_inferiorities
 from abstain.evaluation.comparison.findings import findings_of_comparison
 from abstain.evaluation.comparison.pairs import pairs
@@ -191,7 +192,7 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
 
 def joined(
     parts: Sequence[DataPart],
-    together: Together,
+    together: FoundRows,
     plan: Plan,
     *,
     metrics: Sequence[Metric],
@@ -200,27 +201,21 @@ def joined(
 ) -> Comparison:
     """Put what was found on each data set, and over all of them, into one record."""
     runs = (unit.run for part in parts for unit in part.sampled[0].units)
+    tables: dict[str, Any] = {
+        table.name: tuple(row for found in (*parts, together) for row in getattr(found, table.name))
+        for table in fields(FoundRows)
+    }
     return Comparison(
         metrics=tuple(metric.name for metric in metrics),
         methods=tuple(methods),
         data=tuple(part.data for part in parts),
         runs=tuple(dict.fromkeys(runs)),
         level=plan.level,
-        estimates=tuple(e for part in parts for e in part.estimates),
-        pairs=(*(p for part in parts for p in part.pairs), *together.pairs),
-        standings=(*(s for part in parts for s in part.standings), *together.standings),
-        across=together.across,
-        agreements=(*(a for part in parts for a in part.agreements), *together.agreements),
-        stability=tuple(s for part in parts for s in part.stability),
-        bands=tuple(b for part in parts for b in part.bands),
         findings=ordered(findings),
         test=TEST_NAMES[plan.test],
         bootstrap=max((part.resamples for part in parts), default=0),
         seed=plan.seed,
-        non_inferiority=tuple(n for part in parts for n in part.non_inferiority),
-        aggregates=together.aggregates,
-        improvements=together.improvements,
-        profiles=together.profiles,
+        **tables,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from abstain.evaluation.comparison.across import DataPart, Together
+from abstain.evaluation.comparison.across import DataPart, FoundRows
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.units import Unit, independent, same_samples
 from abstain.evaluation.findings import wrong_way
@@ -17,7 +17,7 @@ from abstain.typing import IntArray
 
 
 def findings_of_comparison(
-    units: Sequence[Unit], parts: Sequence[DataPart], together: Together, plan: Plan
+    units: Sequence[Unit], parts: Sequence[DataPart], together: FoundRows, plan: Plan
 ) -> tuple[Finding, ...]:
     """Return all that is worth knowing, warnings first, then notes."""
     return ordered(
@@ -43,7 +43,7 @@ def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Finding, ..
     )
 
 
-def findings_of_blocks(together: Together) -> Iterator[Finding]:
+def findings_of_blocks(together: FoundRows) -> Iterator[Finding]:
     """Return what is worth knowing of the tests over all data sets or runs."""
     noted = [(pair.test, pair.note) for pair in together.pairs]
     noted += [("Friedman's test", across.note) for across in together.across]

@@ -157,17 +157,9 @@ def _fitted(predictions: Predictions, state: Any) -> ConfidenceScore:
 
 
 def named(data: object) -> list[tuple[Split, str, object]]:
-    """Return the data sets with their splits and names; one alone is named "data".
+    """Return (split, name, data set) of each of them; one alone is named "data".
 
-    Parameters
-    ----------
-    data : Predictions, array, or mapping from name or split to them
-        A split is a tuple of (column, value) pairs, as `read_predictions` returns them.
-
-    Returns
-    -------
-    list of (split, name, data set)
-        Names are short where they can be: the values of the columns.
+    Names are short where they can be: the values of the columns.
     """
     if not isinstance(data, Mapping):
         return [((), "data", data)]
