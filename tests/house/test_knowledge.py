@@ -12,9 +12,7 @@ from abstain.metrics.catalogue import FAMILIES
 #: Where such a word means something else, or is what a caller leaves out. Only to be shortened.
 OTHER_WORDS = {
     # What is asked for unless something else is: the metrics of a command, a study, a benchmark.
-    "benchmark/others/writing.py": "default",
     "benchmark/results/results.py": "default",
-    "benchmark/results/scope.py": "default",
     "benchmark/specification/config.py": "default",
     "benchmark/work.py": "default",
     "cli/compare.py": "default",
