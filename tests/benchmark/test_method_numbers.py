@@ -15,7 +15,7 @@ from tests.docs.blocks import ROOT, blocks
 
 import abstain as ab
 from abstain.benchmark.methods import METHODS, NEEDS, Known, Method, fit_all, score_all, unlabeled
-from abstain.benchmark.methods.scoring import NamedScore, OnTraining, Own
+from abstain.benchmark.methods.scoring import named, on_training, own
 from abstain.confidence import fit, score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.metrics import failure_auroc
@@ -162,7 +162,7 @@ def test_features_that_are_never_active_do_no_harm(fitted):
     chosen = [name for name in METHODS if "features" in METHODS[name].needs]
     found = score_all(chosen, held, dead(NETWORK))
     assert found.reasons == {}
-    plain = Method("plain", "", "", "cross-entropy", frozenset(), OnTraining("mahalanobis"))
+    plain = Method("plain", "", "", "cross-entropy", frozenset(), on_training("mahalanobis"))
     found = score_all([plain, "knn"], held, dead(NETWORK))
     assert "singular" in found.reasons["plain"]
     assert np.isfinite(found["knn"]).all()
@@ -201,9 +201,9 @@ def test_names_that_are_not_there():
         Method("mine", "", "", "cross-entropy", frozenset(), broken, "test")
     bare = without(NETWORK, "samples", "sample_confidence", "confidence")
     with pytest.raises(MissingInputError, match="`samples`"):
-        NamedScore("mcd_pe", samples=True)(KNOWN)(bare)
+        named("mcd_pe", samples=True)(KNOWN)(bare)
     with pytest.raises(MissingInputError, match="`confidence`"):
-        Own()(bare)
+        own(bare)
 
 
 def test_all_methods_of_the_papers_are_there():

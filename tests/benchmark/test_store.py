@@ -1,13 +1,14 @@
 """A folder of runs whose files were damaged: one line that says which, and what to do."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from tests.benchmark.stored_runs import make_runs
 
 from abstain.benchmark.others import export
-from abstain.benchmark.store import MANIFEST, ScoreFile, Store
+from abstain.benchmark.store import MANIFEST, ExposureFacts, Run, ScoreFile, Store
 from abstain.errors import FileFormatError, InputError
 
 
@@ -65,6 +66,39 @@ def test_a_manifest_of_other_parts_is_damaged(tmp_path, changes):
     path.write_text(json.dumps(found))
     with pytest.raises(FileFormatError, match="run the same command"):
         Store.read(tmp_path / "runs")
+
+
+#: Of an early version, in which a run had neither a model nor facts.
+OLD = """{"kind": "abstain-benchmark", "version": 1, "config": {"metrics": ["augrc"]}, "facts": {},
+"classes": ["a", "b"], "exposures": [{"key": "iid", "name": "iid", "title": "iid", "kind": "iid"}],
+"runs": [{"name": "x-seed3", "arm": "x", "setting": "", "seed": 3, "validation": "jobs/v.npz",
+"tested": "", "validated": {"msr": {"augrc": 0.25, "ece": null}}}]}"""
+
+
+def test_a_manifest_of_an_older_version_is_read(tmp_path):
+    (tmp_path / MANIFEST).write_text(OLD)
+    store = Store.read(tmp_path)
+    (kept,) = store.kept
+    assert kept.run == Run("x-seed3", "x", "", 3)
+    assert (kept.validation, kept.tested) == ("jobs/v.npz", "")
+    assert store.validated(kept.run) == {"msr": {"augrc": 0.25, "ece": None}}
+    assert store.exposures == (ExposureFacts("iid", "iid", "iid", "iid"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"seed": "3"}, "`seed` of a run must be an integer; got '3'"),
+        ({"tests": ""}, "`tests` is no field of a run. Did you mean 'tested'?"),
+        ({"validated": [1]}, "`validated` of a run must be a table"),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_said(tmp_path, changes, said):
+    found = json.loads(OLD)
+    found["runs"][0] |= changes
+    (tmp_path / MANIFEST).write_text(json.dumps(found))
+    with pytest.raises(FileFormatError, match=re.escape(said)):
+        Store.read(tmp_path)
 
 
 def test_nothing_tested_is_nothing_to_export(tmp_path):

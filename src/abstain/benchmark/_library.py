@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 try:
     import torch
@@ -13,7 +14,7 @@ except Exception as error:  # noqa: BLE001  a library that breaks on import rais
     msg = "abstain.benchmark needs torch: pip install 'abstain[benchmark]'"
     raise ModuleNotFoundError(msg, name="torch") from None
 
-__all__ = ["one_thread", "torch"]
+__all__ = ["accelerators", "one_thread", "torch"]
 
 
 @contextmanager
@@ -25,3 +26,9 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def accelerators(device: Any) -> list[Any]:
+    """Return the devices whose generators must be put back beside that of the CPU."""
+    where = torch.device(device)
+    return [] if where.type == "cpu" else [where]

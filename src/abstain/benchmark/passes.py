@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from torch.nn.modules.dropout import _DropoutNd
 
-from abstain.benchmark._library import torch
+from abstain.benchmark._library import accelerators, torch
 from abstain.benchmark.models.backbone import Backbone
 from abstain.benchmark.outputs import Outputs, checked_samples
 from abstain.errors import InputError, ShapeError
@@ -102,7 +102,7 @@ def _passes(
     dropout = _dropout(network, samples)
     where = next(network.parameters()).device
     out: dict[str, Array] = {}
-    with torch.inference_mode(), torch.random.fork_rng(devices=_devices(where)):
+    with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(where)):
         _seed(where, seed)
         for rows in _blocks(*pictures.shape):
             begun = _begun(network, pictures[rows].to(where))
@@ -151,11 +151,6 @@ def _dropout(network: Network, samples: int) -> list[Any]:
         )
         raise InputError(msg)
     return found
-
-
-def _devices(where: Any) -> list[Any]:
-    """Return the devices whose generators must be put back beside that of the CPU."""
-    return [] if where.type == "cpu" else [where]
 
 
 def _seed(where: Any, seed: int) -> None:

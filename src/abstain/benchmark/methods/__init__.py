@@ -4,17 +4,18 @@
 computed here: that is done by `abstain.confidence`.
 """
 
-from abstain.benchmark.methods.catalogue import METHODS as METHODS
+from abstain.benchmark.methods.catalogue import ENTRIES
+from abstain.benchmark.methods.entry import METHODS as METHODS
 from abstain.benchmark.methods.entry import NEEDS as NEEDS
+from abstain.benchmark.methods.entry import FittedMethods as FittedMethods
 from abstain.benchmark.methods.entry import Known as Known
 from abstain.benchmark.methods.entry import Method as Method
 from abstain.benchmark.methods.entry import ScoreFunction as ScoreFunction
+from abstain.benchmark.methods.entry import Scores as Scores
+from abstain.benchmark.methods.entry import fit_all as fit_all
+from abstain.benchmark.methods.entry import score_all as score_all
 from abstain.benchmark.methods.scoring import labeled as labeled
 from abstain.benchmark.methods.scoring import unlabeled as unlabeled
-from abstain.benchmark.methods.together import FittedMethods as FittedMethods
-from abstain.benchmark.methods.together import Scores as Scores
-from abstain.benchmark.methods.together import fit_all as fit_all
-from abstain.benchmark.methods.together import score_all as score_all
 
 __all__ = [
     "METHODS",
@@ -29,3 +30,6 @@ __all__ = [
     "score_all",
     "unlabeled",
 ]
+
+for _entry in ENTRIES:
+    METHODS.add(_entry)

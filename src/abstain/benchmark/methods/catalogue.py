@@ -3,15 +3,15 @@
 from dataclasses import replace
 from typing import Any
 
-from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark.methods.entry import Method
 from abstain.benchmark.methods.scoring import (
-    NamedScore,
-    OnTraining,
-    OnValidation,
-    Tempered,
+    named,
+    on_training,
+    on_validation,
     own,
     own_mean,
+    tempered,
+    unfitted,
 )
 from abstain.confidence import FITTED, SCORES
 
@@ -26,7 +26,7 @@ _TRAUB = "Traub et al. (2024), https://arxiv.org/abs/2407.01032, A.2"
 def _named(name: str) -> Method:
     known = SCORES[name]
     return Method(
-        name, known.title, known.source, _PLAIN, _NONE, NamedScore(name), meaning=known.meaning
+        name, known.title, known.source, _PLAIN, _NONE, named(name), meaning=known.meaning
     )
 
 
@@ -45,7 +45,7 @@ _TEMP_MSR = Method(
     f"{_MSR.source}; {_GUO}",
     _PLAIN,
     _NONE,
-    Tempered("msr"),
+    tempered("msr"),
     "validation",
     f"{_MSR.meaning}; the logits divided by the most likely temperature",
 )
@@ -62,7 +62,7 @@ _POST_HOC = (
         _NORM.source,
         _PLAIN,
         _NONE,
-        OnValidation("pnorm"),
+        on_validation("pnorm"),
         "validation",
         f"{_NORM.meaning}; chosen by AUGRC",
     ),
@@ -81,7 +81,7 @@ def _of_passes(short: str) -> Method:
         f"{known.source}; {_GAL}",
         _PLAIN,
         frozenset({"samples"}),
-        NamedScore(known.name, samples=True),
+        named(known.name, samples=True),
         meaning=known.meaning,
     )
 
@@ -106,7 +106,7 @@ def _gamblers(name: str, title: str) -> Method:
         f"{_LIU}; {_JAEGER}",
         _GAMBLERS,
         frozenset({"samples"} if name.startswith("mcd_") else ()),
-        NamedScore(name, samples=name.startswith("mcd_")),
+        named(name, samples=name.startswith("mcd_")),
         meaning=f"{known.meaning}; {_RENORMALIZED}",
     )
 
@@ -117,7 +117,7 @@ _DG_TEMP_MSR = Method(
     f"{_LIU}; {_JAEGER}",
     _GAMBLERS,
     frozenset(),
-    Tempered("msr"),
+    tempered("msr"),
     "validation",
     f"{SCORES['msr'].meaning}; {_RENORMALIZED}, divided by the most likely temperature",
 )
@@ -129,7 +129,7 @@ _LEARNED = (
         _CORBIERE,
         "confidnet",
         _OWN,
-        own,
+        unfitted(own),
         meaning="the learned probability of the true class, as log-odds",
     ),
     Method(
@@ -138,7 +138,7 @@ _LEARNED = (
         f"{_CORBIERE}; {_JAEGER} (in the code only: tcp_mcd)",
         "confidnet",
         _OWN | {"samples"},
-        own_mean,
+        unfitted(own_mean),
         meaning="the mean of that probability over passes with dropout on, as log-odds",
     ),
     Method(
@@ -147,7 +147,7 @@ _LEARNED = (
         _LIU,
         _GAMBLERS,
         _OWN,
-        own,
+        unfitted(own),
         meaning="the probability of not abstaining, as log-odds",
     ),
     _gamblers("msr", "maximum softmax response"),
@@ -161,19 +161,17 @@ _LEARNED = (
         _DEVRIES,
         "devries",
         _OWN,
-        own,
+        unfitted(own),
         meaning="the output of the confidence branch, as log-odds",
     ),
 )
 
 # ----------------------------------------------- what the last layer of a plain classifier sees
 # Features that are 0 for every training picture, as after a ReLU, leave no inverse without it.
-_SHRUNK = (("shrinkage", "ledoit_wolf"),)
+_SHRUNK: dict[str, Any] = {"shrinkage": "ledoit_wolf"}
 
 
-def _of_features(
-    kind: str, *options: tuple[str, Any], last_layer: bool = False, also: str = ""
-) -> Method:
+def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **options: Any) -> Method:
     known = FITTED[kind]
     return Method(
         kind.replace("_", "-"),
@@ -181,15 +179,15 @@ def _of_features(
         known.source,
         _PLAIN,
         frozenset({"features", "last-layer"} if last_layer else {"features"}),
-        OnTraining(kind, last_layer, options),
+        on_training(kind, last_layer=last_layer, **options),
         "train",
         f"{known.meaning}{also}",
     )
 
 
 _FEATURE_SPACE = (
-    _of_features("mahalanobis", *_SHRUNK, also=" (Ledoit-Wolf shrinkage)"),
-    _of_features("relative_mahalanobis", *_SHRUNK, also=" (Ledoit-Wolf shrinkage)"),
+    _of_features("mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
+    _of_features("relative_mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
     _of_features("knn"),
     _of_features("vim", last_layer=True),
     _of_features("react", last_layer=True),
@@ -206,7 +204,7 @@ _ENSEMBLES = tuple(
         source,
         _PLAIN,
         frozenset({"ensemble"}),
-        NamedScore(f"mcd_{short}", samples=True),
+        named(f"mcd_{short}", samples=True),
         meaning=meaning,
     )
     for short, title, source, meaning in (
@@ -231,8 +229,5 @@ _ENSEMBLES = tuple(
     )
 )
 
-
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
-for _entry in (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES):
-    METHODS.add(_entry)
+ENTRIES = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)

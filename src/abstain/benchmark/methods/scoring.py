@@ -1,17 +1,21 @@
 """How outputs become what `abstain.confidence` scores; every number comes from there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from abstain.benchmark.methods.entry import Known
+from abstain.benchmark.methods.entry import Known, ScoreFunction
 from abstain.benchmark.outputs import Outputs
-from abstain.confidence import FittedScore, ScoreState, score
+from abstain.confidence import ScoreState, score
 from abstain.errors import MissingInputError
 from abstain.evaluation import fit_score
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray
+
+#: What a method does with what it may be fitted on.
+Fit: TypeAlias = Callable[[Known], ScoreFunction]
 
 
 def unlabeled(outputs: Outputs, *, samples: bool = False) -> Predictions:
@@ -84,14 +88,8 @@ def labeled(outputs: Outputs) -> Predictions:
 class ByScore:
     """Scores by a name in `SCORES`, or by a fitted score.
 
-    Attributes
-    ----------
-    score : str or abstain.confidence.Scorer
-        The name, or the state.
-    samples : bool
-        Whether it looks at passes or networks.
-    temperature : float
-        Divides the logits first; for scores that have no temperature of their own.
+    It looks at passes or networks where `samples`; `temperature` divides the logits first, for
+    scores that have none of their own.
     """
 
     score: str | ScoreState
@@ -107,122 +105,57 @@ class ByScore:
         return np.asarray(score(self.score, seen).values, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class NamedScore:
-    """Fits nothing: a score of the catalogue by its name.
-
-    Attributes
-    ----------
-    score : str
-        In `abstain.confidence.SCORES`.
-    samples : bool
-        Whether it looks at passes or networks.
-    """
-
-    score: str
-    samples: bool = False
-
-    def __call__(self, _: Known) -> ByScore:
-        """Return the function that scores."""
-        return ByScore(self.score, self.samples)
+# ----------------------------------------------------------------------- how methods are fitted
+def unfitted(function: ScoreFunction) -> Fit:
+    """Fit nothing."""
+    return lambda _: function
 
 
-@dataclass(frozen=True)
-class Tempered:
-    """Fits the temperature on validation pictures by their likelihood.
+def named(name: str, *, samples: bool = False) -> Fit:
+    """Fit nothing: a score of `abstain.confidence.SCORES`."""
+    return unfitted(ByScore(name, samples))
 
-    Attributes
-    ----------
-    score : str
-        In `abstain.confidence.SCORES`; computed from the logits at that temperature.
-    """
 
-    score: str
+def tempered(name: str) -> Fit:
+    """Fit the temperature of the logits on validation pictures by their likelihood."""
 
-    def __call__(self, known: Known) -> ByScore:
-        """Return the function that scores."""
+    def fit(known: Known) -> ByScore:
         state: Any = fit_score("temperature", labeled(known.validation), by="nll")
-        return ByScore(self.score, temperature=state.temperature)
+        return ByScore(name, temperature=state.temperature)
+
+    return fit
 
 
-@dataclass(frozen=True)
-class OnTraining:
-    """Fits a score of `abstain.confidence.FITTED` on the training pictures.
+def on_training(kind: str, *, last_layer: bool = False, **options: Any) -> Fit:
+    """Fit a score of `abstain.confidence.FITTED` on the training pictures."""
 
-    Attributes
-    ----------
-    kind : str
-        Its name there.
-    last_layer : bool
-        Whether it is given the last layer.
-    options : tuple of (str, value)
-        Those that differ from the defaults.
-    """
+    def fit(known: Known) -> ByScore:
+        given = dict(options)
+        if last_layer:
+            given["last_layer"] = (known.weight, known.bias)
+        return ByScore(fit_score(kind, labeled(known.train), **given))
 
-    kind: str
-    last_layer: bool = False
-    options: tuple[tuple[str, Any], ...] = ()
-
-    def __call__(self, known: Known) -> ByScore:
-        """Return the function that scores."""
-        options = dict(self.options)
-        if self.last_layer:
-            options["last_layer"] = (known.weight, known.bias)
-        return ByScore(fit_score(self.kind, labeled(known.train), **options))
+    return fit
 
 
-@dataclass(frozen=True)
-class OnValidation:
-    """Chooses the parameter of a score of `abstain.confidence.FITTED` on validation pictures.
-
-    Attributes
-    ----------
-    kind : str
-        Its name there.
-    metric : str
-        By which it is chosen.
-    """
-
-    kind: str
-    metric: str = "augrc"
-
-    def __call__(self, known: Known) -> ByScore:
-        """Return the function that scores."""
-        state: FittedScore = fit_score(self.kind, labeled(known.validation), metric=self.metric)
-        return ByScore(state)
+def on_validation(kind: str, *, metric: str = "augrc") -> Fit:
+    """Choose the parameter of a score of `abstain.confidence.FITTED` on validation pictures."""
+    return lambda known: ByScore(fit_score(kind, labeled(known.validation), metric=metric))
 
 
-def own(_: Known) -> "Own":
-    """Return the function that reads what the objective learned."""
-    return Own()
+def own(outputs: Outputs) -> FloatArray:
+    """Return the confidence that the objective learned."""
+    return np.array(_needed(outputs.confidence, "confidence"), dtype=np.float64)
 
 
-def own_mean(_: Known) -> "OwnMean":
-    """Return the function that averages what the objective says in each pass."""
-    return OwnMean()
-
-
-@dataclass(frozen=True)
-class Own:
-    """The confidence that the objective learned."""
-
-    def __call__(self, outputs: Outputs) -> FloatArray:
-        """Return the confidences (n,)."""
-        return np.array(_needed(outputs.confidence, "confidence"), dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class OwnMean:
-    """The mean over passes of a learned probability, as log-odds."""
-
-    def __call__(self, outputs: Outputs) -> FloatArray:
-        """Return the confidences (n,)."""
-        odds = np.asarray(_needed(outputs.sample_confidence, "sample_confidence"))
-        # A probability is a softmax over two classes, so its mean is what samples of them have.
-        pairs = np.stack([odds, np.zeros_like(odds)], axis=2)
-        scores = Predictions(logit_samples=pairs, loss=np.zeros(len(odds))).class_scores
-        values: FloatArray = -np.diff(_needed(scores, "samples").values, axis=1)[:, 0]
-        return values
+def own_mean(outputs: Outputs) -> FloatArray:
+    """Return the mean over passes of a learned probability, as log-odds."""
+    odds = np.asarray(_needed(outputs.sample_confidence, "sample_confidence"))
+    # A probability is a softmax over two classes, so its mean is what samples of them have.
+    pairs = np.stack([odds, np.zeros_like(odds)], axis=2)
+    scores = Predictions(logit_samples=pairs, loss=np.zeros(len(odds))).class_scores
+    values: FloatArray = -np.diff(_needed(scores, "samples").values, axis=1)[:, 0]
+    return values
 
 
 def _needed(x: Any, name: str) -> Any:

@@ -14,6 +14,7 @@ from abstain.benchmark.results.findings import (
     about_untested,
 )
 from abstain.benchmark.results.records import BenchmarkResults, MethodFacts
+from abstain.benchmark.results.samples import StoredScores, averages_of
 from abstain.benchmark.results.scope import (
     Compared,
     asked_methods,
@@ -24,7 +25,6 @@ from abstain.benchmark.results.scope import (
     in_order,
     never_scored,
 )
-from abstain.benchmark.results.scores import StoredScores, averages_of
 from abstain.benchmark.results.studies import comparison_of
 from abstain.benchmark.results.tables import PromiseOptions, StudyTables
 from abstain.benchmark.selection import Chosen

@@ -1,6 +1,7 @@
-"""The samples of one study, as every method of every run sees them."""
+"""What networks say of a study: read once, judged, and how likely they are right if they say so."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -8,16 +9,145 @@ from typing import Final
 import numpy as np
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.benchmark.protocol import Study, StudyLoss, judged
-from abstain.benchmark.results.scores import Calibrators, averages_of
-from abstain.benchmark.store import Run, RunScores
+from abstain.benchmark.methods import METHODS
+from abstain.benchmark.protocol import Study, StudyLoss, gathered, judged
+from abstain.benchmark.selection import predictions_of
+from abstain.benchmark.store import VALIDATION, Run, RunScores, Store
+from abstain.calibration import fit_platt
+from abstain.errors import AbstainError, FileFormatError, InputError, MissingInputError
+from abstain.evaluation import CalibratedScore, calibrate
 from abstain.evaluation.comparison import Unit
-from abstain.typing import IntArray
+from abstain.predictions import Predictions, per_sample_loss
+from abstain.typing import FloatArray, IntArray
 
-__all__ = ["StudySamples"]
+__all__ = ["Calibrators", "StoredScores", "StudySamples", "averages_of"]
 
 #: What of it is kept from one metric to the next, in samples; each takes about 100 bytes.
 _MOST: Final = 2_000_000
+
+
+def averages_of(method: str) -> bool:
+    """Tell whether a method judges the averaged prediction; one that was added does not."""
+    return method in METHODS and METHODS[method].averages
+
+
+class StoredScores:
+    """The scores of a store, by arm, setting and seed, kept no longer than studies need them.
+
+    Parameters
+    ----------
+    store : Store
+        Where they are.
+    studies : sequence of Study
+        Those that will be asked about, in this order.
+    """
+
+    def __init__(self, store: Store, studies: Sequence[Study]) -> None:
+        self.store = store
+        self._runs = {(run.arm, run.setting, run.seed): run for run in store.tested}
+        self._asked = Counter(key for study in studies for key in study.exposures)
+        self._read: dict[tuple[str, str], RunScores] = {}
+
+    def run(self, place: tuple[str, str], seed: int) -> Run | None:
+        """Return the run of an arm, setting and seed; None where it was not tested."""
+        return self._runs.get((*place, seed))
+
+    def parts(self, study: Study, run: Run) -> list[RunScores]:
+        """Return what a run says of each exposure of a study."""
+        return [self._scores(run, key) for key in study.exposures]
+
+    def validation(self, run: Run) -> RunScores | None:
+        """Return what a run says of the validation pictures; None where that was not kept."""
+        try:
+            return self.store.scores(run, VALIDATION)
+        except InputError:
+            return None
+
+    def study(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
+        """Return what runs say of a study, by their names: of the same pictures all.
+
+        Raises
+        ------
+        FileFormatError
+            Two runs were not tested on the same pictures.
+        """
+        found: dict[str, RunScores] = {}
+        for run in runs:
+            own = found[run.name] = gathered(study, self.parts(study, run))
+            first_name, first = next(iter(found.items()))
+            same = np.array_equal(own.labels, first.labels)
+            if not same or not np.array_equal(own.places, first.places):
+                msg = (
+                    f"the runs {first_name!r} and {run.name!r} must have been tested on the same "
+                    f"pictures of {study.name!r}, in one order; their labels or places differ"
+                )
+                raise FileFormatError(msg)
+        return found
+
+    def over(self, study: Study) -> None:
+        """Forget what no later study needs."""
+        self._asked.subtract(study.exposures)
+        self._read = {place: own for place, own in self._read.items() if self._asked[place[1]] > 0}
+
+    def _scores(self, run: Run, key: str) -> RunScores:
+        place = (run.name, key)
+        if place not in self._read:
+            self._read[place] = self.store.scores(run, key)
+        return self._read[place]
+
+
+class Calibrators:
+    """Platt scaling of every method of every run, fitted when it is first asked for.
+
+    Parameters
+    ----------
+    reading : StoredScores
+        Where the validation data are.
+    """
+
+    def __init__(self, reading: StoredScores) -> None:
+        self._reading = reading
+        self._validation: dict[str, RunScores | None] = {}
+        self._fitted: dict[tuple[str, str], CalibratedScore | None] = {}
+
+    def validation(self, run: Run, method: str) -> Predictions | None:
+        """Return what a method says of the validation pictures; None where it says nothing."""
+        if run.name not in self._validation:
+            self._validation[run.name] = self._reading.validation(run)
+        known = self._validation[run.name]
+        if known is None or not np.isfinite(known.confidence.get(method, np.nan)).all():
+            return None
+        return predictions_of(known, [method], averages=averages_of(method))
+
+    def there(self, run: Run, method: str) -> bool:
+        """Tell whether a method could be calibrated."""
+        place = (run.name, method)
+        if place not in self._fitted:
+            known = self.validation(run, method)
+            self._fitted[place] = None if known is None else _fitted(method, known)
+        return self._fitted[place] is not None
+
+    def apply(self, run: Run, method: str, confidence: FloatArray) -> FloatArray:
+        """Return the probabilities of being right; `there` has to be true."""
+        known, state = self.validation(run, method), self._fitted[run.name, method]
+        if known is None or state is None:
+            msg = f"{method!r} has no confidences of the validation data of {run.name!r}"
+            raise MissingInputError(msg)
+        asked = Predictions(confidence={method: confidence}, loss=np.zeros(confidence.size))
+        try:
+            found = state.score(asked).probability
+        except MissingInputError:
+            # On validation data it was within [0, 1] by chance: it is no probability.
+            values = known.confidence[method]
+            found = fit_platt(values, per_sample_loss(known)).apply(confidence)
+        return np.asarray(found)
+
+
+def _fitted(method: str, known: Predictions) -> CalibratedScore | None:
+    try:
+        return calibrate(method, known)
+    except AbstainError:
+        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, studies_of
-from abstain.benchmark.results.scores import StoredScores, averages_of
+from abstain.benchmark.results.samples import StoredScores, averages_of
 from abstain.benchmark.selection import Chosen, choose, metrics_of, usable, validated
 from abstain.benchmark.store import VALIDATION, Run, Store, StoredRun
 from abstain.errors import InputError, UnknownNameError, suggest

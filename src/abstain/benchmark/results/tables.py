@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.details import (
+    Thresholds,
     calibration_rows,
     curve_points,
     extremes_of,
@@ -12,11 +13,9 @@ from abstain.benchmark.results.details import (
 )
 from abstain.benchmark.results.findings import about_failures
 from abstain.benchmark.results.records import CalibrationRow, CurvePoints, Extreme, ThresholdRow
-from abstain.benchmark.results.samples import StudySamples
+from abstain.benchmark.results.samples import Calibrators, StoredScores, StudySamples
 from abstain.benchmark.results.scope import Compared
-from abstain.benchmark.results.scores import Calibrators, StoredScores
 from abstain.benchmark.results.studies import Studied, averaged, compared
-from abstain.benchmark.results.thresholds import Thresholds
 from abstain.benchmark.selection import on_probabilities
 from abstain.benchmark.store import Run
 from abstain.evaluation import Finding

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final, TypedDict, Unpack
 from abstain._foundation.records import Word, between, value
 from abstain._foundation.toml import refuse_unknown
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.specification.config import Arm, Config, look_up
-from abstain.benchmark.specification.defaults import default_methods, scaled
+from abstain.benchmark.specification.config import Arm, Config, default_methods, look_up, scaled
 from abstain.errors import InputError, UnknownNameError, suggest
 
 __all__ = ["Changes", "changed"]

@@ -6,7 +6,7 @@ what they are given, `look_up` says: a run that is read back was looked up where
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from itertools import product
@@ -18,7 +18,7 @@ from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold,
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.recipe import Precision, Recipe
-from abstain.benchmark.tasks import TASKS
+from abstain.benchmark.tasks import TASKS, Task
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 
@@ -29,9 +29,9 @@ ENSEMBLE: Final = "ensemble"
 
 #: Objectives whose first phase is the whole training of another one, which is done once for both.
 BEGINS_WITH: Final[Mapping[str, str]] = {"confidnet": "cross-entropy"}
-#: The options of such an objective that are the shares of its later phases, with their defaults.
-_LATER: Final[Mapping[str, Mapping[str, float]]] = {
-    "confidnet": {"confidence_share": 0.45, "fine_tune": 0.0}
+#: The later phases of such an objective, each with the option that is its share and the default.
+_LATER: Final[Mapping[str, Mapping[str, tuple[str, float]]]] = {
+    "confidnet": {"confidence": ("confidence_share", 0.45), "fine-tune": ("fine_tune", 0.0)}
 }
 
 #: What an arm may be called: its name becomes part of names of files.
@@ -143,8 +143,8 @@ class Arm:
         if self.stages:
             # They come on top of it.
             return epochs
-        options = {**_LATER[self.kind], **setting.options}
-        later = [share for name in _LATER[self.kind] if (share := options[name])]
+        shares = [setting.options.get(*given) for given in _LATER[self.kind].values()]
+        later = [share for share in shares if share]
         return min(max(round(reduce(sub, later, 1.0) * epochs), 1), epochs - len(later))
 
     def _refuse_name(self) -> None:
@@ -294,3 +294,63 @@ def look_up_arm(arm: Arm) -> None:
 def _without(tried: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is tried beside the dropout, which is no option of the objective."""
     return {name: value for name, value in tried.items() if name != "dropout"}
+
+
+# --------------------------------------------------------------------- where nobody asks otherwise
+#: How many networks of each setting.
+SEEDS: Final = 5
+
+#: What networks are trained by; an arm has the name of its objective. Each tries no dropout and
+#: that of the task, DeepGamblers also the rewards of the task (Jaeger et al. 2023, appendix E).
+_KINDS: Final = ("cross-entropy", "confidnet", "devries", "deep-gamblers")
+
+#: By task and arm: fields of `Arm` that are otherwise, and fields of the recipe under "recipe".
+#: They were chosen on validation data.
+_OTHERWISE: Final[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+    "glyphs": {
+        "confidnet": {"options": {"learning_rate": 1e-3}},
+        # Hints cost the classifier time; it takes longer to learn as much.
+        "devries": {"recipe": {"epochs": 24}, "options": {"budget": 0.1}},
+    },
+    "digits": {
+        "confidnet": {"options": {"learning_rate": 1e-3}},
+    },
+}
+
+
+def default_arms(task: Task, recipe: Recipe, kinds: Sequence[str] = _KINDS) -> tuple[Arm, ...]:
+    """Return what is trained for a task, with this recipe."""
+    return tuple(_default_arm(kind, task, recipe) for kind in kinds)
+
+
+def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) -> tuple[str, ...]:
+    """Return every method that has its objective, its passes, or its networks to put together.
+
+    Once each: not under other names that papers have for it, which would be rows twice.
+    """
+    trained = set(kinds)
+    lacking = set() if samples else {"samples"}
+    if len(seeds) < 2:
+        lacking.add("ensemble")
+    return tuple(
+        method.name
+        for method in METHODS.values()
+        if method.objective in trained and lacking.isdisjoint(method.needs) and not method.same_as
+    )
+
+
+def scaled(stages: Mapping[str, int], factor: float) -> dict[str, int]:
+    """Return stages so many times as long, one epoch each at least."""
+    return {name: max(1, round(own * factor)) for name, own in stages.items()}
+
+
+def _default_arm(kind: str, task: Task, recipe: Recipe) -> Arm:
+    own = dict(_OTHERWISE.get(task.name, {}).get(kind, {}))
+    recipe = replace(recipe, **own.pop("recipe", {}))
+    grid = {"reward": task.rewards} if kind == "deep-gamblers" else {}
+    if kind in BEGINS_WITH:
+        # Its classifier is that of the other, and the branch comes on top.
+        branch = {k: n for k, n in zip(_LATER[kind], task.branch, strict=True) if n}
+        own["stages"] = scaled(branch, recipe.epochs / task.recipe.epochs)
+    rates = tuple(dict.fromkeys((0.0, task.dropout)))
+    return Arm(kind, kind, recipe, **({"dropout": rates, "grid": grid} | own))

@@ -22,8 +22,16 @@ from abstain.benchmark.specification.changes import (
     trained_for,
     tuple_of,
 )
-from abstain.benchmark.specification.config import Arm, Config, Samples, look_up, look_up_arm
-from abstain.benchmark.specification.defaults import SEEDS, default_arms, default_methods
+from abstain.benchmark.specification.config import (
+    SEEDS,
+    Arm,
+    Config,
+    Samples,
+    default_arms,
+    default_methods,
+    look_up,
+    look_up_arm,
+)
 from abstain.benchmark.tasks import TASKS
 from abstain.errors import InputError
 

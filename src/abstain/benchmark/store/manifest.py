@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -71,6 +72,25 @@ class StoredRun:
     validation: str = ""
     tested: str = ""
     validated: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Row(Run):
+    """A run with its files, as the manifest has them beside each other."""
+
+    validation: str = field(kw_only=True)
+    tested: str = field(kw_only=True)
+    validated: dict[str, dict[str, float | None]] = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        records.check(self, of="a run")
+
+    @classmethod
+    def read(cls, found: Mapping[str, Any]) -> StoredRun:
+        # Not every version wrote these two.
+        self = records.read(cls, {"model": "", "facts": {}, **found}, "a run")
+        run = Run(*(getattr(self, one.name) for one in dataclass_fields(Run)))
+        return StoredRun(run, self.validation, self.tested, self.validated)
 
 
 @dataclass(frozen=True)
@@ -150,7 +170,7 @@ class Store:
             saved.take_kind(found, (_KIND,))
             saved.take_version(found, "version", (_VERSION,))
             own = records.read(_Manifest, found, "a manifest")
-            kept = _with_added(tuple(map(_kept, own.runs)), additions)
+            kept = _with_added(tuple(map(_Row.read, own.runs)), additions)
             return cls(place, own.config, own.facts, own.classes, own.exposures, kept, additions)
         except (InputError, KeyError, TypeError, ValueError) as error:
             first = "" if lost(place) else "move it away and "
@@ -284,24 +304,10 @@ def write_manifest(
         "facts": facts,
         "classes": list(classes),
         "exposures": [asdict(one) for one in exposures],
-        "runs": [
-            {**asdict(one.run), **{k: v for k, v in asdict(one).items() if k != "run"}}
-            for one in kept
-        ],
+        "runs": [(own := asdict(one)).pop("run") | own for one in kept],
     }
     text = json.dumps(found, indent=1, allow_nan=False)
     write_atomically(folder / MANIFEST, text.encode())
-
-
-def _kept(one: Mapping[str, Any]) -> StoredRun:
-    own = dict(one)
-    files = {name: own.pop(name) for name in ("validation", "tested", "validated")}
-    by_method = files["validated"]
-    parts = by_method.values() if isinstance(by_method, dict) else [by_method]
-    if not all(isinstance(values, dict) for values in parts):
-        msg = f"the run {own['name']!r} has no values by method and metric"
-        raise InputError(msg)
-    return StoredRun(Run(**own), **files)
 
 
 def _with_added(kept: tuple[StoredRun, ...], additions: Additions) -> tuple[StoredRun, ...]:

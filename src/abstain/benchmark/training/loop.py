@@ -11,7 +11,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 
 from abstain._foundation.files import write_atomically
-from abstain.benchmark._library import torch
+from abstain.benchmark._library import accelerators, torch
 from abstain.benchmark.data import Images
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.training.inputs import Inputs
@@ -191,7 +191,7 @@ def train(
     run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), fabric)
     losses = [] if saving is None else run.resumed(saving.path)
     saved = monotonic()
-    with torch.random.fork_rng(devices=_devices(machine.device)):
+    with torch.random.fork_rng(devices=accelerators(machine.device)):
         for epoch in range(done + len(losses), recipe.epochs):
             losses.append(run.epoch(epoch))
             if on_epoch is not None:
@@ -213,11 +213,6 @@ def _before(done: Any, recipe: Recipe) -> int:
         msg = f"`done` must be a whole number from 0 to {recipe.epochs - 1}; got {done!r}"
         raise InputError(msg)
     return done
-
-
-def _devices(device: str) -> list[Any]:
-    """Return the devices whose generators must be put back beside that of the CPU."""
-    return [] if torch.device(device).type == "cpu" else [torch.device(device)]
 
 
 class _Data:
