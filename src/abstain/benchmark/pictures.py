@@ -30,15 +30,7 @@ _KEPT: Final = 1 << 30
 
 @dataclass(frozen=True)
 class InputPictures:
-    """Pictures as a network sees them, with what is true of each.
-
-    Attributes
-    ----------
-    pictures : Tensor of shape (n, channels, height, width)
-        On the host.
-    labels, places : int64 ndarray of shape (n,)
-        The true classes, -1 for none of the known ones; and which picture of the source it is.
-    """
+    """Pictures as a network sees them, on the host, with class and place in the source of each."""
 
     pictures: Tensor
     labels: IntArray
@@ -47,15 +39,7 @@ class InputPictures:
 
 @dataclass(frozen=True, eq=False)
 class LoadedTask:
-    """The pictures of a task, loaded once a process.
-
-    Attributes
-    ----------
-    parts : Parts
-        What is learned from, chosen on, and tested.
-    inputs : Inputs
-        How a network sees them.
-    """
+    """The pictures of a task, loaded once a process, and how a network sees them."""
 
     parts: Parts
     inputs: Inputs

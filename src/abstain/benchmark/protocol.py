@@ -161,20 +161,10 @@ def _words(name: str) -> str:
 
 
 def gathered(study: Study, parts: Sequence[RunScores]) -> RunScores:
-    """Put together what one run says of the exposures of a study, in their order.
+    """Put together what one run says of each exposure of a study, under the name of the study.
 
-    Parameters
-    ----------
-    study : Study
-        The study; the result has its name where that of an exposure stands.
-    parts : sequence of RunScores
-        One for each of `study.exposures`.
-
-    Returns
-    -------
-    RunScores
-        Confidences of the methods that every part has. Corruptions are of the same pictures,
-        so their `places` are alike; those of new classes and of i.i.d. pictures are kept apart.
+    Confidences are of the methods that every part has. Corruptions are of the same pictures, so
+    their `places` are alike; those of new classes and of i.i.d. pictures are kept apart.
     """
     names = [m for m in parts[0].confidence if all(m in part.confidence for part in parts)]
     averaged = None

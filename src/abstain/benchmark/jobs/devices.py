@@ -12,14 +12,7 @@ _number = 0
 
 
 def devices_of(text: str) -> tuple[str, ...]:
-    """Read a list of devices.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.jobs.devices import devices_of
-    >>> devices_of("cuda:0, cuda:1")
-    ('cuda:0', 'cuda:1')
-    """
+    """Read a list of devices: "cuda:0, cuda:1"."""
     names = tuple(part.strip() for part in text.split(","))
     for name in names:
         kind, colon, index = name.partition(":")
@@ -37,14 +30,7 @@ def devices_of(text: str) -> tuple[str, ...]:
 
 
 def kind_of(devices: Sequence[str]) -> str:
-    """Return the kind of devices: results depend on it, and not on which of a kind it is.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.jobs.devices import kind_of
-    >>> kind_of(["cuda:0", "cuda:1"])
-    'cuda'
-    """
+    """Return the kind of devices: results depend on it, and not on which of a kind it is."""
     kinds = sorted({name.partition(":")[0] for name in devices})
     if len(kinds) != 1:
         msg = f"`device` must name devices of one kind; got {', '.join(kinds) or 'none'}"
@@ -53,15 +39,7 @@ def kind_of(devices: Sequence[str]) -> str:
 
 
 def refuse_absent(devices: Iterable[str]) -> None:
-    """Refuse devices that cannot be used, before every job fails on them.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.jobs.devices import refuse_absent
-    >>> refuse_absent(["cuda:99"])  # doctest: +SKIP
-    Traceback (most recent call last):
-    abstain.errors.InputError: `device` 'cuda:99' cannot be used: ...
-    """
+    """Refuse devices that cannot be used, before every job fails on them."""
     from abstain.benchmark._library import torch
 
     for name in devices:

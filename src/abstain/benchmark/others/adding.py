@@ -275,21 +275,7 @@ def _listed(names: list[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Writing:
-    """Writes the files of methods.
-
-    Attributes
-    ----------
-    store : Store
-        The folder, without what was added before.
-    rows : RowIndex
-        The rows of the file.
-    runs : tuple of Run
-        Those that are scored in full.
-    path : Path
-        The file.
-    lower_is_safer : bool
-        Whether the sign of its columns is changed.
-    """
+    """Writes the files of methods: the rows of a file, for the runs that are scored in full."""
 
     store: Store
     rows: RowIndex

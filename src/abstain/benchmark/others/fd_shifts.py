@@ -32,16 +32,9 @@ _NAMED: Final = ("sub-class", "new-class", "far-new-class")
 
 @dataclass(frozen=True, eq=False)
 class ExposureOutputs:
-    """What a network says of one exposure.
+    """What a network says of one exposure; the kind of the validation data is "validation".
 
-    Attributes
-    ----------
-    facts : ExposureFacts
-        Of the exposure; the kind of the validation data is "validation".
-    outputs : Outputs
-        What it says.
-    external : mapping from str to ndarray
-        The external confidences by the names of the reader.
+    `external` are the external confidences by the names of the reader.
     """
 
     facts: ExposureFacts
@@ -51,20 +44,11 @@ class ExposureOutputs:
 
 @dataclass(frozen=True, eq=False)
 class ResultsFolder:
-    """What lies in a folder of results.
+    """What lies in a folder of results, in the order of its data sets.
 
-    Attributes
-    ----------
-    parts : tuple of ExposureOutputs
-        In the order of the data sets.
-    classes : tuple of str
-        The codes of those that the network has an output for.
-    train : Outputs or None
-        For the training pictures, where their features and the last layer are there.
-    layer : tuple of ndarray or None
-        Weight and bias of the last layer, one row for each class.
-    notes : tuple of str
-        What the reader met.
+    `classes` are the codes of those that the network has an output for. `train` and `layer`, its
+    weight and bias with one row for each class, are there where the features of the training
+    pictures and the last layer are.
     """
 
     parts: tuple[ExposureOutputs, ...]

@@ -33,15 +33,7 @@ Cell = tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RowIndex:
-    """Which rows of a table belong to which run and exposure, in the order of the pictures.
-
-    Attributes
-    ----------
-    table : DataTable
-        The file.
-    cells : mapping
-        By run and exposure: the rows of the table.
-    """
+    """Which rows of a table belong to which run and exposure, in the order of the pictures."""
 
     table: DataTable
     cells: Mapping[Cell, IntArray]
@@ -326,7 +318,7 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
             f"`abstain benchmark status {quote(str(store.folder))}` says how far it is"
         )
         raise InputError(msg)
-    parts = [rows_of_run(store, one) for one in runs]
+    parts = [_rows_of_run(store, one) for one in runs]
     # Runs that were imported from probabilities have no logits.
     whole = pl.concat(parts, how="diagonal", rechunk=False)
     content = io.BytesIO()
@@ -336,26 +328,8 @@ def export(store: Store, run: Run | str | None, path: str | Path) -> Exported:
     return Exported(place, tuple(one.name for one in runs), whole.height, logits)
 
 
-def rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
-    """Return what one run says of every picture as a table.
-
-    Parameters
-    ----------
-    store : Store
-        The folder of runs.
-    run : Run
-        One of them.
-
-    Returns
-    -------
-    polars.DataFrame
-        With the columns that `export` writes.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.others.rows import rows_of_run
-    >>> rows_of_run(store, store.tested[0])  # doctest: +SKIP
-    """
+def _rows_of_run(store: Store, run: Run) -> "pl.DataFrame":
+    """Return what one run says of every picture as a table."""
     import polars as pl
 
     kept = next(one for one in store.kept if one.run.name == run.name)

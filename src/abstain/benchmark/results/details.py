@@ -156,15 +156,7 @@ _NAN: Final = float("nan")
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Sets the thresholds of methods and looks at what they achieve.
-
-    Attributes
-    ----------
-    risk, delta : float
-        What is asked for.
-    level : float
-        Of the intervals.
-    """
+    """Sets the thresholds of methods at a risk and a delta, and looks at what they achieve."""
 
     risk: float
     delta: float

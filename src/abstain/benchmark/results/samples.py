@@ -32,15 +32,7 @@ def averages_of(method: str) -> bool:
 
 
 class StoredScores:
-    """The scores of a store, by arm, setting and seed, kept no longer than studies need them.
-
-    Parameters
-    ----------
-    store : Store
-        Where they are.
-    studies : sequence of Study
-        Those that will be asked about, in this order.
-    """
+    """The scores of a store, kept no longer than studies, which come in their order, need them."""
 
     def __init__(self, store: Store, studies: Sequence[Study]) -> None:
         self.store = store
@@ -64,13 +56,7 @@ class StoredScores:
             return None
 
     def study(self, study: Study, runs: Iterable[Run]) -> dict[str, RunScores]:
-        """Return what runs say of a study, by their names: of the same pictures all.
-
-        Raises
-        ------
-        FileFormatError
-            Two runs were not tested on the same pictures.
-        """
+        """Return what runs say of a study, by their names: of the same pictures all."""
         found: dict[str, RunScores] = {}
         for run in runs:
             own = found[run.name] = gathered(study, self.parts(study, run))
@@ -97,13 +83,7 @@ class StoredScores:
 
 
 class Calibrators:
-    """Platt scaling of every method of every run, fitted when it is first asked for.
-
-    Parameters
-    ----------
-    reading : StoredScores
-        Where the validation data are.
-    """
+    """Platt scaling of every method of every run, fitted when it is first asked for."""
 
     def __init__(self, reading: StoredScores) -> None:
         self._reading = reading
@@ -154,18 +134,8 @@ def _fitted(method: str, known: Predictions) -> CalibratedScore | None:
 class StudySamples:
     """What all runs say of one study; what several metrics need is computed once.
 
-    Attributes
-    ----------
-    study : Study
-        Which.
-    scores : mapping from str to RunScores
-        By the name of the run: all exposures of the study under each other.
-    calibrators : Calibrators
-        Fitted on validation data.
-    classes : int
-        How many classes are known.
-    outlier_cost : float
-        Of an accepted new class, where the study is about costs.
+    `scores` has all exposures of the study under each other, by the name of the run. `outlier_cost`
+    is that of an accepted new class, where the study is about costs.
     """
 
     study: Study

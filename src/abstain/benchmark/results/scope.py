@@ -147,16 +147,10 @@ def _found(
 # ------------------------------------------------------------ the seeds that all methods have
 @dataclass(frozen=True)
 class Compared:
-    """Who is compared by one metric.
+    """Who is compared by one metric: of every method the same seeds.
 
-    Attributes
-    ----------
-    runs : mapping from str to mapping from int to Run
-        By method and seed: of every method the same seeds.
-    seeds_left : tuple of int
-        Seeds that some method lacks.
-    left_out : mapping from str to str
-        Methods that lack seeds, or all numbers, and why.
+    `runs` are by method and seed, `seeds_left` those that some method lacks, and `left_out` says
+    why methods are that lack seeds, or all numbers.
     """
 
     runs: Mapping[str, Mapping[int, Run]]

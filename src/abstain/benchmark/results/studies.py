@@ -46,14 +46,8 @@ __all__ = ["Studied", "averaged", "compared", "comparison_of"]
 class Studied:
     """One metric of all methods on one study, without the samples.
 
-    Attributes
-    ----------
-    part : DataPart
-        What `abstain.compare` finds on one data set; `sampled` knows no samples any more.
-    findings : tuple of Finding
-        About this study.
-    headline : bool
-        Whether it counts where all studies are taken together.
+    `part` is what `abstain.compare` finds on one data set, whose `sampled` knows no samples any
+    more; a `headline` counts where all studies are taken together.
     """
 
     part: DataPart
@@ -92,19 +86,10 @@ def _slimmed(sampled: Sampled) -> Sampled:
 def comparison_of(
     studied: Sequence[Studied], metric: Metric, methods: Sequence[str], plan: Plan
 ) -> Comparison:
-    """Return the comparison of all studies by one metric.
+    """Return the comparison of all studies, in the order of the tables, by one metric.
 
-    Parameters
-    ----------
-    studied : sequence of Studied
-        In the order of the tables. Only headline studies count together: the others are about
-        the same pictures once more. Of these, those in which all methods have values.
-    metric : Metric
-        By what.
-    methods : sequence of str
-        In the order of the tables.
-    plan : Plan
-        As for each study.
+    Only headline studies count together: the others are about the same pictures once more. Of
+    these, those in which all methods have values.
     """
     defined = [one.sampled for one in studied if one.headline and one.sampled.defined]
     first = defined[0].methods if defined else ()
@@ -161,26 +146,9 @@ def averaged(
 ) -> Studied:
     """Compare the methods by the mean over the parts of a study.
 
-    Parameters
-    ----------
-    seeds : sequence of sequence of Unit
-        Of each seed one unit for each part, in the same order.
-    metric : Metric
-        By what.
-    plan : Plan
-        As for other studies.
-    headline : bool
-        Whether it counts where all studies are taken together.
-
-    Returns
-    -------
-    Studied
-        Of each seed the mean over the parts, and the mean of these over the seeds.
-
-    Notes
-    -----
-    Where the parts are not of the same pictures nothing is resampled: then only the influences
-    know what they have in common.
+    Of each seed there is one unit for each part, in the same order: the mean over the parts, and
+    the mean of these over the seeds. Where the parts are not of the same pictures nothing is
+    resampled: then only the influences know what they have in common.
     """
     drawn = _drawn(seeds, metric, plan)
     each = [_of_seed(own, metric) for own in seeds]

@@ -38,20 +38,8 @@ class PromiseOptions:
 class StudyTables:
     """What was found so far, on one study after the other.
 
-    Attributes
-    ----------
-    reading : StoredScores
-        The scores.
-    metrics : sequence of Metric
-        By what.
-    who : mapping from str to Compared
-        The methods and seeds, by metric.
-    primary : str
-        The metric by whose settings thresholds, curves and pictures are shown.
-    plan : Plan
-        Of the comparisons.
-    options : PromiseOptions
-        Of the thresholds and costs.
+    `who` has the methods and seeds, by metric. Thresholds, curves and pictures are shown with the
+    settings of the metric `primary`.
     """
 
     reading: StoredScores

@@ -30,28 +30,8 @@ class Machine:
 def fabric_of(machine: Machine) -> Any:
     """Return the `Fabric` of one device, which needs no launch: it wraps, casts and scales.
 
-    Parameters
-    ----------
-    machine : Machine
-        Where to compute, and in which precision.
-
-    Returns
-    -------
-    lightning_fabric.Fabric
-        It computes nowhere else and in no other precision, whatever the environment says.
-
-    Raises
-    ------
-    InputError
-        There is no such device or precision, or they do not go together.
-    MissingInputError
-        lightning-fabric is not installed.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.training.precision import Machine, fabric_of
-    >>> fabric_of(Machine()).device
-    device(type='cpu')
+    It computes nowhere else and in no other precision, whatever the environment says. Refused where
+    there is no such device or precision, or the two do not go together.
     """
     device, precision = machine.device, machine.precision
     checks.one_of(precision, "precision", PRECISIONS)
