@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from cyclopts import App
 
 import abstain as ab
 from abstain._foundation.extras import has
@@ -14,8 +15,9 @@ from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.tasks import TASKS
 from abstain.cli.main import run
+from abstain.cli.study import command_of
 from abstain.simulate import POPULATIONS
-from abstain.studies import STUDIES, study_estimators
+from abstain.studies import STUDIES, StudyEntry, StudyOption, study_estimators
 
 
 @pytest.fixture
@@ -159,6 +161,34 @@ def test_a_file_without_a_failure_has_figures(folder, capsys):
     asked = ["right.csv", "--sizes", "8", "16", "--repeats", "3", "--out", "out"]
     assert run(["study", "estimators", *asked]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_a_study_of_ones_own_has_a_command_by_its_entry(capsys):
+    def squares(*, sizes=(2, 3), label="n", rng=0):
+        rows = [{"n": n, label: n * n} for n in sizes]
+        return mine.result(parameters={"rng": rng}, tables={"results": rows}, verdict=("Done.",))
+
+    mine = StudyEntry(
+        "squares",
+        "Squares",
+        "How large is a square?",
+        "ours",
+        squares,
+        options=(
+            StudyOption("sizes", tuple[int, ...], "what is squared"),
+            StudyOption("label", str, "of the squares", flag="name"),
+            StudyOption("rng", int, "nothing is drawn", flag="seed"),
+        ),
+    )
+    own = App(name="own", result_action="return_value")
+    own.command(command_of(mine), name="squares")
+    own(["squares", "--sizes", "4", "5", "--name", "squared"])
+    assert "25" in capsys.readouterr().out
+    own(["squares", "--help"])
+    printed = words(capsys.readouterr().out)
+    assert "How large is a square?" in printed
+    assert "what is squared [default: (2, 3)]" in printed
+    assert "--seed INT nothing is drawn [default: 0]" in printed
 
 
 def test_an_unknown_study_is_refused(capsys):

@@ -44,12 +44,11 @@ OTHER_WORDS = {
     "simulate/continuous_loss.py": "truth",
     "simulate/gaussians.py": "truth",
     "simulate/population.py": "truth",
-    "studies/_convergence_words.py": "estimator",
     "studies/_estimates.py": "estimator",
-    "studies/_estimator_words.py": "estimator",
-    "studies/_figures.py": "estimator",
     "studies/_words.py": "estimator",
     "studies/convergence.py": "estimator",
+    "studies/estimators/__init__.py": "estimator",
+    "studies/estimators/words.py": "estimator",
     "studies/weights.py": "estimator",
 }
 

@@ -10,8 +10,8 @@ from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.metrics import population_aurc, weight_bias
 from abstain.simulate import beta_scores, make
 from abstain.studies import SoftmaxNorm, study_estimators
+from abstain.studies._data import StudyRequest
 from abstain.studies._estimates import TARGETS, estimated, spread
-from abstain.studies._given import StudyRequest, sources_of
 
 CLOSED = ("plugin", "log", "trapezoid", "sele", "2sele", "augrc")
 
@@ -32,7 +32,7 @@ def direct(confidence, loss, estimator):
 
 @pytest.mark.parametrize("name", ["two-gaussians", "discrete-scores", "continuous-loss"])
 def test_estimates_of_a_population_are_those_of_the_metrics(name):
-    (source,), _ = sources_of(None, [name], (), StudyRequest())
+    (source,) = StudyRequest(populations=[name]).sources(())
     found = estimated(source, CLOSED, 20, 15, np.random.default_rng(3))[("own", source.losses[0])]
     confidence, loss = make(name).sample(15 * 20, rng=np.random.default_rng(3))
     for i in range(15):
@@ -44,7 +44,7 @@ def test_estimates_of_a_population_are_those_of_the_metrics(name):
 @pytest.mark.parametrize("replace", [False, True])
 def test_estimates_of_a_file_are_those_of_the_metrics(replace):
     p = classes(digits=0)
-    (source,), _ = sources_of(p, (), (), StudyRequest(("msr", "pe"), None, replace))
+    (source,) = StudyRequest(p, scores=("msr", "pe"), replace=replace).sources(())
     found = estimated(source, CLOSED, 30, 6, np.random.default_rng(5))
     rng = np.random.default_rng(5)
     if replace:

@@ -1,5 +1,7 @@
 """The other studies, the catalogue, and what all results have in common."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from abstain.studies import (
     study_weights,
 )
 from abstain.studies._rates import RATES, fit
-from abstain.studies._study import later
+from abstain.studies._study import need
 from abstain.studies.posterior import simulated
 
 
@@ -35,13 +37,27 @@ def test_the_catalogue():
 
 
 def test_a_study_that_needs_a_package_asks_for_it():
-    run = later("abstain.studies.absent", "run", package="no_such_package", extra="benchmark")
     with pytest.raises(MissingInputError, match=r"pip install 'abstain\[benchmark\]'"):
-        run()
-    found = later("abstain.studies", "study_weights", package="numpy", extra="torch")(
-        sizes=[2], points=3
-    )
+        need("no_such_package", extra="benchmark")
+    need("numpy", extra="torch")
+
+
+def test_an_entry_runs_its_study(weights):
+    found = STUDIES["weights"].run(sizes=[2], points=3)
     assert isinstance(found, StudyResult)
+    entry = STUDIES["weights"]
+    assert (weights.name, weights.captions, weights.glossary) == (
+        entry.name, entry.captions, entry.glossary,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_option_is_a_parameter_of_the_study(name):
+    entry = STUDIES[name]
+    parameters = signature(entry.run).parameters
+    assert {option.name for option in entry.options} <= set(parameters)
+    if entry.keeps:
+        assert {"out", "on_outcome"} <= set(parameters)
 
 
 def test_weights_are_those_of_the_metrics(weights):

@@ -24,10 +24,10 @@ from tests.tables.test_saved import texts
 import abstain as ab
 from abstain._foundation.toml import read_toml
 from abstain.benchmark.store import Additions, Store
-from abstain.cli.columns import Columns
-from abstain.cli.study.running import read_named
+from abstain.cli.options import Columns
+from abstain.cli.predictions import read_named
 from abstain.errors import AbstainError
-from abstain.studies._given import StudyRequest, sources_of
+from abstain.studies._data import StudyRequest
 from abstain.studies.finetuning.experiment import read_experiment, shipped
 from abstain.tables import load, read_predictions, save
 
@@ -98,7 +98,7 @@ def folder(path: Path) -> None:
 
 def study(path: Path) -> None:
     data, _ = read_named((path,), Columns())
-    sources_of(data, (), (), StudyRequest())
+    StudyRequest(data).sources(())
 
 
 def store(path: Path) -> None:

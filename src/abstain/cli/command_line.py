@@ -16,8 +16,13 @@ def as_flag(name: str, value: object) -> str:
     ('--unknown-label', "--logits 'z_*'", '--label=-x')
     """
     # On the command line --loss names a kind of loss, so the column has another option.
-    flag = "--own-loss" if name == "loss" else f"--{name.replace('_', '-')}"
+    own = flag("own_loss" if name == "loss" else name)
     if value is None or value is True:
-        return flag
+        return own
     given = shlex.quote(str(value))
-    return f"{flag}={given}" if given.startswith("-") else f"{flag} {given}"
+    return f"{own}={given}" if given.startswith("-") else f"{own} {given}"
+
+
+def flag(name: str) -> str:
+    """Write the name of an option as a flag."""
+    return f"--{name.replace('_', '-')}"

@@ -6,15 +6,45 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.chance import Tests
-from abstain.cli.columns import Columns, several
-from abstain.cli.console import console, leave_word, working
-from abstain.cli.out import REPORT, RESULTS, command, place
-from abstain.cli.reading import FILENAME, read, split_by, told
+from abstain.cli.console import working
+from abstain.cli.options import (
+    USUAL_COLUMNS,
+    Clustered,
+    Columns,
+    Files,
+    Level,
+    Loss,
+    Seed,
+    several,
+)
+from abstain.cli.out import REPORT, RESULTS, command, finish, place
+from abstain.cli.predictions import FILENAME, read, split_by, told
 from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
 from abstain.evaluation import compare as compare_predictions
 from abstain.tables import Reading
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tests:
+    """How `compare` tells a difference from chance."""
+
+    test: Annotated[
+        Literal["influence", "bootstrap", "permutation"], Parameter(help="the test that decides")
+    ] = "influence"
+    level: Level = 0.95
+    adjustment: Annotated[
+        Literal["holm", "bonferroni", "none"], Parameter(help="for the number of pairs")
+    ] = "holm"
+    bootstrap: Annotated[
+        int, Parameter(help="resamples for rankings and the literature's test; see --out")
+    ] = 0
+    margin: Annotated[
+        float | None, Parameter(help="test that nothing is worse than --reference by this much")
+    ] = None
+    reference: Annotated[str | None, Parameter(help="the method that --margin is about")] = None
+    clustered: Clustered = False
+    seed: Seed = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,23 +59,20 @@ class OutputOptions:
     full: Annotated[bool, Parameter(help="print every table", negative=())] = False
 
 
-#: No option given: every column is looked for under its usual names.
-_USUAL, _TESTS, _OUTPUT = Columns(), Tests(), OutputOptions()
+_TESTS, _OUTPUT = Tests(), OutputOptions()
 
 
 def compare(
-    files: Annotated[tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")],
+    files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = _USUAL,
+    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
     score: Annotated[
         tuple[str, ...],
         several("a score (default: the confidences named, else all; `abstain list scores`)"),
     ] = (),
     metric: Annotated[tuple[str, ...], several("a metric (`abstain list metrics`)")] = ("augrc",),
-    loss: Annotated[
-        str | None, Parameter(help="what counts as wrong (`abstain list losses`)")
-    ] = None,
+    loss: Loss = None,
     runs_from: Annotated[
         str | None, Parameter(help="column whose values are runs, or 'filename'; runs are averaged")
     ] = None,
@@ -60,6 +87,8 @@ def compare(
     Prints a table. With --out it also leaves tables of all numbers and a report to open.
     Values are fractions.
     """
+    from abstain.report import comparison_terminal
+
     _refuse_idle(columns, tests, output, lonely=methods_from == FILENAME and len(files) < 2)
     to = place(output.out, [*RESULTS, REPORT], files)
     asked, (runs, methods) = split_by(columns, files, runs_from, methods_from)
@@ -74,10 +103,11 @@ def compare(
             notes=told(reading),
             **options,
         )
-    # Files first: whoever reads the table through `head` closes the pipe early.
-    with working("Writing"):
-        left = [] if to is None else to.leave(_files(comparison, reading.source, output.figures))
-    _print(comparison, left, full=output.full)
+    finish(
+        lambda: comparison_terminal(comparison, full=output.full),
+        lambda: _files(comparison, reading.source, output.figures),
+        to,
+    )
 
 
 def _refuse_idle(columns: Columns, tests: Tests, output: OutputOptions, *, lonely: bool) -> None:
@@ -114,10 +144,3 @@ def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dic
     if formats:
         files |= display_files(comparison_figures(comparison), formats)
     return files
-
-
-def _print(comparison: Comparison, left: list[Path], *, full: bool) -> None:
-    from abstain.report import comparison_terminal
-
-    console().print(comparison_terminal(comparison, full=full))
-    leave_word(left)

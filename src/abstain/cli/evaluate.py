@@ -1,37 +1,72 @@
 """`abstain evaluate`: from files of predictions to numbers, tables and a report."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.chance import Intervals
-from abstain.cli.columns import Columns, several
-from abstain.cli.console import console, leave_word, working
-from abstain.cli.out import REPORT, RESULTS, command, place
-from abstain.cli.reading import read, told
+from abstain.cli.console import working
+from abstain.cli.options import (
+    USUAL_COLUMNS,
+    Clustered,
+    Columns,
+    Files,
+    LevelIfGiven,
+    Loss,
+    Seed,
+    several,
+)
+from abstain.cli.out import REPORT, RESULTS, command, finish, place
+from abstain.cli.predictions import read, told
 from abstain.errors import InputError
 from abstain.evaluation import Evaluation
 from abstain.evaluation import evaluate as evaluate_predictions
 
-#: No option given: every column is looked for under its usual names.
-_USUAL, _INTERVALS = Columns(), Intervals()
+
+@dataclass(frozen=True, kw_only=True)
+class Intervals:
+    """How `evaluate` makes intervals."""
+
+    interval: Annotated[
+        Literal["analytic", "bootstrap", "none"], Parameter(help="how to make intervals")
+    ] = "analytic"
+    level: LevelIfGiven = None
+    bootstrap: Annotated[
+        int | None, Parameter(help="resamples of --interval bootstrap [default: 1000]")
+    ] = None
+    clustered: Clustered = False
+    seed: Seed = 0
+
+    def chosen(self) -> dict[str, Any]:
+        """Return the options of `evaluate` that were given; refuse those without effect."""
+        idle = ["--bootstrap"] if self.bootstrap is not None else []
+        if self.interval == "none":
+            idle += ["--level"] if self.level is not None else []
+            idle += ["--clustered"] if self.clustered else []
+        if idle and self.interval != "bootstrap":
+            have = "--interval bootstrap" if idle == ["--bootstrap"] else "other intervals"
+            msg = f"{', '.join(idle)}: without effect with --interval {self.interval}; take {have}"
+            raise InputError(f"{msg}, or drop {'it' if len(idle) == 1 else 'them'}")
+        given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+_INTERVALS = Intervals()
 
 
 def evaluate(
-    files: Annotated[tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")],
+    files: Files,
     /,
     *,
-    columns: Annotated[Columns, Parameter(name="*")] = _USUAL,
+    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
     score: Annotated[
         tuple[str, ...], several("a score (default: all; `abstain list scores`)")
     ] = (),
     metric: Annotated[
         tuple[str, ...], several("a metric (default: all; `abstain list metrics`)")
     ] = (),
-    loss: Annotated[
-        str | None, Parameter(help="what counts as wrong (`abstain list losses`)")
-    ] = None,
+    loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
     out: Annotated[
         Path | None, Parameter(help="folder for results.parquet, results.csv and report.html")
@@ -43,6 +78,8 @@ def evaluate(
     Prints a table. With --out it also leaves tables of all numbers and a report to open.
     Values are fractions.
     """
+    from abstain.report import terminal_table
+
     options = intervals.chosen()
     if columns.group and out is None and not intervals.clustered:
         msg = "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
@@ -59,9 +96,11 @@ def evaluate(
             notes=told(reading),
             **options,
         )
-    # Files first: whoever reads the table through `head` closes the pipe early.
-    left = [] if to is None else to.leave(_files(evaluation, reading.source))
-    _print(evaluation, left, full=full)
+    finish(
+        lambda: terminal_table(evaluation, full=full),
+        lambda: _files(evaluation, reading.source),
+        to,
+    )
 
 
 def _files(evaluation: Evaluation, source: str) -> dict[str, bytes]:
@@ -70,10 +109,3 @@ def _files(evaluation: Evaluation, source: str) -> dict[str, bytes]:
 
     page = html_report(evaluation, source=source, command=command())
     return {**result_files(evaluation.rows()), REPORT: page.encode()}
-
-
-def _print(evaluation: Evaluation, left: list[Path], *, full: bool) -> None:
-    from abstain.report import terminal_table
-
-    console().print(terminal_table(evaluation, full=full))
-    leave_word(left)

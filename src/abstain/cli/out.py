@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, overload
@@ -10,6 +10,7 @@ from typing import Any, Final, overload
 import abstain as ab
 from abstain._foundation.files import RECEIPT, hash_of, publish, refuse_place
 from abstain.cli.command_line import ARGUMENTS
+from abstain.cli.console import console, leave_word, working
 from abstain.errors import AbstainError
 
 #: The page of every command but the benchmark's, and the main table.
@@ -67,6 +68,30 @@ def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | Non
     refuse_place(folder, names, known=earlier_set(folder))
     files = [file for path in inputs if path is not None for file in _files_of(path)]
     return Out(folder, tuple((path, _stamp(path)) for path in files))
+
+
+def finish(
+    screen: Callable[[], Any],
+    files: Callable[[], Mapping[str, bytes]],
+    to: Out | None,
+    *,
+    before: Sequence[Path] = (),
+    after: Sequence[Path] = (),
+) -> None:
+    """Leave the files, if there is a place for them, print what was found, and name the files.
+
+    Also named are those that were left `before`, and those that lie there `after` them.
+    """
+    # Files first: whoever reads the table through `head` closes the pipe early.
+    try:
+        with working("Writing"):
+            left = [] if to is None else to.leave(files())
+    except (AbstainError, OSError):
+        # What was found is not lost with the place for its files.
+        console().print(screen())
+        raise
+    console().print(screen())
+    leave_word([*before, *left, *after])
 
 
 def _files_of(path: Path) -> list[Path]:

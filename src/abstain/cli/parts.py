@@ -1,15 +1,19 @@
-"""Parts of one file by the values of its columns: `split=val`."""
+"""Parts of one file by the values of its columns, `split=val`, and what a rule is checked on."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from abstain.cli.columns import Columns
-from abstain.cli.reading import read_scored
-from abstain.errors import InputError, UnknownNameError, suggest
+import numpy as np
+
+from abstain.cli.options import Columns
+from abstain.cli.predictions import has_column, read_scored, told
+from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
+from abstain.evaluation.records import Finding
 from abstain.tables import Reading
 from abstain.tables.files import open_table
+from abstain.tables.column import Missing
 from abstain.typing import Split
 
 #: So many values of a column are listed.
@@ -82,3 +86,111 @@ def _nothing(path: Path, picks: Sequence[Picked], splits: list[Split]) -> str:
             f"{suggest(pick.value, values)}"
         )
     return f"{path.name}: no row has {' and '.join(map(str, picks))}"
+
+
+_FILE = "file"
+
+#: The parts of a file, and what was met on reading it.
+_Read = tuple[dict[Split, Any], Sequence[str | Finding]]
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedData:
+    """Data sets by what sets them apart: `Predictions`, or an array where labels are missing."""
+
+    parts: dict[Split, Any]
+    notes: tuple[str | Finding, ...]
+
+
+@dataclass(frozen=True)
+class CalibrationFile:
+    """Where a rule was chosen: the file, and the values that its rows have."""
+
+    file: Path | None
+    picks: tuple[Picked, ...] = ()
+
+
+def read_applied(
+    given: Sequence[str], columns: Columns, score: str, calibrated: CalibrationFile
+) -> AppliedData:
+    """Read the files, and the parts of the calibration file; parts need not name their file."""
+    parts: dict[Split, Any] = {}
+    notes: list[str | Finding] = []
+    names = _names(given)
+    for name, text in zip(names, given, strict=True):
+        pick = picked(text)
+        if pick is not None:
+            found, said = _read_part(pick, columns, score, calibrated)
+        else:
+            found, said = _read_one(Path(text), columns, score)
+        file = Path(text).name
+        notes += [_from(n, "" if pick else file, name) for n in said]
+        alone = pick is not None or (len(given) == 1 and len(found) > 1)
+        for split, part in found.items():
+            parts[split if alone else ((_FILE, name), *split)] = part
+    return AppliedData(parts, tuple(notes))
+
+
+def _read_part(pick: Picked, columns: Columns, score: str, calibrated: CalibrationFile) -> _Read:
+    """Read a part of the calibration file that shares no row with what the rule was chosen on."""
+    if calibrated.file is None:
+        msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
+        raise InputError(msg)
+    on = {own.column: own.value for own in calibrated.picks}
+    if on.get(pick.column, pick.value) == pick.value:
+        other = f"--calibrate {pick.column}=..."
+        said = " ".join(f"--calibrate {own}" for own in calibrated.picks) or "all of the file"
+        msg = (
+            f"--apply {pick} would check the rule on samples that chose it ({said}). Choose on "
+            f"another part with {other}"
+        )
+        raise InputError(msg)
+    reading = read_picked(calibrated.file, columns, score, [pick])
+    return dict(reading), told(reading)
+
+
+def _from(note: str | Finding, file: str, name: str) -> str | Finding:
+    """Name the file that a note is of, where it does not by itself."""
+    message = note.message if isinstance(note, Finding) else note
+    message = message if message.startswith(file) else f"{name}: {message}"
+    return replace(note, message=message) if isinstance(note, Finding) else message
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    """Return short names, or whole paths where two are alike; a part has its own text."""
+    paths = [str(picked(text) or Path(text)) for text in given]
+    names = [str(picked(text) or Path(text).name) for text in given]
+    names = names if len(set(names)) == len(names) else paths
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            msg = f"{name!r} is given twice with --apply"
+            raise InputError(msg)
+    return names
+
+
+def _read_one(path: Path, columns: Columns, score: str) -> _Read:
+    try:
+        reading = read_scored(path, columns, score)
+    except MissingInputError:
+        found = _confidences(path, columns, score)
+        if found is None:
+            raise
+        return found
+    return dict(reading), told(reading)
+
+
+def _confidences(path: Path, columns: Columns, score: str) -> _Read | None:
+    """Return the confidences of a file without labels, or None when it has no such column."""
+    told = (columns.label, columns.prediction, columns.correct, columns.own_loss)
+    if any((*told, columns.group, columns.weight)) or columns.by or not has_column(path, score):
+        return None
+    table = open_table(path)
+    missing = Missing(columns.missing, path.name, table.height)
+    name = score if score in table.kinds else score.removeprefix("-")
+    column = table.load([name])[name]
+    if name != score:
+        column = replace(column, values=-column.values.astype(np.float64))
+    values = missing.confidence(column).values
+    kept = missing.kept
+    note = f"{path.name}: took confidence from {score!r}; no column says what is right"
+    return {(): values if kept is None else values[kept]}, (note, *missing.notes)

@@ -3,30 +3,95 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.applied_data import AppliedData, CalibrationFile, read_applied
-from abstain.cli.columns import Columns, several
-from abstain.cli.console import console, leave_word, working
-from abstain.cli.out import REPORT, RESULTS, Out, command, place
-from abstain.cli.parts import mixed, picked, picks_of, read_picked
-from abstain.cli.reading import read_scored, told
-from abstain.cli.target import Target, flag
+from abstain.cli.command_line import flag
+from abstain.cli.console import working
+from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
+from abstain.cli.out import REPORT, RESULTS, Out, command, finish, place
+from abstain.cli.parts import (
+    AppliedData,
+    CalibrationFile,
+    mixed,
+    picked,
+    picks_of,
+    read_applied,
+    read_picked,
+)
+from abstain.cli.predictions import read_scored, told
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation import RuleChecks, check_rule, set_threshold
 from abstain.evaluation.records import Finding
 from abstain.predictions import Predictions
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import RULES, DecisionRule
 from abstain.typing import Scale
 
 #: The exit status when no threshold could be found that promises what was asked for.
 UNATTAINABLE = 3
 
-#: No option given: every column is looked for under its usual names.
-_USUAL, _NOTHING = Columns(), Target()
 _LEVEL = 0.95
+
+#: The options here that name what is asked for, and their names in the library.
+_KEYWORDS: Final = {"max_risk": "max_risk", "coverage": "coverage", "cost": "abstention_cost"}
+#: The rule of each option, where none is named.
+_USUAL: Final = {"max_risk": "sgr", "coverage": "coverage_guarantee", "cost": "cost"}
+_DELTA: Final = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What is asked of the threshold: one of a risk, a coverage and a cost."""
+
+    max_risk: Annotated[float | None, Parameter(help="largest risk of the answers")] = None
+    coverage: Annotated[float | None, Parameter(help="least share to answer")] = None
+    cost: Annotated[
+        float | None, Parameter(help="cost of an abstention, where an error costs 1")
+    ] = None
+    delta: Annotated[
+        float | None, Parameter(help="chance that the guarantee may fail [default: 0.05]")
+    ] = None
+    method: Annotated[
+        str | None,
+        Parameter(
+            help=f"how it is chosen: {', '.join(RULES)} [default: sgr for a risk, "
+            "coverage_guarantee for a coverage, cost for a cost]"
+        ),
+    ] = None
+    risk: Annotated[
+        Literal["selective", "generalized"] | None,
+        Parameter(help="of learn_then_test: the risk that is guaranteed [default: selective]"),
+    ] = None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were given, as flags."""
+        names = ("max_risk", "coverage", "cost", "delta", "method", "risk")
+        return tuple(flag(name) for name in names if getattr(self, name) is not None)
+
+    def chosen(self) -> tuple[str, dict[str, Any]]:
+        """Return the name of the rule and its options; refuse those that do not fit together."""
+        asked = [name for name in _USUAL if getattr(self, name) is not None]
+        if len(asked) != 1:
+            found = ", ".join(map(flag, asked)) or "none of them"
+            msg = f"ask for one of --max-risk, --coverage and --cost; got {found}"
+            raise InputError(msg)
+        method = self.method or _USUAL[asked[0]]
+        entry, keyword = RULES[method], _KEYWORDS[asked[0]]
+        if keyword not in entry.options:
+            needs = ", ".join(flag(name) for name, k in _KEYWORDS.items() if k in entry.options)
+            msg = f"--method {method} needs {needs}; got {flag(asked[0])}"
+            raise InputError(msg)
+        options = {keyword: getattr(self, asked[0])}
+        for name, usual in (("delta", _DELTA), ("risk", None)):
+            value = getattr(self, name)
+            if value is not None and name not in entry.options:
+                msg = f"--method {method} takes no {flag(name)}"
+                raise InputError(msg)
+            if name in entry.options and (value is not None or usual is not None):
+                options[name] = usual if value is None else value
+        return method, options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,19 +114,15 @@ class Judgment:
     score: Annotated[
         str | None, Parameter(help="the score (default: the only confidence, or msr)")
     ] = None
-    loss: Annotated[str | None, Parameter(help="what counts as wrong (`abstain list losses`)")] = (
-        None
-    )
+    loss: Loss = None
     scale: Annotated[
         Scale | None,
         Parameter(help="what a confidence column is measured in, where its values do not tell"),
     ] = None
-    level: Annotated[
-        float | None, Parameter(help="of the intervals, such as 0.9 [default: 0.95]")
-    ] = None
+    level: LevelIfGiven = None
 
 
-_PLACES, _JUDGED = Places(), Judgment()
+_NOTHING, _PLACES, _JUDGED = Target(), Places(), Judgment()
 
 #: The rule in the folder of --out.
 _RULE = "rule.json"
@@ -81,7 +142,7 @@ def threshold(
     ] = (),
     judged: Annotated[Judgment, Parameter(name="*")] = _JUDGED,
     places: Annotated[Places, Parameter(name="*")] = _PLACES,
-    columns: Annotated[Columns, Parameter(name="*")] = _USUAL,
+    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
 ) -> None:
     """Choose the confidence from which on to answer, with a guarantee, and check it elsewhere.
 
@@ -89,6 +150,8 @@ def threshold(
     --by splits and --group checks group by group. The exit status is 3 when what was asked for is
     unattainable. Values are fractions.
     """
+    from abstain.report import threshold_terminal
+
     chosen_on = CalibrationFile(file, picks_of(calibrate, "--calibrate"))
     _refuse_idle(apply, judged, columns, saved=places.rule is not None)
     read = [file, places.rule, *(Path(text) for text in apply if picked(text) is None)]
@@ -106,10 +169,9 @@ def threshold(
             calibration=calibration,
             notes=[*notes, *applied.notes],
         )
-    # Files first: whoever reads the table through `head` closes the pipe early.
-    with working("Writing"):
-        left = _leave(checks, file or places.rule, places.save, to)
-    _print(checks, left)
+    apart = _saved_apart(checks, places.save, to)
+    source = file or places.rule
+    finish(lambda: threshold_terminal(checks), lambda: _files(checks, source), to, before=apart)
     if not rule.attainable:
         # A pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
@@ -127,7 +189,9 @@ def _refuse_idle(
     if saved:
         idle += [n for n in ("loss", "scale") if getattr(judged, n) is not None]
         every = columns.__dataclass_fields__
-        idle += [n for n in every if n not in idle and getattr(columns, n) != getattr(_USUAL, n)]
+        idle += [
+            n for n in every if n not in idle and getattr(columns, n) != getattr(USUAL_COLUMNS, n)
+        ]
     if idle:
         flags = ", ".join(map(flag, idle))
         hint = ""
@@ -186,15 +250,12 @@ def _applied(
     return read_applied(given, columns, score, chosen_on) if given else AppliedData({}, ())
 
 
-def _leave(
-    checks: RuleChecks, source: Path | None, saved: Path | None, to: Out | None
-) -> list[Path]:
+def _saved_apart(checks: RuleChecks, saved: Path | None, to: Out | None) -> list[Path]:
+    """Save the rule where --save says, unless that is the folder in which all is left."""
     from abstain.tables import save
 
-    # The rule of the folder is saved with the rest of it.
     apart = saved is not None and (to is None or saved.absolute() != (to.folder / _RULE).absolute())
-    left = [save(checks.rule, saved)] if saved is not None and apart else []
-    return left if to is None else [*left, *to.leave(_files(checks, source))]
+    return [save(checks.rule, saved)] if saved is not None and apart else []
 
 
 def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
@@ -210,10 +271,3 @@ def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
     name = "" if source is None else source.name
     files[REPORT] = threshold_html(checks, source=name, command=command()).encode()
     return files | display_files(rule_figures(checks), ("svg", "png"))
-
-
-def _print(checks: RuleChecks, left: list[Path]) -> None:
-    from abstain.report import threshold_terminal
-
-    console().print(threshold_terminal(checks))
-    leave_word(left)

@@ -2,14 +2,15 @@
 
 ``abstain list studies`` prints the catalogue `STUDIES`, ``abstain study NAME`` runs one of them.
 
-A study whose module needs an optional package is registered here with a `run` made by
-`abstain.studies._study.later`, which imports that module when the study is run; so every study
-can be listed without the package.
+A study is a file with a function and its entry; one that outgrows a file is a folder whose
+``__init__`` is that file. What needs an optional package is imported inside of the function, after
+`abstain.studies._study.need`, so every study can be listed without the package.
 """
 
 from abstain.studies._sources import SoftmaxNorm as SoftmaxNorm
 from abstain.studies._study import STUDIES as STUDIES
 from abstain.studies._study import StudyEntry as StudyEntry
+from abstain.studies._study import StudyOption as StudyOption
 from abstain.studies._study import StudyResult as StudyResult
 from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
@@ -27,6 +28,7 @@ __all__ = [
     "STUDIES",
     "SoftmaxNorm",
     "StudyEntry",
+    "StudyOption",
     "StudyResult",
     "study_convergence",
     "study_estimators",

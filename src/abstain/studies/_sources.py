@@ -14,6 +14,7 @@ from scipy.special import log_expit
 
 from abstain.confidence import ConfidenceScore, applicable
 from abstain.confidence import score as score_of
+from abstain.metrics import augrc, aurc, population_aurc
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.simulate import LogitPopulation, Population, Truth
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
@@ -88,6 +89,14 @@ class TrueAreas(NamedTuple):
     augrc: float
 
 
+class ScoredData(NamedTuple):
+    """Confidences and losses of a data set by name, and why a usual loss is not among them."""
+
+    confidence: dict[str, ConfidenceScore]
+    loss: dict[str, FloatArray]
+    without: str = ""
+
+
 class OrderedBlock(NamedTuple):
     """A block of b samples of size n in the order of one score, the least confident first.
 
@@ -155,31 +164,35 @@ class FileSource(Source):
     ----------
     name : str
         Of the data.
-    codes : dict of str to ndarray of shape (N,)
-        The dense rank of every row under each score, equal for tied rows.
-    values : dict of str to ndarray of shape (N,)
-        The loss of every row by the name of the loss.
-    truths : dict of (score, loss) to TrueAreas
-        Of all rows.
+    known : ScoredData
+        Confidence and loss of every row.
     replace : bool
         Whether rows are drawn independently, so that one may come twice in a sample.
     """
 
-    def __init__(
-        self,
-        name: str,
-        codes: Mapping[str, IntArray],
-        values: Mapping[str, FloatArray],
-        truths: Mapping[tuple[str, str], TrueAreas],
-        *,
-        replace: bool = False,
-    ) -> None:
-        self.name, self.scores, self.losses = name, tuple(codes), tuple(values)
+    def __init__(self, name: str, known: ScoredData, *, replace: bool = False) -> None:
+        self.name, self.scores, self.losses = name, tuple(known.confidence), tuple(known.loss)
         self.kind = "file, with replacement" if replace else "file, without replacement"
-        self.size = next(iter(codes.values())).size
+        # The dense rank of every row under each score, equal for tied rows.
+        self._codes: dict[str, IntArray] = {
+            score: np.unique(own.values, return_inverse=True)[1].astype(np.int64)
+            for score, own in known.confidence.items()
+        }
+        self.size = next(iter(self._codes.values())).size
         self.largest = None if replace else self.size
-        self.tied = any(ranks.max() + 1 < self.size for ranks in codes.values())
-        self._codes, self._values, self._truths, self._replace = codes, values, truths, replace
+        self.tied = any(ranks.max() + 1 < self.size for ranks in self._codes.values())
+        self._values, self._replace = known.loss, replace
+        self._truths = {
+            (score, loss): self._areas(codes, values)
+            for score, codes in self._codes.items()
+            for loss, values in known.loss.items()
+        }
+
+    def _areas(self, codes: IntArray, loss: FloatArray) -> TrueAreas:
+        """Return the areas of all rows: the plug-in, or its limit for independent draws."""
+        if self._replace:
+            return TrueAreas(population_aurc(codes, loss), augrc(codes, loss))
+        return TrueAreas(aurc(codes, loss, estimator="plugin"), augrc(codes, loss))
 
     def truth(self, score: str, loss: str) -> TrueAreas:
         """Return the values of all rows."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -100,8 +99,42 @@ class StudyResult:
 
 
 @dataclass(frozen=True)
+class StudyOption:
+    """A parameter of a study as the command line asks for it.
+
+    What it is without being given is the default of the function. Numbers of a tuple stand in a
+    row (``--sizes 8 32``), an option with a tuple of text is given again and again.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter of the function.
+    kind : type
+        What one value is: `int`, ``int | None``, ``tuple[str, ...]``, a `Literal` and so on.
+    meaning : str
+        What the help says.
+    flag : str
+        Its name on the command line, where that is another: "seed" for `rng`.
+    positional : bool
+        Whether it is given by its place, without a flag.
+
+    Examples
+    --------
+    >>> from abstain.studies import STUDIES
+    >>> [(option.name, option.meaning) for option in STUDIES["weights"].options][1]
+    ('points', 'population ranks at which they are computed')
+    """
+
+    name: str
+    kind: Any
+    meaning: str
+    flag: str = ""
+    positional: bool = False
+
+
+@dataclass(frozen=True)
 class StudyEntry:
-    """One study of the literature, as the catalogue knows it.
+    """One study of the literature: the catalogue, its command and its page are made from it.
 
     Attributes
     ----------
@@ -115,6 +148,20 @@ class StudyEntry:
         Where it was published.
     run : callable
         From parameters, all of which have defaults, to a `StudyResult`.
+    about : str
+        What the help of its command says; by default the question.
+    options : tuple of StudyOption
+        The parameters that its command has, in the order of the help.
+    reads : bool
+        Whether files of predictions can be given, which `run` takes by name as its only argument
+        without a keyword.
+    keeps : tuple of str
+        Of a study that is made of jobs: what of them is kept in the folder of its results. Then
+        `run` takes `out` and `on_outcome` too, and a table "jobs" has the status of each.
+    configuration : callable or None
+        From the arguments of its command to the text of the configuration that it would run.
+    captions, glossary, labels : mapping from str to str
+        Of every `StudyResult`.
 
     Examples
     --------
@@ -128,31 +175,33 @@ class StudyEntry:
     question: str
     source: str
     run: Callable[..., StudyResult]
+    about: str = ""
+    options: tuple[StudyOption, ...] = ()
+    reads: bool = False
+    keeps: tuple[str, ...] = ()
+    configuration: Callable[..., str] | None = None
+    captions: Mapping[str, str] = field(default_factory=dict)
+    glossary: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def result(self, **found: Any) -> StudyResult:
         """Make the result of this study from what it found."""
-        about = {name: getattr(self, name) for name in ("name", "title", "question", "source")}
-        return StudyResult(**about, **found)
+        of_all = ("name", "title", "question", "source", "captions", "glossary", "labels")
+        return StudyResult(**{name: getattr(self, name) for name in of_all} | found)
 
 
 #: Every study, in the order in which they are listed.
 STUDIES: Catalogue[StudyEntry] = Catalogue("study", listed="list studies")
 
+#: A parameter that every study has which draws anything.
+SEED: Final = StudyOption("rng", int, "of everything drawn", flag="seed")
 
-def later(module: str, function: str, *, package: str, extra: str) -> Callable[..., StudyResult]:
-    """Return a `run` that imports its module when it is called, and asks for the extra it needs.
 
-    For studies whose module imports an optional package: they can be listed without it.
-    """
-
-    def run(*data: Any, **parameters: Any) -> StudyResult:
-        if not has(package):
-            msg = f"this study needs {package}; pip install 'abstain[{extra}]'"
-            raise MissingInputError(msg)
-        found: StudyResult = getattr(import_module(module), function)(*data, **parameters)
-        return found
-
-    return run
+def need(package: str, *, extra: str) -> None:
+    """Refuse to run a study without a package; its function imports that afterwards."""
+    if not has(package):
+        msg = f"this study needs {package}; pip install 'abstain[{extra}]'"
+        raise MissingInputError(msg)
 
 
 @contextmanager

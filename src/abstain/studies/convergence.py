@@ -1,6 +1,6 @@
 """How fast every estimator comes near to the truth as the sample grows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -8,27 +8,24 @@ import numpy as np
 from abstain._foundation.random import named_generator, seed_of
 from abstain.errors import InputError
 from abstain.plots.series import Series, SeriesDisplay
-from abstain.studies._convergence_words import CAPTIONS, NOTE, verdict
-from abstain.studies._estimates import rows_of
-from abstain.studies._figures import above_zero
-from abstain.studies._given import (
+from abstain.studies._data import (
+    SIZES,
+    SOURCES,
     Data,
     Populations,
     StudyRequest,
-    chosen_names,
+    checked_sizes,
     enough,
-    sources_of,
     ties_said,
     truths_said,
 )
+from abstain.studies._estimates import rows_of
+from abstain.studies._figures import above_zero, lines
 from abstain.studies._rates import RATES, fit
 from abstain.studies._sources import Source
-from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
-from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS
-from abstain.studies.weights import checked_sizes
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, stopwatch
+from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
 from abstain.typing import Rng
-
-SIZES: Final = tuple(2**k for k in range(5, 18, 2))
 
 #: What is studied without a file: smooth, overconfident, a continuous loss.
 USUAL: Final = ("two-gaussians", "beta-scores", "continuous-loss")
@@ -46,6 +43,12 @@ _ROUNDING: Final = 1e-12
 #: The least standard error of ln RMSE.
 _SURE: Final = 1e-6
 
+#: These go to AUGRC and twice AUGRC.
+_OTHER_LIMIT: Final = frozenset({"sele", "2sele"})
+
+#: Intervals that lie below the slope of sqrt(ln n / n).
+_STEEPER: Final = frozenset({"1/sqrt(n)", "faster than both", "between the two"})
+
 #: A slope above this is that of an error which does not go away.
 _FLAT: Final = -0.25
 
@@ -56,7 +59,7 @@ def study_convergence(
     populations: Populations = (),
     scores: Sequence[str] | None = None,
     losses: Sequence[str] | None = None,
-    sizes: Sequence[int] = SIZES,
+    sizes: Sequence[int] = (32, 128, 512, 2048, 8192, 32768, 131072),
     repeats: int | None = None,
     rng: Rng = 0,
 ) -> StudyResult:
@@ -114,8 +117,8 @@ def study_convergence(
             msg = f"a rate needs at least 3 different `sizes`; got {chosen}"
             raise InputError(msg)
         seed = seed_of(rng)
-        wanted = StudyRequest(chosen_names(scores), chosen_names(losses), replace=True)
-        sources, notes = sources_of(data, populations, USUAL, wanted)
+        asked = StudyRequest(data, populations, scores, losses, replace=True)
+        sources = asked.sources(USUAL)
         rows: list[Row] = []
         for source in sources:
             rows += _rows(source, chosen, repeats, named_generator(seed, source.name))
@@ -129,12 +132,9 @@ def study_convergence(
             tables={"results": rows, "rates": rates, "fits": fits},
             shown=("rates",),
             figures=_figures(rows),
-            notes=(*notes, NOTE, *ties_said(sources), *truths_said(sources)),
-            verdict=verdict(rates, fits),
+            notes=(*asked.left_out, _NOTE, *ties_said(sources), *truths_said(sources)),
+            verdict=_verdict(rates, fits),
             seconds=seconds(),
-            captions=CAPTIONS,
-            glossary=WORDS,
-            labels=ESTIMATOR_TITLES,
         )
 
 
@@ -204,6 +204,10 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     errors = above_zero(_lines(rows, lambda row: np.sqrt(row["mse"])))
     if not errors:
         return {}
+    bound = _lines(
+        [row for row in rows if row["estimator"] not in _OTHER_LIMIT],
+        lambda row: np.sqrt(row["mse"] / (np.log(row["n"]) / row["n"])),
+    )
     return {
         "rmse": SeriesDisplay(
             errors,
@@ -214,10 +218,7 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
             order=COLORS,
         ),
         "bound": SeriesDisplay(
-            _lines(
-                [row for row in rows if row["estimator"] not in {"sele", "2sele"}],
-                lambda row: np.sqrt(row["mse"] / (np.log(row["n"]) / row["n"])),
-            ),
+            bound,
             "RMSE over sqrt(ln n / n): level where that is the rate, falling where it is faster",
             "Sample size n",
             "RMSE / sqrt(ln n / n)",
@@ -226,25 +227,79 @@ def _figures(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _lines(rows: Sequence[Row], value: Any) -> tuple[Series, ...]:
-    out = []
-    keys = dict.fromkeys((_panel(row, rows), row["estimator"]) for row in rows)
-    for panel, name in keys:
-        mine = [r for r in rows if _panel(r, rows) == panel and r["estimator"] == name]
-        x = tuple(float(row["n"]) for row in mine)
-        y = np.array([float(value(row)) for row in mine])
+def _lines(rows: Sequence[Row], value: Callable[[Row], float]) -> tuple[Series, ...]:
+    # A panel is named by what sets its case apart from the others.
+    varied = [k for k in ("data", "score", "loss") if len({row[k] for row in rows}) > 1]
+    return lines(
+        rows,
+        value,
+        lambda row: ", ".join(row[k] for k in varied) or row["data"],
         # Two standard errors of the mean squared error are one of its root, as a share of it.
-        half = y * [row["mse_se"] / max(row["mse"], 1e-300) for row in mine]
-        ends = tuple((y - half).tolist()), tuple((y + half).tolist())
-        out.append(Series(ESTIMATOR_TITLES[name], x, tuple(y.tolist()), *ends, panel))
-    return tuple(out)
+        half=lambda row: value(row) * (row["mse_se"] / max(row["mse"], 1e-300)),
+    )
 
 
-def _panel(row: Row, rows: Sequence[Row]) -> str:
-    """Name a case by what sets it apart from the others."""
-    varied = [k for k in ("data", "score", "loss") if len({r[k] for r in rows}) > 1]
-    return ", ".join(row[k] for k in varied) or row["data"]
+# ------------------------------------------------------------------------------ what they say
+def _verdict(rates: Sequence[Row], fits: Sequence[Row]) -> tuple[str, ...]:
+    """Say which rate the errors follow, as far as there are errors."""
+    known = [row for row in rates if np.isfinite(row["slope"])]
+    kept = [row for row in known if row["estimator"] not in _OTHER_LIMIT]
+    return (
+        *(_which(kept, fits) if kept else ()),
+        *_elsewhere([row for row in known if row["estimator"] in _OTHER_LIMIT]),
+        *_no_error(len(rates) - len(known), len(rates)),
+    )
 
+
+def _which(kept: Sequence[Row], fits: Sequence[Row]) -> tuple[str, ...]:
+    """Say which of the two rates is nearer to the errors of consistent estimators."""
+    steep, log = ([r["misfit"] for r in fits if _is(r, name)] for name in RATES)
+    nearer = sum(a < b for a, b in zip(steep, log, strict=True))
+    within = sum("1/sqrt(n)" in row["agrees_with"] for row in kept)
+    slopes = range_said([row["slope"] for row in kept], "{:.3f}")
+    expected = range_said([r["slope_of_rate"] for r in fits if _is(r, tuple(RATES)[1])], "{:.3f}")
+    steeper = sum(row["agrees_with"] in _STEEPER for row in kept)
+    first = (
+        f"Plug-in, log, trapezoid and AUGRC: RMSE follows 1/sqrt(n) more closely than "
+        f"sqrt(ln n / n) in {nearer} of {len(kept)} fits. Slopes are {slopes}, where 1/sqrt(n) has "
+        f"\u22120.5 and sqrt(ln n / n) has {expected} over these sizes; {within} of {len(kept)} "
+        f"intervals hold \u22120.5, {steeper} lie below that of sqrt(ln n / n)."
+    )
+    half = len(kept) / 2
+    return first, *([_FASTER] if nearer > half and steeper > half else [])
+
+
+def _elsewhere(others: Sequence[Row]) -> tuple[str, ...]:
+    if not others:
+        return ()
+    flat = range_said([row["slope"] for row in others], "{:.2f}")
+    sentence = (
+        "SELE and 2 x SELE go to AUGRC and twice AUGRC, so that their errors stay where those are "
+        f"far from the AURC: slopes of {flat}."
+    )
+    return (sentence,)
+
+
+def _no_error(count: int, total: int) -> tuple[str, ...]:
+    if not count:
+        return ()
+    return (f"{count} of {total} fits have no slope, as there is no error at some size.",)
+
+
+def _is(row: Row, rate: str) -> bool:
+    mine = row["rate"] == rate and row["estimator"] not in _OTHER_LIMIT
+    return mine and bool(np.isfinite(row["misfit"]))
+
+
+_FASTER: Final = (
+    "So sqrt(ln n / n) is an upper bound on the rate that these data do not reach: the error falls "
+    "faster by a factor of sqrt(ln n)."
+)
+
+_NOTE: Final = (
+    "Rows of a file are drawn independently, so that samples may be larger than the file. Rows "
+    "that come twice are tied, which leaves the trapezoid an error of the order 1/N for N rows."
+)
 
 #: The study in the catalogue.
 CONVERGENCE: Final = StudyEntry(
@@ -253,4 +308,30 @@ CONVERGENCE: Final = StudyEntry(
     question="Does the error of each estimator fall like sqrt(ln n / n), or faster?",
     source=f"Zhou et al. (2025), proposition 3.6, {PAPER}",
     run=study_convergence,
+    about="""Fit the rate at which the estimators converge.
+
+    The slope of the error on logarithmic axes with its interval, beside 1/sqrt(n) and
+    sqrt(ln n / n). Rows of files are drawn independently.
+    """,
+    reads=True,
+    options=(
+        *SOURCES,
+        SIZES,
+        StudyOption(
+            "repeats", int | None, "samples of each size (default: fewer of the large ones)"
+        ),
+        SEED,
+    ),
+    captions={
+        "results": "Each number with its Monte-Carlo standard error.",
+        "rates": "Slope of ln RMSE on ln n with its 95 % interval.",
+        "fits": (
+            "The constant of each rate, and the squared distance from it in Monte-Carlo standard "
+            "errors, 1 where nothing but chance is left."
+        ),
+        "rmse": "A slope of one half is the rate 1/sqrt(n).",
+        "bound": "SELE and 2 x SELE are left out: their errors do not go away.",
+    },
+    glossary=WORDS,
+    labels=ESTIMATOR_TITLES,
 )

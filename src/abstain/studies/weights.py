@@ -1,12 +1,11 @@
 """How far the weight of a sample is from that of its population rank: bias and error, exactly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain.errors import InputError
 from abstain.metrics import (
     population_weight,
     rank_weights,
@@ -14,9 +13,11 @@ from abstain.metrics import (
     weight_error_scale,
     weight_mse,
 )
-from abstain.plots.series import Series, SeriesDisplay
+from abstain.plots.series import SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
-from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
+from abstain.studies._data import SIZES, checked_sizes
+from abstain.studies._figures import lines
+from abstain.studies._study import Row, StudyEntry, StudyOption, StudyResult, stopwatch
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
 from abstain.typing import FloatArray
 
@@ -76,23 +77,10 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
             parameters={"sizes": chosen, "points": points},
             tables={"results": rows, "summary": summary},
             figures=_figures(rows, chosen),
-            notes=_NOTES,
+            notes=(_NOTE,),
             verdict=_verdict(summary, ranks),
             seconds=seconds(),
-            captions=_CAPTIONS,
-            glossary={word: WORDS[word] for word in _GLOSSARY},
-            labels=ESTIMATOR_TITLES,
         )
-
-
-def checked_sizes(sizes: Sequence[int], *, least: int) -> tuple[int, ...]:
-    """Validate sample sizes; return them in ascending order, none twice."""
-    given = [sizes] if isinstance(sizes, int) else list(sizes)
-    found = sorted({checks.positive_int(n, "sizes") for n in given})
-    if not found or found[0] < least:
-        msg = f"`sizes` must be sample sizes of at least {least}; got {tuple(given)}"
-        raise InputError(msg)
-    return tuple(found)
 
 
 def _rows(n: int, ranks: FloatArray) -> list[dict[str, Any]]:
@@ -140,51 +128,32 @@ def _at(rows: Sequence[Row], rank: float, column: str) -> float:
     return float(nearest[column])
 
 
-def _log_said(log: Sequence[Mapping[str, Any]]) -> str:
-    """Write the mean of the log weights at the smallest and the largest size."""
-    ends = [f"{row['mean_weight']:.4f} at n = {row['n']}" for row in (log[0], log[-1])]
-    return " and ".join(dict.fromkeys(ends))
-
-
 def _figures(rows: Sequence[Row], sizes: tuple[int, ...]) -> dict[str, Any]:
+    def drawn(value: Callable[[Row], float], title: str, axis: str, **more: Any) -> SeriesDisplay:
+        shown = lines(rows, value, lambda row: f"n = {row['n']}", x="rank")
+        x = "Population rank u"
+        return SeriesDisplay(shown, title, x, axis, log_x=False, order=COLORS, share_y=True, **more)
+
+    panels = [f"n = {n}" for n in sizes]
     return {
-        "bias": SeriesDisplay(
-            _series(rows, sizes, lambda row: row["bias"]),
+        "bias": drawn(
+            lambda row: row["bias"],
             "Bias of the weight of a sample, by its rank in the population",
-            "Population rank u",
             "Bias of the weight",
-            log_x=False,
-            order=COLORS,
             linear_to=0.01,
-            share_y=True,
-            level=dict.fromkeys((f"n = {n}" for n in sizes), 0.0),
+            level=dict.fromkeys(panels, 0.0),
             level_name="no bias",
         ),
         "mse": _surface(),
-        "ratio": SeriesDisplay(
-            _series(rows, sizes, lambda row: row["mse"] / row["scale"]),
+        "ratio": drawn(
+            lambda row: row["mse"] / row["scale"],
             "Mean squared error of the weight as a multiple of u/(n(1 - u) + 1)",
-            "Population rank u",
             "MSE / scale",
-            log_x=False,
-            order=COLORS,
             log_y=True,
-            share_y=True,
-            level=dict.fromkeys((f"n = {n}" for n in sizes), 1.0),
+            level=dict.fromkeys(panels, 1.0),
             level_name="as large as the scale",
         ),
     }
-
-
-def _series(rows: Sequence[Row], sizes: tuple[int, ...], value: Any) -> tuple[Series, ...]:
-    out = []
-    for n in sizes:
-        for name in ESTIMATORS:
-            mine = [row for row in rows if row["n"] == n and row["estimator"] == name]
-            x = tuple(row["rank"] for row in mine)
-            y = tuple(value(row) for row in mine)
-            out.append(Series(ESTIMATOR_TITLES[name], x, y, panel=f"n = {n}"))
-    return tuple(out)
 
 
 def _surface() -> SurfaceDisplay:
@@ -210,11 +179,13 @@ def _verdict(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> tuple[s
     plugin, log = (
         [row for row in summary if row["estimator"] == name] for name in ("plugin", "log")
     )
+    # At the smallest and the largest size.
+    ends = [f"{row['mean_weight']:.4f} at n = {row['n']}" for row in (log[0], log[-1])]
     sele = next(row for row in summary if row["n"] == largest and row["estimator"] == "2sele")
     first = (
         "The plug-in weights average to 1 at every n, as -ln(1 - u) does over the population: what "
         "they lose at the most confident ranks they add elsewhere. The log weights average to "
-        f"{_log_said(log)}."
+        f"{' and '.join(dict.fromkeys(ends))}."
     )
     high = float(ranks[np.argmin(np.abs(ranks - 0.9))])
     off = f"{sele['bias_at_90']:.3f}".replace("-", "\u2212")
@@ -240,18 +211,7 @@ def _ratio_said(plugin: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return (sentence,)
 
 
-_NOTES: Final = ("Exact sums over the binomial law of the rank of a sample that counts itself.",)
-_CAPTIONS: Final = {
-    "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",
-    "bias": (
-        "Above the dotted line a sample of that rank counts too much, below it too little. The "
-        "axis is linear up to 0.01 and logarithmic beyond."
-    ),
-    "mse": "One color scale for all panels; the last one is the scale u/(n(1 - u) + 1).",
-    "ratio": "Where a line lies at 1, the scale is the error.",
-    "results": "Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).",
-}
-_GLOSSARY: Final = ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
+_NOTE: Final = "Exact sums over the binomial law of the rank of a sample that counts itself."
 
 #: The study in the catalogue.
 WEIGHTS: Final = StudyEntry(
@@ -263,4 +223,24 @@ WEIGHTS: Final = StudyEntry(
     ),
     source=f"Zhou et al. (2025), fig. 1, 2 and S8, {PAPER}",
     run=study_weights,
+    about="""Compute the exact bias and mean squared error of the rank weights.
+
+    Of every estimator, at every population rank, for several sample sizes. Nothing is drawn.
+    """,
+    options=(SIZES, StudyOption("points", int, "population ranks at which they are computed")),
+    captions={
+        "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",
+        "bias": (
+            "Above the dotted line a sample of that rank counts too much, below it too little. The "
+            "axis is linear up to 0.01 and logarithmic beyond."
+        ),
+        "mse": "One color scale for all panels; the last one is the scale u/(n(1 - u) + 1).",
+        "ratio": "Where a line lies at 1, the scale is the error.",
+        "results": "Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).",
+    },
+    glossary={
+        word: WORDS[word]
+        for word in ("Rank u", "plug-in", "log", "SELE", "2 x SELE", "MSE", "Scale")
+    },
+    labels=ESTIMATOR_TITLES,
 )

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from abstain.cli.columns import in_a_row
-from abstain.cli.console import console, leave_word, working
-from abstain.cli.out import command, place
+from abstain.cli.console import working
+from abstain.cli.options import RunsFolder, Seed, in_a_row
+from abstain.cli.out import command, finish, place
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class EvaluationOptions:
     outlier_cost: Annotated[
         float, Parameter(help="of accepting a picture of no known class; an error costs 1")
     ] = 2.0
-    seed: Annotated[int, Parameter(help="of everything drawn")] = 0
+    seed: Seed = 0
 
     def options(self) -> dict[str, Any]:
         """Return the options of `results_of`."""
@@ -55,7 +55,7 @@ _PAGE, _TABLES = "benchmark.html", "tables"
 
 
 def report(
-    folder: Annotated[Path, Parameter(help="folder of runs")],
+    folder: RunsFolder,
     /,
     *,
     out: Annotated[
@@ -88,11 +88,7 @@ def report(
     to = place(out if out is not None else folder / "report", [_PAGE], manifests)
     with working("Comparing the methods"):
         found, *compared = (results_of(one, **evaluated.options()) for one in (store, *others))
-    # Files first: whoever reads the table through `head` closes the pipe early.
-    with working("Writing the page"):
-        left = to.leave(_files(found, compared, store, data))
-    console().print(benchmark_terminal(found))
-    leave_word(left)
+    finish(lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data), to)
 
 
 def _files(

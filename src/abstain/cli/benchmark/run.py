@@ -12,9 +12,8 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from abstain._foundation.extras import has
-from abstain.cli.columns import in_a_row
-from abstain.cli.console import console, say, working
-from abstain.cli.progress import JobLines, interruptible, progress
+from abstain.cli.console import JobLines, console, interruptible, progress, say, working
+from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.visible import visible
 
@@ -97,10 +96,7 @@ def run(
     out: Annotated[Path, Parameter(help="folder that everything is kept in")] = Path("runs"),
     asked: Annotated[RunOptions, Parameter(name="*")] = _AS_IT_IS,
     machine: Annotated[Workers, Parameter(name="*")] = _THIS_MACHINE,
-    print_config: Annotated[
-        bool,
-        Parameter(help="print the configuration, to save and edit, and do nothing", negative=()),
-    ] = False,
+    print_config: PrintConfig = False,
 ) -> None:
     """Train networks, choose settings on validation data, and test what was chosen.
 

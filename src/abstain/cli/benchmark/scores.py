@@ -7,8 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from abstain.cli.columns import in_a_row, several
 from abstain.cli.console import leave_word, say, working
+from abstain.cli.options import RunsFolder, in_a_row, several
 
 _EXPOSURES = (
     "what each data set of the folder is, in its order: validation, iid, corruption, "
@@ -17,7 +17,7 @@ _EXPOSURES = (
 
 
 def add_scores(
-    folder: Annotated[Path, Parameter(help="folder of runs")],
+    folder: RunsFolder,
     file: Annotated[
         Path, Parameter(help="CSV, Parquet, Feather, JSON lines: run, exposure, row, confidences")
     ],
@@ -59,7 +59,7 @@ def add_scores(
 
 
 def remove_scores(
-    folder: Annotated[Path, Parameter(help="folder of runs")],
+    folder: RunsFolder,
     name: Annotated[str, Parameter(help="of the method, as it was added")],
     /,
 ) -> None:
@@ -71,7 +71,7 @@ def remove_scores(
 
 
 def export(
-    folder: Annotated[Path, Parameter(help="folder of runs")],
+    folder: RunsFolder,
     file: Annotated[Path, Parameter(help="the file to write: NAME.parquet")],
     /,
     *,

@@ -1,12 +1,12 @@
 """`abstain benchmark status`: how far the runs of a folder are."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.table import Table
 
 from abstain.cli.console import console, line
+from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def status(
-    folder: Annotated[Path, Parameter(help="folder of runs")],
+    folder: RunsFolder,
     /,
     *,
     metric: Annotated[

@@ -10,6 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
+from abstain._foundation import reading
 from abstain._foundation.records import Count, Natural, Word, between, hold, once, value
 from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.data import DATASETS
@@ -237,6 +238,17 @@ def read_experiment(path: Path) -> Experiment:
     found = read_toml(path)
     with named(path.name):
         return experiment_of(found)
+
+
+def configuration_text(config: Path | None, data: str | None) -> str:
+    """Return the text of a configuration, or of the one that comes with a data set."""
+    path = config or shipped(data or "digits")
+    # Whatever is no configuration is said before it is printed.
+    name = read_experiment(path).data.name
+    if config is not None and data not in {None, name}:
+        msg = f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
+        raise InputError(msg)
+    return reading.text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
 def experiment_of(found: Mapping[str, Any]) -> Experiment:

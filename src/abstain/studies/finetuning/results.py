@@ -28,6 +28,9 @@ MEASURES = {
 #: Told for each model, not compared.
 _TOLD = ("accuracy", "nll")
 
+#: The file of all test predictions.
+TOGETHER = "predictions.npz"
+
 #: From objective and seed to what the model says of the test data.
 Finals = Mapping[tuple[str, int], Predictions]
 

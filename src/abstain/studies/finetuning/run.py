@@ -1,4 +1,4 @@
-"""`finetune`: pretrain, choose settings, fine-tune, compare; every job is kept and found again."""
+"""Pretrain, choose settings, fine-tune, compare; every job is kept and found again."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,6 @@ from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from abstain._foundation import checks
 from abstain._foundation.extras import has
 from abstain._foundation.files import make_folder
 from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
@@ -18,96 +17,26 @@ from abstain.benchmark.models import MODELS
 from abstain.benchmark.store import JOBS
 from abstain.errors import AbstainError, MissingInputError
 from abstain.metrics import METRICS
-from abstain.studies._study import StudyResult, stopwatch
-from abstain.studies.finetuning import FINETUNING
-from abstain.studies.finetuning.experiment import (
-    BEFORE,
-    Contender,
-    Experiment,
-    changed,
-    read_experiment,
-    shipped,
-)
+from abstain.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain.studies.finetuning.jobs import FinetuningSpecification, FinetuningWorker
-from abstain.studies.finetuning.results import predictions_of, write_together
+from abstain.studies.finetuning.results import TOGETHER, predictions_of, write_together
 from abstain.studies.finetuning.words import told
 
 
-def finetune(
-    config: str | Path | None = None,
+def run_experiment(
+    path: Path,
+    experiment: Experiment,
     *,
-    data: str | None = None,
-    folder: str | Path | None = None,
-    model: str | None = None,
-    seeds: int | None = None,
-    device: str = "cpu",
-    jobs: int = 1,
-    out: str | Path | None = None,
-    on_outcome: OnOutcome | None = None,
-) -> StudyResult:
-    """Run the fine-tuning experiment.
-
-    Answers: does training for an area under the risk-coverage curve lower that area on held-out
-    data, compared with as much more training by cross-entropy?
-
-    Parameters
-    ----------
-    config : str or Path, optional
-        A TOML file; by default the one that comes with the package for the data set.
-    data : {"digits", "digits8", "cifar10", "cifar100"}, optional
-        The data set; by default that of the configuration, or "digits".
-    folder : str or Path, optional
-        Where the files of CIFAR are.
-    model : str, optional
-        Instead of the configuration's, one of `abstain.benchmark.models.MODELS`.
-    seeds : int, optional
-        How many, instead of those of the configuration.
-    device : str, default="cpu"
-        Where torch computes: "cpu", "cuda", "cuda:1".
-    jobs : int, default=1
-        How many jobs run at a time, each a process with one thread. In a script the call must
-        then stand below ``if __name__ == "__main__":``.
-    out : str or Path, optional
-        The folder in which jobs are kept, to go on from after a kill; by default they are thrown
-        away at the end.
-    on_outcome : callable, optional
-        Told of each job when it begins (its status is "begun") and when it is over.
-
-    Returns
-    -------
-    StudyResult
-        Tables "results" (one value a model), "objectives" (table 1 of the paper),
-        "against_reference", "differences", "tuning" and "jobs"; figures of the differences from
-        the reference.
-
-    Raises
-    ------
-    InputError
-        The configuration is wrong, the data are not there, the device does not exist, or too
-        many jobs failed to compare anything.
-
-    Notes
-    -----
-    Settings are chosen on validation data alone: the test data are looked at once, by the models
-    that are compared. All models of one seed start from the same pretrained one and take the same
-    number of steps.
-
-    References
-    ----------
-    .. [1] Zhou et al. (2025), table 1, https://arxiv.org/abs/2410.15361
-
-    Examples
-    --------
-    >>> from abstain.studies import STUDIES
-    >>> found = STUDIES["finetune"].run(seeds=5, jobs=2, out="runs")  # doctest: +SKIP
-    """
-    processes = checks.positive_int(jobs, "jobs")
-    path = Path(config) if config is not None else shipped(data or "digits")
-    experiment = changed(read_experiment(path), data=data, folder=folder, model=model, seeds=seeds)
+    device: str,
+    processes: int,
+    out: Path | None,
+    on_outcome: OnOutcome | None,
+) -> dict[str, Any]:
+    """Do the jobs of an experiment; return what its result is made of."""
     worker = FinetuningWorker(experiment.data.folder, (device,))
     _refuse_absent(experiment, worker, device)
-    with stopwatch() as seconds, TemporaryDirectory() as passing:
-        place = Path(passing) if out is None else Path(out)
+    with TemporaryDirectory() as passing:
+        place = Path(passing) if out is None else out
         make_folder(place / JOBS)
         spec = FinetuningSpecification(experiment, device, worker.pictures(experiment))
         runner = partial(run_jobs, work=worker, folder=place / JOBS, processes=processes)
@@ -117,13 +46,9 @@ def finetune(
         finals = run.finals(chosen)
         found = predictions_of(finals, place / JOBS)
         _refuse_nothing(experiment, {name for name, _ in finals}, run.outcomes)
-        write_together(found, place / "predictions.npz")
-        parts = told(experiment, found, chosen, tried, run.outcomes)
-        return FINETUNING.result(
-            parameters=_parameters(experiment, device, path, run.outcomes),
-            seconds=seconds(),
-            **parts,
-        )
+        write_together(found, place / TOGETHER)
+        parameters = _parameters(experiment, device, path, run.outcomes)
+        return told(experiment, found, chosen, tried, run.outcomes) | {"parameters": parameters}
 
 
 @dataclass

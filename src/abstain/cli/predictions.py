@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from abstain.cli.columns import Columns
+from abstain.cli.options import Columns
 from abstain.confidence import applicable
 from abstain.errors import AbstainError, MissingInputError
 from abstain.evaluation.records import Finding
-from abstain.tables import Reading, read_predictions
+from abstain.predictions import Predictions
+from abstain.tables import Reading, read_predictions, split_name
 from abstain.tables.files import open_table
 
 #: The word for the files themselves where a column is asked for, and the column it means.
@@ -68,3 +70,22 @@ def has_column(path: Path, name: str) -> bool:
         return False
     kinds = open_table(path).kinds
     return "number" in {kinds.get(name), kinds.get(name.removeprefix("-"))}
+
+
+def read_named(files: tuple[Path, ...], columns: Columns) -> tuple[dict[str, Predictions], Any]:
+    """Read files, if any; return the parts by name, and what the reader noted."""
+    if not files:
+        return {}, ()
+    reading = read(files, columns)
+    parts = list(reading.items())
+    if len(files) == 1 and len(parts) == 1:
+        return {files[0].name: parts[0][1]}, reading.notes
+    return {_name(split): part for split, part in parts}, reading.notes
+
+
+def _name(split: Any) -> str:
+    """Write the values that set a part apart; the file by its name alone."""
+    pairs = dict(split)
+    file = pairs.pop("file", "")
+    rest = split_name(tuple(pairs.items())) if pairs else ""
+    return ", ".join(part for part in (file, rest) if part)

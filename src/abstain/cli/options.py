@@ -1,6 +1,7 @@
-"""The options that say which columns hold what."""
+"""Options that several commands have: which columns hold what, how chance is accounted for."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -14,6 +15,24 @@ def several(words: str) -> Parameter:
 def in_a_row(words: str) -> Parameter:
     """Describe an option that takes several values, one after the other."""
     return Parameter(help=words, negative=(), consume_multiple=True, show_default=False)
+
+
+Files = Annotated[tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")]
+Loss = Annotated[str | None, Parameter(help="what counts as wrong (`abstain list losses`)")]
+Level = Annotated[float, Parameter(help="of the intervals, such as 0.95")]
+#: For a level without a number in the help: whether it was given tells what is without effect.
+LevelIfGiven = Annotated[
+    float | None, Parameter(help="of the intervals, such as 0.9 [default: 0.95]")
+]
+Clustered = Annotated[
+    bool, Parameter(help="samples of one --group are not independent", negative=())
+]
+Seed = Annotated[int, Parameter(help="of everything drawn")]
+PrintConfig = Annotated[
+    bool,
+    Parameter(help="print the configuration, to save and edit, and do nothing", negative=()),
+]
+RunsFolder = Annotated[Path, Parameter(help="folder of runs")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,3 +73,7 @@ class Columns:
     masked: Annotated[
         bool, Parameter(help="take logits of -inf: classes a sample cannot have", negative=())
     ] = False
+
+
+#: No option given: every column is looked for under its usual names.
+USUAL_COLUMNS = Columns()

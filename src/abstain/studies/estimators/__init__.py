@@ -1,32 +1,33 @@
 """Mean, spread and error of every estimator of the AURC against the size of the sample."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
 from abstain._foundation import checks
 from abstain._foundation.random import named_generator, seed_of
 from abstain.errors import InputError
-from abstain.studies._estimates import DRAWS, TARGETS, rows_of
-from abstain.studies._estimator_words import by_data_of, summary_of, verdict_of
-from abstain.studies._figures import estimator_figures
-from abstain.studies._given import (
+from abstain.plots.drawable import Drawable
+from abstain.plots.series import SeriesDisplay
+from abstain.studies._data import (
     LOGITS,
+    SIZES,
+    SOURCES,
     Data,
     Populations,
     StudyRequest,
-    chosen_names,
+    checked_sizes,
     enough,
-    sources_of,
     ties_said,
     truths_said,
 )
-from abstain.studies._sources import Source
-from abstain.studies._study import Row, StudyEntry, StudyResult, stopwatch
-from abstain.studies._words import ESTIMATOR_TITLES, PAPER, WORDS
-from abstain.studies.weights import checked_sizes
+from abstain.studies._estimates import DRAWS, TARGETS, rows_of
+from abstain.studies._figures import above_zero, lines
+from abstain.studies._sources import OWN, Source
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, stopwatch
+from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, loss_said
+from abstain.studies.estimators.words import by_data_of, summary_of, verdict_of
 from abstain.typing import Rng
-
-SIZES: Final = (8, 16, 32, 64, 128, 256, 512, 1024)
 
 #: What is studied without a file: smooth, tied, continuous, and where 2 x SELE is no bound.
 USUAL: Final = (
@@ -38,6 +39,21 @@ USUAL: Final = (
     LOGITS,
 )
 
+#: Figures are made of so many data sets and losses; the tables have all of them.
+_MOST: Final = 6
+
+#: Column, title and axis of each figure, and what its bands are: a column, and how often.
+_STATISTICS: Final = {
+    "mean": ("Mean and standard deviation of the estimates", "Mean estimate", ("sd", 1.0)),
+    "bias": (
+        "Bias of the estimates, with two Monte-Carlo standard errors",
+        "Bias",
+        ("bias_se", 2.0),
+    ),
+    "mse": ("Mean squared error of the estimates", "Mean squared error", None),
+    "mae": ("Mean absolute error of the estimates", "Mean absolute error", None),
+}
+
 
 def study_estimators(
     data: Data = None,
@@ -46,7 +62,7 @@ def study_estimators(
     scores: Sequence[str] | None = None,
     losses: Sequence[str] | None = None,
     estimators: Sequence[str] | None = None,
-    sizes: Sequence[int] = SIZES,
+    sizes: Sequence[int] = (8, 16, 32, 64, 128, 256, 512, 1024),
     repeats: int = 1000,
     replace: bool = False,
     rng: Rng = 0,
@@ -112,38 +128,27 @@ def study_estimators(
     with stopwatch() as seconds:
         chosen, least = checked_sizes(sizes, least=2), enough(repeats)
         names, seed = _estimators(estimators), seed_of(rng)
-        wanted = StudyRequest(chosen_names(scores), chosen_names(losses), replace)
-        sources, notes = sources_of(data, populations, USUAL, wanted)
+        asked = StudyRequest(data, populations, scores, losses, replace)
+        sources = asked.sources(USUAL)
         rows: list[Row] = []
         for source in sources:
             fitting, draw = _fitting(source, chosen), named_generator(seed, source.name)
             rows += [row for n in fitting for row in rows_of(source, names, n, least, draw)]
-        kinds = sorted({source.kind for source in sources})
         return ESTIMATORS.result(
             parameters={
                 "data": tuple(source.name for source in sources),
-                "samples": tuple(kinds),
+                "samples": tuple(sorted({source.kind for source in sources})),
                 "sizes": tuple(sorted({row["n"] for row in rows})),
                 "repeats": least,
                 "draws": DRAWS,
             },
             tables={"results": rows, "summary": summary_of(rows), "by-data": by_data_of(rows)},
             shown=_shown(rows),
-            figures=estimator_figures(rows),
-            notes=(*notes, *_too_few(sources, chosen), *_notes(kinds, sources, names)),
+            figures=_figures(rows),
+            notes=(*asked.left_out, *_too_few(sources, chosen), *_notes(sources, names)),
             verdict=verdict_of(rows),
             seconds=seconds(),
-            captions=_CAPTIONS,
-            glossary=WORDS,
-            labels=ESTIMATOR_TITLES,
         )
-
-
-def _shown(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return the tables to print: several cases of one data set also by loss."""
-    cases = {(row["data"], row["loss"], row["score"]) for row in rows}
-    one_of_many = len(cases) > 1 and len({row["data"] for row in rows}) == 1
-    return ("summary", "by-data") if one_of_many else ("summary",)
 
 
 def _estimators(names: Sequence[str] | None) -> tuple[str, ...]:
@@ -167,6 +172,64 @@ def _fitting(source: Source, sizes: tuple[int, ...]) -> tuple[int, ...]:
     return fitting
 
 
+# --------------------------------------------------------------------------------- the figures
+def _figures(rows: Sequence[Row]) -> dict[str, Drawable]:
+    """Return four figures for each data set and loss, their panels the scores.
+
+    Where nothing errs there is no figure of errors.
+    """
+    parts = {}
+    if alone := [row for row in rows if row["score"] == OWN]:
+        parts[""] = ("simulated populations", alone, "data")
+    several = len({row["data"] for row in rows}) > 1
+    for data, loss in dict.fromkeys((r["data"], r["loss"]) for r in rows if r["score"] != OWN):
+        mine = [row for row in rows if (row["data"], row["loss"]) == (data, loss)]
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", f"{loss}-{data}" if several else loss)
+        parts[f"-{slug.strip('-').lower()}"] = (f"{data}, {loss_said(loss)}", mine, "score")
+    found = {
+        f"{statistic}{key}": _figure(*part, statistic)
+        for key, part in list(parts.items())[:_MOST]
+        for statistic in _STATISTICS
+    }
+    return {name: figure for name, figure in found.items() if figure is not None}
+
+
+def _figure(said: str, rows: list[Row], panel: str, statistic: str) -> SeriesDisplay | None:
+    title, axis, band = _STATISTICS[statistic]
+    # AUGRC is another number, so its mean has no place beside those of the AURC.
+    rows = [r for r in rows if statistic != "mean" or r["target"] == "aurc"]
+    drawn = lines(
+        rows,
+        lambda row: row[statistic],
+        lambda row: row[panel],
+        half=None if band is None else lambda row: band[1] * row[band[0]],
+    )
+    # Without a band the axis is logarithmic.
+    drawn = above_zero(drawn) if band is None else drawn
+    if not drawn:
+        return None
+    levels = {}
+    if statistic in {"mean", "bias"}:
+        levels = {r[panel]: r["truth"] if statistic == "mean" else 0.0 for r in rows}
+    return SeriesDisplay(
+        drawn,
+        f"{title}: {said}",
+        "Sample size n",
+        axis,
+        log_y=band is None,
+        order=COLORS,
+        level=levels,
+        level_name="true value" if statistic == "mean" else "no bias",
+    )
+
+
+def _shown(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the tables to print: several cases of one data set also by loss."""
+    cases = {(row["data"], row["loss"], row["score"]) for row in rows}
+    one_of_many = len(cases) > 1 and len({row["data"] for row in rows}) == 1
+    return ("summary", "by-data") if one_of_many else ("summary",)
+
+
 def _too_few(sources: Sequence[Source], sizes: tuple[int, ...]) -> list[str]:
     """Say which files have too few rows for the larger sizes, in one sentence."""
     short = [s for s in sources if s.largest is not None and s.largest < sizes[-1]]
@@ -176,30 +239,24 @@ def _too_few(sources: Sequence[Source], sizes: tuple[int, ...]) -> list[str]:
     return [f"{short[0].name}: {short[0].largest} samples, so sizes above that are left out{more}."]
 
 
-def _notes(
-    kinds: Sequence[str], sources: Sequence[Source], estimators: tuple[str, ...]
-) -> list[str]:
-    said = {
-        "file, without replacement": (
-            "Samples of a file are drawn from its rows without replacement, as in the paper, and "
-            "the truth is the plug-in of all rows. With n near the number of rows the spread "
-            "shrinks for that reason alone; drawn with replacement, rows are independent."
-        ),
-        "file, with replacement": (
-            "Samples of a file are drawn from its rows independently; the truth is what the "
-            "plug-in goes to. Rows that come twice are tied."
-        ),
-        "population": "The truth of a population is exact, by closed form or quadrature.",
-    }
-    about = [said[kind] for kind in kinds if kind in said]
+def _notes(sources: Sequence[Source], estimators: tuple[str, ...]) -> list[str]:
+    kinds = sorted({source.kind for source in sources})
+    about = [_OF_KIND[kind] for kind in kinds if kind in _OF_KIND]
     ties = ties_said(sources) if "trapezoid" in estimators else []
     return [*about, *ties, *truths_said(sources)]
 
 
-_CAPTIONS: Final = {
-    "results": "Each number with its Monte-Carlo standard error.",
-    "summary": "As shares of the true value, medians over data sets, losses and scores.",
-    "by-data": "As shares of the true value, averaged over the scores of a data set.",
+_OF_KIND: Final = {
+    "file, without replacement": (
+        "Samples of a file are drawn from its rows without replacement, as in the paper, and "
+        "the truth is the plug-in of all rows. With n near the number of rows the spread "
+        "shrinks for that reason alone; drawn with replacement, rows are independent."
+    ),
+    "file, with replacement": (
+        "Samples of a file are drawn from its rows independently; the truth is what the "
+        "plug-in goes to. Rows that come twice are tied."
+    ),
+    "population": "The truth of a population is exact, by closed form or quadrature.",
 }
 
 #: The study in the catalogue.
@@ -209,4 +266,30 @@ ESTIMATORS: Final = StudyEntry(
     question="How far from the truth is each estimator on n samples, on average and in spread?",
     source=f"Zhou et al. (2025), section 4, {PAPER}",
     run=study_estimators,
+    about="""Measure the estimators of the AURC on many samples of each size.
+
+    Batches are drawn from the rows of files, as in the paper, or from simulated populations whose
+    truth is exact. Values are fractions.
+    """,
+    reads=True,
+    options=(
+        *SOURCES,
+        StudyOption(
+            "estimators",
+            tuple[str, ...],
+            f"{', '.join(list(TARGETS)[:-1])} or {list(TARGETS)[-1]} (default: all)",
+            "estimator",
+        ),
+        SIZES,
+        StudyOption("repeats", int, "samples of each size"),
+        StudyOption("replace", bool, "draw the rows of a file independently"),
+        SEED,
+    ),
+    captions={
+        "results": "Each number with its Monte-Carlo standard error.",
+        "summary": "As shares of the true value, medians over data sets, losses and scores.",
+        "by-data": "As shares of the true value, averaged over the scores of a data set.",
+    },
+    glossary=WORDS,
+    labels=ESTIMATOR_TITLES,
 )

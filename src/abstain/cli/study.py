@@ -1,0 +1,151 @@
+"""`abstain study NAME`: a command for each study of the catalogue, made from its entry."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from inspect import Parameter as Argument
+from inspect import Signature, cleandoc, signature
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_origin
+
+from cyclopts import App, Parameter
+
+from abstain.cli.console import JobLines, interruptible, progress, working
+from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
+from abstain.cli.out import REPORT, RESULTS, command, finish, place
+from abstain.cli.predictions import read_named
+from abstain.errors import InputError
+from abstain.studies import STUDIES, StudyEntry, StudyOption, StudyResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOutput:
+    """What a study leaves behind."""
+
+    out: Annotated[
+        Path | None,
+        Parameter(help="folder for results.parquet, results.csv, figures and report.html"),
+    ] = None
+    figures: Annotated[
+        tuple[Literal["svg", "png", "pdf"], ...],
+        Parameter(help="format of the figures of --out (repeatable)", negative=()),
+    ] = ("svg",)
+
+
+#: Nothing is left behind but what is printed.
+_NOTHING = StudyOutput()
+
+
+def command_of(entry: StudyEntry) -> Callable[..., None]:
+    """Return the command of a study, whose signature and help are those of its entry."""
+    asked = signature_of(entry)
+    names = {option.flag or option.name: option.name for option in entry.options}
+
+    # What is not given is left to the study, which has its own defaults.
+    def study(*by_place: Any, **by_name: Any) -> None:
+        given = asked.bind(*by_place, **by_name).arguments
+        files = given.pop("files", ())
+        columns = given.pop("columns", USUAL_COLUMNS)
+        leave = given.pop("leave", _NOTHING)
+        printed = given.pop("print_config", False)
+        parameters = {names[flag]: value for flag, value in given.items()}
+        if printed and entry.configuration is not None:
+            sys.stdout.write(entry.configuration(**parameters))
+            return
+        run(entry, leave, parameters, files, columns)
+
+    study.__doc__ = cleandoc(entry.about or entry.question)
+    study.__annotations__ = {}
+    vars(study)["__signature__"] = asked
+    return study
+
+
+def signature_of(entry: StudyEntry) -> Signature:
+    """Return the signature from which the parser of the command is made."""
+    usual = signature(entry.run).parameters
+    found = [_argument("files", Files, (), positional=True)] if entry.reads else []
+    found += [_argument_of(o, usual[o.name].default) for o in entry.options if o.positional]
+    if entry.reads:
+        found.append(_argument("columns", Annotated[Columns, Parameter(name="*")], USUAL_COLUMNS))
+    found += [_argument_of(o, usual[o.name].default) for o in entry.options if not o.positional]
+    if entry.configuration is not None:
+        found.append(_argument("print_config", PrintConfig, default=False))
+    found.append(_argument("leave", Annotated[StudyOutput, Parameter(name="*")], _NOTHING))
+    return Signature(found)
+
+
+def _argument_of(option: StudyOption, default: Any) -> Argument:
+    if option.kind == tuple[str, ...]:
+        told = several(option.meaning)
+    elif get_origin(option.kind) is tuple:
+        told = Parameter(help=option.meaning, negative=(), consume_multiple=True)
+    else:
+        told = Parameter(help=option.meaning, negative=() if option.kind is bool else None)
+    annotated: Any = Annotated
+    kind = annotated[option.kind, told]
+    return _argument(option.flag or option.name, kind, default, positional=option.positional)
+
+
+def _argument(name: str, kind: Any, default: Any, *, positional: bool = False) -> Argument:
+    place = Argument.POSITIONAL_ONLY if positional else Argument.KEYWORD_ONLY
+    return Argument(name, place, default=default, annotation=kind)
+
+
+def run(
+    entry: StudyEntry,
+    leave: StudyOutput,
+    parameters: dict[str, Any],
+    files: tuple[Path, ...],
+    columns: Columns,
+) -> None:
+    """Run a study, print what it found, and leave its files."""
+    from abstain.report import study_terminal
+
+    data, notes = read_named(files, columns)
+    by_place = [parameters.get(o.name) for o in entry.options if o.positional]
+    # A folder that cannot be written to is refused before the work and not after it.
+    to = place(leave.out, [*RESULTS, REPORT], [*files, *by_place])
+    found = _found(entry, leave, [data or None] if entry.reads else [], parameters)
+    found = replace(found, notes=(*found.notes, *notes))
+    kept = () if leave.out is None else [leave.out / name for name in entry.keeps]
+    finish(lambda: study_terminal(found), lambda: _files(found, leave.figures), to, after=kept)
+    if entry.keeps and any(row["status"] in {"failed", "left out"} for row in found.rows("jobs")):
+        # A script notices that not all was done, after everything has been written.
+        sys.stdout.flush()
+        raise SystemExit(1)
+
+
+def _found(
+    entry: StudyEntry, leave: StudyOutput, data: Sequence[Any], parameters: dict[str, Any]
+) -> StudyResult:
+    if entry.keeps:
+        after = "the same command goes on from here."
+        after = after if leave.out is not None else f"nothing is kept; with --out {after}"
+        with interruptible(after), progress() as bar:
+            return entry.run(*data, **parameters, out=leave.out, on_outcome=JobLines(bar))
+    try:
+        with working(f"Studying: {entry.title}"):
+            return entry.run(*data, **parameters)
+    except MemoryError as error:
+        msg = f"not enough memory: {error}; ask for smaller sizes, fewer points or repeats"
+        raise InputError(msg) from None
+
+
+def _files(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the tables, the page and the figures of a study."""
+    from abstain.report import study_html
+    from abstain.report.files.figures import display_files
+    from abstain.report.subjects.study.document import study_figures
+    from abstain.tables.results import result_files
+
+    files: dict[str, bytes] = {}
+    for i, (name, rows) in enumerate(found.tables.items()):
+        if rows:
+            files |= result_files(rows, "results" if i == 0 else name)
+    files[REPORT] = study_html(found, command=command()).encode()
+    return files | display_files(study_figures(found), formats)
+
+
+study = App(name="study", help="Run a study of the literature: tables, figures and a verdict.")
+for _entry in STUDIES.values():
+    study.command(command_of(_entry), name=_entry.name)
