@@ -35,8 +35,7 @@ OTHER_WORDS = {
     # Weights by rank and losses that a network is trained on.
     "training/_logits.py": "objective",
     "training/_weights.py": "objective",
-    "training/catalogue.py": "objective",
-    "training/rank_objective.py": "objective",
+    "training/classifiers.py": "objective",
     "training/rank_weighted.py": "objective",
     "typing.py": "estimator",
     # What a population or a study knows without data: truths, and the estimators of a weight.

@@ -3,6 +3,14 @@
 Needs the extra ``torch``: ``pip install 'abstain[torch]'``.
 """
 
+try:
+    import torch as _torch  # noqa: F401  first, so that one line says what is missing
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    _MSG = "abstain.training needs torch: pip install 'abstain[torch]'"
+    raise ImportError(_MSG, name="torch") from None
+
 from abstain.training._weights import RANK_WEIGHTS as RANK_WEIGHTS
 from abstain.training._weights import RankWeights as RankWeights
 from abstain.training.abstention import DeepGamblers as DeepGamblers
@@ -11,16 +19,16 @@ from abstain.training.branches import ConfidNet as ConfidNet
 from abstain.training.branches import DeVries as DeVries
 from abstain.training.branches import SelectiveNet as SelectiveNet
 from abstain.training.catalogue import OBJECTIVES as OBJECTIVES
-from abstain.training.catalogue import ObjectiveKind as ObjectiveKind
 from abstain.training.catalogue import make as make
-from abstain.training.cross_entropy import CrossEntropy as CrossEntropy
+from abstain.training.classifiers import CrossEntropy as CrossEntropy
+from abstain.training.classifiers import Joint as Joint
+from abstain.training.classifiers import RankWeighted as RankWeighted
 from abstain.training.heads import Head as Head
 from abstain.training.heads import Output as Output
+from abstain.training.kind import ObjectiveKind as ObjectiveKind
 from abstain.training.network import Network as Network
 from abstain.training.network import Phase as Phase
 from abstain.training.objective import Objective as Objective
-from abstain.training.rank_objective import Joint as Joint
-from abstain.training.rank_objective import RankWeighted as RankWeighted
 from abstain.training.rank_weighted import RankWeightedLoss as RankWeightedLoss
 from abstain.training.rank_weighted import rank_weighted_loss as rank_weighted_loss
 

@@ -4,15 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from abstain._foundation import checks
 from abstain._foundation.device import weights_beside
 from abstain.errors import InputError, ShapeError
-from abstain.training._library import torch
-from abstain.training._logits import at_least_single
 from abstain.training._processes import Batch, gathered
-from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups, widest_type
+from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups
+from abstain.training.heads import wide, widest_type
 
 #: A spread below this share of the largest confidence is the rounding of equal numbers.
 ROUNDING = 1e-6
@@ -31,7 +32,7 @@ def temperature_of(soft: Any) -> float | None:
     return None if soft is None else checks.positive(soft, "soft")
 
 
-def spread(population: "torch.Tensor") -> "torch.Tensor":
+def spread(population: Tensor) -> Tensor:
     """Return the standard deviation of the confidences, without a gradient; 1 if all are equal."""
     values = population.detach()
     deviation = values.std(unbiased=False)
@@ -39,11 +40,11 @@ def spread(population: "torch.Tensor") -> "torch.Tensor":
 
 
 def soft_ranks(
-    confidence: "torch.Tensor",
-    recent: "torch.Tensor | None",
-    temperature: "torch.Tensor",
-    precision: "torch.dtype",
-) -> "torch.Tensor":
+    confidence: Tensor,
+    recent: Tensor | None,
+    temperature: Tensor,
+    precision: torch.dtype,
+) -> Tensor:
     """Return 1/2 + sum over j of sigmoid((c_i - c_j) / temperature), shape (n,).
 
     j runs over the batch and over `recent`. From 1 to the number of all of them; tied samples get
@@ -55,7 +56,7 @@ def soft_ranks(
     against = scaled
     if recent is not None:
         against = torch.cat((scaled, ((recent - center) / temperature).to(precision)))
-    below: torch.Tensor = _Below.apply(scaled, against)  # type: ignore[no-untyped-call]
+    below: Tensor = _Below.apply(scaled, against)  # type: ignore[no-untyped-call]
     return 0.5 + below.to(confidence.dtype)
 
 
@@ -63,13 +64,13 @@ class _Below(torch.autograd.Function):
     """For each x the sum over y of sigmoid(x - y), in blocks of rows; no table of pairs is kept."""
 
     @staticmethod
-    def forward(ctx: Any, x: "torch.Tensor", y: "torch.Tensor") -> "torch.Tensor":
+    def forward(ctx: Any, x: Tensor, y: Tensor) -> Tensor:
         ctx.save_for_backward(x, y)
         return torch.cat([_sigmoids(x[rows], y).sum(dim=1) for rows in _blocks(x, y)])
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: "torch.Tensor") -> "tuple[torch.Tensor, torch.Tensor]":
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         x, y = ctx.saved_tensors
         to_x, to_y = torch.empty_like(x), torch.zeros_like(y)
         for rows in _blocks(x, y):
@@ -81,17 +82,17 @@ class _Below(torch.autograd.Function):
         return to_x, to_y
 
 
-def _sigmoids(x: "torch.Tensor", y: "torch.Tensor") -> "torch.Tensor":
+def _sigmoids(x: Tensor, y: Tensor) -> Tensor:
     return (x[:, None] - y[None, :]).sigmoid_()
 
 
-def _blocks(x: "torch.Tensor", y: "torch.Tensor") -> Iterator[slice]:
+def _blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
     pairs = PAIRS if x.device.type == "cpu" else DEVICE_PAIRS
     step = max(1, pairs // y.shape[0])
     return (slice(start, start + step) for start in range(0, x.shape[0], step))
 
 
-def refuse_backward(value: "torch.Tensor", source: "torch.Tensor") -> "torch.Tensor":
+def refuse_backward(value: Tensor, source: Tensor) -> Tensor:
     """Return a value whose backward pass says why it has no gradient.
 
     Only where a gradient is asked of `source` and none goes through `value`: evaluating stays
@@ -99,7 +100,7 @@ def refuse_backward(value: "torch.Tensor", source: "torch.Tensor") -> "torch.Ten
     """
     if value.requires_grad or not (torch.is_grad_enabled() and source.requires_grad):
         return value
-    refused: torch.Tensor = _Refused.apply(value, source)  # type: ignore[no-untyped-call]
+    refused: Tensor = _Refused.apply(value, source)  # type: ignore[no-untyped-call]
     return refused
 
 
@@ -107,7 +108,7 @@ class _Refused(torch.autograd.Function):
     """The value as it is; an error in the place of its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, value: "torch.Tensor", source: "torch.Tensor") -> "torch.Tensor":  # noqa: ARG004
+    def forward(ctx: Any, value: Tensor, source: Tensor) -> Tensor:  # noqa: ARG004
         return value.clone()
 
     @staticmethod
@@ -137,14 +138,14 @@ class RecentConfidences(torch.nn.Module):
         The newest last; infinity where none is yet. A buffer, so it is part of the state dict.
     """
 
-    values: "torch.Tensor"
+    values: Tensor
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.register_buffer("values", torch.full((size,), EMPTY, dtype=torch.float64))
         self._filled = 0
 
-    def known(self, like: "torch.Tensor") -> "torch.Tensor | None":
+    def known(self, like: Tensor) -> Tensor | None:
         """Return the confidences kept, with the device and precision of `like`; None if none."""
         if self.values.device != like.device:
             # A loss is seldom moved by hand, so the queue follows what it is fed.
@@ -153,7 +154,7 @@ class RecentConfidences(torch.nn.Module):
             return None
         return self.values[self.values.shape[0] - self._filled :].to(like.dtype)
 
-    def add(self, confidence: "torch.Tensor") -> None:
+    def add(self, confidence: Tensor) -> None:
         """Append the confidences of a batch; a batch with NaN or infinity is left out."""
         size = self.values.shape[0]
         new = confidence.detach().to(self.values)[-size:]
@@ -200,11 +201,9 @@ class Area:
     weighting: Weighting
     soft: float | None = None
 
-    def value(
-        self, batch: Batch, recent: "torch.Tensor | None", precision: "torch.dtype"
-    ) -> "torch.Tensor":
+    def value(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
         """Return the mean over the batch of weight x loss, without axes."""
-        share: torch.Tensor = self.weights(batch, recent, precision) * batch.loss
+        share: Tensor = self.weights(batch, recent, precision) * batch.loss
         mean = share.mean()
         if batch.weight is not None:
             mean = (share * batch.weight).sum() / batch.weight.sum()
@@ -215,9 +214,7 @@ class Area:
             out = out.detach() + batch.processes * (out - out.detach())
         return out.to(precision)
 
-    def weights(
-        self, batch: Batch, recent: "torch.Tensor | None", precision: "torch.dtype"
-    ) -> "torch.Tensor":
+    def weights(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:
         """Return the weight of each sample of the batch, shape (n,)."""
         confidence = batch.confidence if self.soft is not None else batch.confidence.detach()
         n = confidence.shape[0]
@@ -244,9 +241,7 @@ class Area:
                 raise InputError(msg)
 
 
-def batch_of(
-    confidence: Any, loss: Any, weight: Any, *, gather: bool
-) -> "tuple[Batch, torch.dtype]":
+def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[Batch, torch.dtype]:
     """Check one step's vectors; return them in the widest precision, and the result's precision."""
     for name, x in (("confidence", confidence), ("loss", loss)):
         _vector(name, x)
@@ -256,7 +251,7 @@ def batch_of(
         msg = f"`confidence` and `loss` must be on one device; {where}"
         raise InputError(msg)
     own = loss if loss.dtype.is_floating_point else confidence
-    precision = at_least_single(own.new_empty(0)).dtype
+    precision = wide(own.new_empty(0)).dtype
     if not (gather or confidence.shape[0]):
         msg = "the batch is empty; at least one sample is needed. Skip a batch without samples."
         raise ShapeError(msg)
@@ -273,7 +268,7 @@ def batch_of(
 
 
 def _vector(name: str, x: Any) -> None:
-    if not isinstance(x, torch.Tensor):
+    if not isinstance(x, Tensor):
         msg = f"`{name}` must be a torch.Tensor; got {type(x).__name__}"
         raise InputError(msg)
     if x.ndim != 1:
@@ -281,7 +276,7 @@ def _vector(name: str, x: Any) -> None:
         raise ShapeError(msg)
 
 
-def _same_length(name: str, x: Any, confidence: "torch.Tensor") -> None:
+def _same_length(name: str, x: Any, confidence: Tensor) -> None:
     if tuple(x.shape) != tuple(confidence.shape):
         msg = (
             f"`{name}` must have one entry for each of the {confidence.shape[0]} samples; got "
@@ -290,7 +285,7 @@ def _same_length(name: str, x: Any, confidence: "torch.Tensor") -> None:
         raise ShapeError(msg)
 
 
-def _weights_of(weight: Any, confidence: "torch.Tensor") -> "torch.Tensor":
+def _weights_of(weight: Any, confidence: Tensor) -> Tensor:
     if confidence.shape[0] == 0:
         return torch.zeros_like(confidence)
     return torch.as_tensor(weights_beside(weight, confidence)).to(confidence)

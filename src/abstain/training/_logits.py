@@ -5,6 +5,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import torch
+from torch import Tensor
 from torch.nn import functional
 
 from abstain._foundation import checks
@@ -14,27 +16,22 @@ from abstain.confidence.entry import ScoreNeed
 from abstain.confidence.registry import find
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
 from abstain.predictions.outputs import ClassScores
-from abstain.training._library import torch
+from abstain.training.heads import wide
 
 #: From logits (n, K) and labels to losses (n,).
-BaseLoss: TypeAlias = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
+BaseLoss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
 
 
-def at_least_single(x: "torch.Tensor") -> "torch.Tensor":
-    """Return half precision as float32; anything wider as it is."""
-    return x if x.dtype in {torch.float32, torch.float64} else x.float()
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    return functional.cross_entropy(wide(logits), labels, reduction="none")
 
 
-def _cross_entropy(logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-    return functional.cross_entropy(at_least_single(logits), labels, reduction="none")
+def _zero_one(logits: Tensor, labels: Tensor) -> Tensor:
+    return wide((logits.argmax(dim=1) != labels).to(logits.dtype))
 
 
-def _zero_one(logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-    return at_least_single((logits.argmax(dim=1) != labels).to(logits.dtype))
-
-
-def _brier(logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
-    logs = functional.log_softmax(at_least_single(logits), dim=1)
+def _brier(logits: Tensor, labels: Tensor) -> Tensor:
+    logs = functional.log_softmax(wide(logits), dim=1)
     at = labels[:, None]
     # 1 - p of the label from its logarithm: exact when p is nearly 1.
     missing = torch.expm1(logs.gather(1, at))[:, 0]
@@ -67,11 +64,11 @@ def base_loss(base: Any) -> BaseLoss:
     return own
 
 
-def _named(base: str, logits: "torch.Tensor", labels: "torch.Tensor") -> "torch.Tensor":
+def _named(base: str, logits: Tensor, labels: Tensor) -> Tensor:
     return BASE_LOSSES[base](logits, _class_codes(labels, logits))
 
 
-def _class_codes(labels: "torch.Tensor", logits: "torch.Tensor") -> "torch.Tensor":
+def _class_codes(labels: Tensor, logits: Tensor) -> Tensor:
     """Check labels; their values only on the host, since a device would have to be waited for."""
     rows, classes = logits.shape
     if labels.shape != (rows,):
@@ -94,7 +91,7 @@ def _class_codes(labels: "torch.Tensor", logits: "torch.Tensor") -> "torch.Tenso
 
 
 #: From logits (n, K) to confidences (n,).
-OwnScore: TypeAlias = Callable[["torch.Tensor"], "torch.Tensor"]
+OwnScore: TypeAlias = Callable[[Tensor], Tensor]
 
 
 def score_of_logits(score: Any) -> OwnScore:
@@ -118,9 +115,7 @@ def score_of_logits(score: Any) -> OwnScore:
 
 # The functions of `abstain.confidence` would refuse NaN, for which they wait for the device, and a
 # training loss passes NaN on: hence the kernel itself.
-def _computed(
-    kernel: kernels.Kernel, temperature: float, times: bool, logits: "torch.Tensor"
-) -> "torch.Tensor":
+def _computed(kernel: kernels.Kernel, temperature: float, times: bool, logits: Tensor) -> Tensor:
     if logits.shape[0] == 0:
         # No rows, but where others gather, the graph that leads to them.
         return logits.sum(dim=1)
@@ -131,15 +126,13 @@ def _computed(
     return temperature * out if times else out
 
 
-def _where_it_lies(
-    kernel: kernels.Kernel, temperature: float, logits: "torch.Tensor"
-) -> "torch.Tensor":
+def _where_it_lies(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
     scores = ClassScores(logits, are_logits=True)
-    out: torch.Tensor = kernels.by_rows(kernel, scores, temperature=temperature)
+    out: Tensor = kernels.by_rows(kernel, scores, temperature=temperature)
     return out
 
 
-def _in_numpy(kernel: kernels.Kernel, temperature: float, logits: "torch.Tensor") -> "torch.Tensor":
+def _in_numpy(kernel: kernels.Kernel, temperature: float, logits: Tensor) -> Tensor:
     """Do the same four times faster: NumPy writes over its own steps."""
     scores = ClassScores(to_numpy(logits, "logits"), are_logits=True)
     # NaN passes through, as in PyTorch.

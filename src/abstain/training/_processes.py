@@ -8,10 +8,9 @@ elsewhere, and nothing has to be sent back.
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 from torch import distributed as dist
-
-from abstain.training._library import torch
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +27,9 @@ class Batch:
         How many processes the samples come from.
     """
 
-    confidence: "torch.Tensor"
-    loss: "torch.Tensor"
-    weight: "torch.Tensor | None" = None
+    confidence: Tensor
+    loss: Tensor
+    weight: Tensor | None = None
     processes: int = 1
 
 
@@ -41,33 +40,19 @@ def several_processes() -> bool:
 
 def gathered(own: Batch) -> Batch:
     """Return the samples of all processes in the order of the processes, own ones with gradient."""
-    world, rank = dist.get_world_size(), dist.get_rank()
-    n = own.confidence.shape[0]
-    sizes, weighted = _sizes(own, world)
+    rank, n = dist.get_rank(), own.confidence.shape[0]
+    heard = _heard([n, own.weight is not None], own.confidence.device)
+    sizes, weighted = [size for size, _ in heard], any(has for _, has in heard)
     columns = [own.confidence, own.loss]
     if weighted:
         ones = torch.ones_like(own.confidence)
         columns.append(ones if own.weight is None else own.weight.to(ones))
-    sent = own.confidence.new_zeros((len(columns), max(sizes)))
-    sent[:, :n] = torch.stack([column.detach() for column in columns])
-    parts = [torch.empty_like(sent) for _ in range(world)]
-    dist.all_gather(parts, sent)
-    cut = [part[:, :size] for part, size in zip(parts, sizes, strict=True)]
+    parts = _gathered(torch.stack([column.detach() for column in columns]), sizes)
     whole = [
-        torch.cat([column if k == rank else part[row] for k, part in enumerate(cut)])
+        torch.cat([column if k == rank else part[row] for k, part in enumerate(parts)])
         for row, column in enumerate(columns)
     ]
-    return Batch(whole[0], whole[1], whole[2] if weighted else None, world)
-
-
-def _sizes(own: Batch, world: int) -> tuple[list[int], bool]:
-    """Return the number of samples of each process, and whether any has weights."""
-    n = own.confidence.shape[0]
-    told = torch.tensor([n, own.weight is not None], device=own.confidence.device)
-    heard = [torch.empty_like(told) for _ in range(world)]
-    dist.all_gather(heard, told)
-    found = torch.stack(heard).tolist()
-    return [size for size, _ in found], any(flag for _, flag in found)
+    return Batch(whole[0], whole[1], whole[2] if weighted else None, len(parts))
 
 
 def mean_over_processes(x: Tensor) -> Tensor:
@@ -83,12 +68,23 @@ def from_all_processes(x: Tensor) -> Tensor:
     """Join vectors, of any lengths, in the order of the processes; without gradients."""
     if not several_processes():
         return x.detach()
-    own = torch.tensor([len(x)], device=x.device)
-    lengths = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(lengths, own)
-    longest = max(int(n) for n in lengths)
-    padded = x.detach().new_zeros(longest)
-    padded[: len(x)] = x.detach()
-    parts = [torch.zeros_like(padded) for _ in lengths]
-    dist.all_gather(parts, padded)
-    return torch.cat([part[: int(n)] for part, n in zip(parts, lengths, strict=True)])
+    sizes = [n for (n,) in _heard([len(x)], x.device)]
+    return torch.cat([part[0] for part in _gathered(x.detach()[None], sizes)])
+
+
+def _heard(numbers: list[int], device: torch.device) -> list[list[int]]:
+    """Return a few numbers of every process."""
+    told = torch.tensor(numbers, device=device)
+    heard = [torch.empty_like(told) for _ in range(dist.get_world_size())]
+    dist.all_gather(heard, told)
+    found: list[list[int]] = torch.stack(heard).tolist()
+    return found
+
+
+def _gathered(own: Tensor, sizes: list[int]) -> list[Tensor]:
+    """Return the rows (k, n) of every process, where each has an n of its own."""
+    sent = own.new_zeros((len(own), max(sizes)))
+    sent[:, : own.shape[1]] = own
+    parts = [torch.empty_like(sent) for _ in sizes]
+    dist.all_gather(parts, sent)
+    return [part[:, :size] for part, size in zip(parts, sizes, strict=True)]

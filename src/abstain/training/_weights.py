@@ -15,6 +15,8 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
@@ -31,18 +33,10 @@ from abstain.metrics.rank_weights import (
     rank_weight,
     sele_weight,
 )
-from abstain.training._library import torch
 from abstain.typing import FloatArray
 
 
-def widest_type(device: "torch.device") -> "torch.dtype":
-    """Return float64, or float32 on a device that has none."""
-    return torch.float32 if device.type == "mps" else torch.float64
-
-
-def averaged_over_ties(
-    confidence: "torch.Tensor", population: "torch.Tensor", values: "torch.Tensor"
-) -> "torch.Tensor":
+def averaged_over_ties(confidence: Tensor, population: Tensor, values: Tensor) -> Tensor:
     """Return the mean of `values` over the ranks that each confidence occupies.
 
     `values` (m,) belong to the ascending ranks of the m confidences of the population, of which
@@ -58,9 +52,7 @@ def averaged_over_ties(
     return torch.where(count == 1, values[below.clamp(max=values.shape[0] - 1)], mean)
 
 
-def by_tie_groups(
-    confidence: "torch.Tensor", weight: "torch.Tensor | None", phi: RankWeight
-) -> "torch.Tensor":
+def by_tie_groups(confidence: Tensor, weight: Tensor | None, phi: RankWeight) -> Tensor:
     """Return the kernel's weight of each sample's tie group; 0 for a sample of weight 0."""
     # The kernel works in float64: what has none is served by the host.
     place = torch.device("cpu") if confidence.device.type == "mps" else confidence.device
@@ -75,7 +67,7 @@ def by_tie_groups(
 
 
 #: From real ranks, the number of samples and the coverage interval to weights.
-Smooth: TypeAlias = Callable[["torch.Tensor", int, tuple[float, float]], "torch.Tensor"]
+Smooth: TypeAlias = Callable[[Tensor, int, tuple[float, float]], Tensor]
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ class RankWeights:
 @lru_cache(maxsize=64)
 def at_whole_ranks(
     name: str, between: tuple[float, float], n: int, device: Any, dtype: Any
-) -> "torch.Tensor":
+) -> Tensor:
     """Keep the weights where they are used: batches of one size need them once."""
     # A batch without gradients may be the first of its size; the next one needs a plain tensor.
     with torch.inference_mode(mode=False):
@@ -132,11 +124,11 @@ def _by_kernel(name: str, between: tuple[float, float], n: int) -> FloatArray:
     return descending[::-1].copy()
 
 
-def _harmonic(r: "torch.Tensor", n: int, _: tuple[float, float]) -> "torch.Tensor":
+def _harmonic(r: Tensor, n: int, _: tuple[float, float]) -> Tensor:
     return float(harmonic(float(n))) - float(np.euler_gamma) - torch.digamma(n - r + 1.0)
 
 
-def _ramp(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "torch.Tensor":
+def _ramp(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
     """Integrate over the interval how much of the sample is accepted.
 
     A sample of rank r is accepted while n c goes from n - r to n - r + 1, so it counts with
@@ -146,12 +138,12 @@ def _ramp(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "torch.Ten
     return (_accepted(n * high - (n - r)) - _accepted(n * low - (n - r))) / n
 
 
-def _accepted(x: "torch.Tensor") -> "torch.Tensor":
+def _accepted(x: Tensor) -> Tensor:
     """Integral of clip(t, 0, 1) from 0 to x."""
     return torch.where(x < 1.0, x.clamp(min=0.0, max=1.0) ** 2 / 2.0, x - 0.5)
 
 
-def _interpolated(r: "torch.Tensor", n: int, between: tuple[float, float]) -> "torch.Tensor":
+def _interpolated(r: Tensor, n: int, between: tuple[float, float]) -> Tensor:
     """Join the kernel's partial AURC weights at whole ranks by straight lines."""
     table = at_whole_ranks("partial-aurc", between, n, r.device, r.dtype)
     # NaN has no place; it comes back through the fraction.
@@ -223,7 +215,7 @@ for _entry in (
 
 
 #: From ascending ranks (1 is the least confident) and the number of samples to weights.
-OwnWeights: TypeAlias = Callable[["torch.Tensor", int], "torch.Tensor"]
+OwnWeights: TypeAlias = Callable[[Tensor, int], Tensor]
 
 
 @dataclass(frozen=True)
@@ -256,25 +248,25 @@ class Weighting:
         """The kernel's weight function over tie groups."""
         return RANK_WEIGHTS[str(self.asked)].kernel(self.between)
 
-    def at_whole_ranks(self, n: int, like: "torch.Tensor") -> "torch.Tensor":
+    def at_whole_ranks(self, n: int, like: Tensor) -> Tensor:
         """Return the weights at the ranks 1 to n, with the precision and device of `like`."""
         if isinstance(self.asked, str):
             return at_whole_ranks(self.asked, self.between, n, like.device, like.dtype)
         ranks = torch.arange(1, n + 1, device=like.device, dtype=like.dtype)
         return _checked(self.asked(ranks, n), ranks).detach()
 
-    def at_real_ranks(self, ranks: "torch.Tensor", n: int) -> "torch.Tensor":
+    def at_real_ranks(self, ranks: Tensor, n: int) -> Tensor:
         """Return the weights at soft ranks; gradients flow back to these."""
         if isinstance(self.asked, str):
             return RANK_WEIGHTS[self.asked].smooth(ranks, n, self.between)
         return _checked(self.asked(ranks, n), ranks)
 
 
-def _checked(out: Any, ranks: "torch.Tensor") -> "torch.Tensor":
+def _checked(out: Any, ranks: Tensor) -> Tensor:
     """Check what the caller's function returned."""
-    if isinstance(out, torch.Tensor) and out.shape == ranks.shape:
+    if isinstance(out, Tensor) and out.shape == ranks.shape:
         return out.to(ranks)
-    found = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
+    found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
     msg = (
         "`weights` must return one weight for each rank, a tensor of shape "
         f"{tuple(ranks.shape)}; got {found}"

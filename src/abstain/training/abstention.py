@@ -1,7 +1,7 @@
 """Objectives with a class "abstain": DeepGamblers and self-adaptive training."""
 
 import math
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -10,8 +10,9 @@ from torch.nn import functional
 from abstain._foundation import checks
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.training._processes import from_all_processes
-from abstain.training.cross_entropy import WarmedUp
 from abstain.training.heads import Output, needed, wide, widest
+from abstain.training.kind import ObjectiveKind
+from abstain.training.objective import WarmedUp
 from abstain.typing import Rng
 
 #: Rewards that FD-Shifts (Jaeger et al. 2023) chooses among on validation data.
@@ -232,3 +233,24 @@ class SelfAdaptiveTraining(_Abstaining):
         if saved is not None:
             self.target = self.target.new_ones(len(saved))
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+DEEP_GAMBLERS: Final = ObjectiveKind(
+    "deep-gamblers",
+    "DeepGamblers",
+    DeepGamblers,
+    "An additional class keeps the stake: abstaining pays where no class is likely enough.",
+    "log-odds of not abstaining (reservation score)",
+    "Liu et al. (2019), https://arxiv.org/abs/1907.00208",
+    {"reward": REWARDS},
+)
+
+SELF_ADAPTIVE: Final = ObjectiveKind(
+    "self-adaptive",
+    "Self-adaptive training",
+    SelfAdaptiveTraining,
+    "Labels that the network comes to doubt turn into abstentions.",
+    "log-odds of not abstaining",
+    "Huang et al. (2020), https://arxiv.org/abs/2002.10319",
+    {"momentum": (0.99,)},
+)

@@ -1,6 +1,6 @@
 """Objectives with a branch of their own: ConfidNet, DeVries & Taylor, SelectiveNet."""
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
@@ -9,10 +9,10 @@ from torch.nn import functional
 from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.training._processes import mean_over_processes
-from abstain.training.cross_entropy import cross_entropy
-from abstain.training.heads import LoneBatchNorm, Output, needed, stack, wide, widest
+from abstain.training.heads import Output, needed, selection, stack, wide, widest
+from abstain.training.kind import ObjectiveKind
 from abstain.training.network import CLASSIFIER, Phase
-from abstain.training.objective import Objective
+from abstain.training.objective import Objective, cross_entropy
 from abstain.typing import Rng
 
 _BRANCH_LAYERS = 5
@@ -266,31 +266,13 @@ class DeVries(_Branched):
         # A copy: the buffer changes before the backward pass reads it.
         price = self.multiplier.to(asked.device, asked.dtype, copy=True)
         if self.training:
-            self._reprice(asked.detach())
+            over = mean_over_processes(asked) >= self.budget
+            self.multiplier.mul_(torch.where(over, _DEARER, _CHEAPER).to(self.multiplier))
         return price * asked - hinted.mean()
-
-    def _reprice(self, asked: Tensor) -> None:
-        over = mean_over_processes(asked) >= self.budget
-        change = torch.where(over, _DEARER, _CHEAPER)
-        self.multiplier.mul_(change.to(self.multiplier))
 
 
 #: Target coverages of the paper's tables.
 COVERAGES = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
-
-_SELECTION_WIDTH = 512
-
-
-class _Selection(nn.Sequential):
-    """A hidden layer with batch norm, and one unit, as in the paper."""
-
-    def __init__(self, width: int) -> None:
-        norm = LoneBatchNorm(_SELECTION_WIDTH)
-        # The authors divide what batch norm gives by 10: the selection starts near 1/2.
-        nn.init.constant_(norm.weight, 0.1)
-        super().__init__(
-            nn.Linear(width, _SELECTION_WIDTH), nn.ReLU(), norm, nn.Linear(_SELECTION_WIDTH, 1)
-        )
 
 
 class SelectiveNet(_Branched):
@@ -365,7 +347,7 @@ class SelectiveNet(_Branched):
         return (Phase("train", ("backbone", "classifier", "confidence", "auxiliary")),)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
-        return {"confidence": _Selection(width), "auxiliary": nn.Linear(width, classes)}
+        return {"confidence": selection(width), "auxiliary": nn.Linear(width, classes)}
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         selection = wide(needed(output, "confidence"))
@@ -384,3 +366,33 @@ def _share(x: float, name: str) -> float:
         msg = f"`{name}` must be above 0 and at most 1; got {x!r}"
         raise DomainError(msg)
     return float(x)
+
+
+CONFIDNET: Final = ObjectiveKind(
+    "confidnet",
+    "ConfidNet",
+    ConfidNet,
+    "A branch on a frozen classifier learns the probability of the true class.",
+    "logit of the learned true class probability",
+    "Corbière et al. (2019), https://arxiv.org/abs/1910.04851",
+)
+
+DEVRIES: Final = ObjectiveKind(
+    "devries",
+    "DeVries & Taylor",
+    DeVries,
+    "A branch asks for hints about the label, for a price that keeps them within a budget.",
+    "logit of the confidence branch",
+    "DeVries & Taylor (2018), https://arxiv.org/abs/1802.04865",
+    {"budget": (0.3,)},
+)
+
+SELECTIVENET: Final = ObjectiveKind(
+    "selectivenet",
+    "SelectiveNet",
+    SelectiveNet,
+    "A selection is trained with the classifier for low risk at a target coverage.",
+    "logit of the selection",
+    "Geifman & El-Yaniv (2019), https://arxiv.org/abs/1901.09192",
+    {"coverage": COVERAGES},
+)

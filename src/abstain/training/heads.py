@@ -76,12 +76,17 @@ def needed(output: Output, field: str) -> Tensor:
 
 def wide(x: Tensor) -> Tensor:
     """Widen half precision, so that a loss under autocast is summed in float32."""
-    return x.float() if x.dtype in {torch.float16, torch.bfloat16} else x
+    return x if x.dtype in {torch.float32, torch.float64} else x.float()
 
 
 def widest(x: Tensor) -> Tensor:
-    """Widen to float64, or to float32 on Apple's devices, which have no other."""
-    return x.float() if x.device.type == "mps" else x.double()
+    """Widen to the widest type that the device has."""
+    return x.to(widest_type(x.device))
+
+
+def widest_type(device: torch.device) -> torch.dtype:
+    """Return float64, or float32 on Apple's devices, which have no other."""
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 class Head(nn.Module):
@@ -217,3 +222,17 @@ class LoneBatchNorm(nn.BatchNorm1d):
         return nn.functional.batch_norm(
             x, self.running_mean, self.running_var, self.weight, self.bias, eps=self.eps
         )
+
+
+#: Units of the hidden layer of a selection.
+_SELECTION_WIDTH = 512
+
+
+def selection(width: int) -> nn.Sequential:
+    """Make a hidden layer with batch norm and one unit, as in the paper of SelectiveNet."""
+    norm = LoneBatchNorm(_SELECTION_WIDTH)
+    # The authors divide what batch norm gives by 10: the selection starts near 1/2.
+    nn.init.constant_(norm.weight, 0.1)
+    return nn.Sequential(
+        nn.Linear(width, _SELECTION_WIDTH), nn.ReLU(), norm, nn.Linear(_SELECTION_WIDTH, 1)
+    )

@@ -45,10 +45,12 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from abstain._foundation import checks
 from abstain._foundation.random import seed_of
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError, suggest
-from abstain.training.heads import Head, Output, checked_output, seeded, sizes
+from abstain.training.heads import Head, Output, checked_output, seeded, sizes, wide
 from abstain.training.network import CLASSIFIER, Phase, planned
 from abstain.typing import Rng
 
@@ -297,6 +299,50 @@ class Objective(nn.Module, ABC):
 
     def _make(self, width: int, classes: int) -> Head:
         return Head(width, classes, **self._branches(width, classes))
+
+
+def cross_entropy(output: Output, labels: Tensor) -> Tensor:
+    """Mean of minus the log-probability of the label, abstention left out."""
+    return functional.cross_entropy(wide(output.logits), labels)
+
+
+class WarmedUp(Objective):
+    """An objective that may begin with a share of epochs of cross-entropy.
+
+    Subclasses say what they minimize after it, and which parts of the network learn then.
+
+    Parameters
+    ----------
+    warm_up : float
+        The share, in [0, 1).
+    rng : int, numpy.random.Generator or None
+        As in `Objective`.
+    """
+
+    #: Name of the phase after it, and what learns there.
+    main: ClassVar[tuple[str, tuple[str, ...]]]
+
+    def __init__(self, *, warm_up: float, rng: Rng) -> None:
+        super().__init__(rng=rng)
+        # 0.999 and not 1: the phase after it must have a share.
+        self.warm_up = checks.fraction(warm_up, "warm_up", high=0.999)
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """A warm-up with cross-entropy, where asked for, then the objective's own."""
+        main = Phase(*self.main, share=1.0 - self.warm_up)
+        if self.warm_up == 0.0:
+            return (main,)
+        return (Phase(WARM_UP, CLASSIFIER, share=self.warm_up), main)
+
+    def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        if self.phase.name == WARM_UP:
+            return cross_entropy(output, labels)
+        return self._own_loss(output, labels, index)
+
+    @abstractmethod
+    def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
+        """Return the loss after the warm-up."""
 
 
 def integers(x: Any, name: str, n: int, device: torch.device | None) -> Tensor:

@@ -1,6 +1,10 @@
 """Train for the area itself: the mean loss, each sample weighted by the rank of its confidence."""
 
+from collections.abc import Callable
 from typing import Any, Literal
+
+import torch
+from torch import Tensor
 
 from abstain._foundation import checks
 from abstain.errors import InputError, ShapeError
@@ -11,7 +15,6 @@ from abstain.training._area import (
     refuse_backward,
     temperature_of,
 )
-from abstain.training._library import torch, uncompiled
 from abstain.training._logits import BaseLoss, OwnScore, base_loss, score_of_logits
 from abstain.training._processes import several_processes
 from abstain.training._weights import OwnWeights, weighting
@@ -20,17 +23,28 @@ from abstain.training._weights import OwnWeights, weighting
 _LARGEST_QUEUE = 10_000_000
 
 
+def _uncompiled(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a function outside of what `torch.compile` traces.
+
+    Ranks are looked up in tables of the host, where a compiler has to stop anyway. The means to
+    say so takes a second to import, so it is fetched only where something is being compiled.
+    """
+    if torch.compiler.is_compiling():
+        return torch.compiler.disable(function)(*given)  # type: ignore[no-untyped-call]
+    return function(*given)
+
+
 def rank_weighted_loss(
-    confidence: "torch.Tensor",
-    loss: "torch.Tensor",
+    confidence: Tensor,
+    loss: Tensor,
     *,
     weights: str | OwnWeights = "aurc",
     between: tuple[float, float] | None = None,
     soft: float | None = None,
-    recent: "torch.Tensor | None" = None,
-    weight: "torch.Tensor | None" = None,
+    recent: Tensor | None = None,
+    weight: Tensor | None = None,
     gather: bool = False,
-) -> "torch.Tensor":
+) -> Tensor:
     r"""Compute an area under a risk-coverage curve as a loss to train with.
 
     Answers: how large is the area on this batch, and which way do the losses (and with `soft` the
@@ -115,7 +129,7 @@ def rank_weighted_loss(
         area.refuse_weight(ranked_among_others=recent is not None)
     batch, precision = batch_of(confidence, loss, weight, gather=gather and several_processes())
     others = recent.detach().to(batch.confidence) if recent is not None and len(recent) else None
-    out: torch.Tensor = uncompiled(area.value, batch, others, precision)
+    out: Tensor = _uncompiled(area.value, batch, others, precision)
     return refuse_backward(out, confidence)
 
 
@@ -216,10 +230,10 @@ class RankWeightedLoss(torch.nn.Module):
 
     def forward(
         self,
-        logits: "torch.Tensor",
-        labels: "torch.Tensor",
-        weight: "torch.Tensor | None" = None,
-    ) -> "torch.Tensor":
+        logits: Tensor,
+        labels: Tensor,
+        weight: Tensor | None = None,
+    ) -> Tensor:
         """Return the loss of a batch.
 
         Parameters
@@ -236,12 +250,10 @@ class RankWeightedLoss(torch.nn.Module):
         Tensor without axes
             Lower is better.
         """
-        out: torch.Tensor = uncompiled(self._value, logits, labels, weight)
+        out: Tensor = _uncompiled(self._value, logits, labels, weight)
         return out
 
-    def _value(
-        self, logits: "torch.Tensor", labels: "torch.Tensor", weight: "torch.Tensor | None"
-    ) -> "torch.Tensor":
+    def _value(self, logits: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
         _check_logits(logits)
         if weight is not None:
             self._area.refuse_weight(ranked_among_others=self.recent is not None)
@@ -275,14 +287,14 @@ def _queue_size(queue: Any) -> int:
 
 
 def _check_recent(recent: Any) -> None:
-    if not isinstance(recent, torch.Tensor) or recent.ndim != 1:
-        found = tuple(recent.shape) if isinstance(recent, torch.Tensor) else type(recent).__name__
+    if not isinstance(recent, Tensor) or recent.ndim != 1:
+        found = tuple(recent.shape) if isinstance(recent, Tensor) else type(recent).__name__
         msg = f"`recent` must be a tensor of earlier confidences, shape (m,); got {found}"
         raise InputError(msg)
 
 
 def _check_logits(logits: Any) -> None:
-    if not isinstance(logits, torch.Tensor):
+    if not isinstance(logits, Tensor):
         msg = f"`logits` must be a torch.Tensor; got {type(logits).__name__}"
         raise InputError(msg)
     if logits.ndim != 2 or logits.shape[1] < 2:

@@ -1,15 +1,68 @@
-"""Areas under risk-coverage curves as objectives, alone and beside cross-entropy."""
+"""Objectives of a plain classifier: cross-entropy, the area under a curve, and both together."""
+
+from typing import Final
 
 from torch import Tensor
 
 from abstain._foundation import checks
 from abstain.training._logits import BaseLoss, OwnScore, score_of_logits
 from abstain.training._weights import OwnWeights
-from abstain.training.cross_entropy import WarmedUp, cross_entropy
 from abstain.training.heads import Output, checked_output, widest
+from abstain.training.kind import ObjectiveKind
 from abstain.training.network import CLASSIFIER
+from abstain.training.objective import Objective, WarmedUp, cross_entropy
 from abstain.training.rank_weighted import RankWeightedLoss
 from abstain.typing import Rng
+
+
+class CrossEntropy(Objective):
+    """Cross-entropy: a plain classifier, trusted by its softmax.
+
+    The mean of ``-log p[y]``.
+
+    Parameters
+    ----------
+    rng : int, numpy.random.Generator or None
+        As in `Objective`.
+
+    Notes
+    -----
+    Its confidence is `abstain.confidence.max_softmax_response`, the log-odds of the most probable
+    class.
+
+    References
+    ----------
+    Hendrycks & Gimpel (2017), A Baseline for Detecting Misclassified and Out-of-Distribution
+    Examples in Neural Networks, https://arxiv.org/abs/1610.02136 (the confidence).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from abstain.training import CrossEntropy, Output
+    >>> output = Output(logits=torch.tensor([[2.0, 0.0]]), features=torch.zeros(1, 4))
+    >>> round(CrossEntropy()(output, torch.tensor([0])).item(), 4)
+    0.1269
+    >>> CrossEntropy().confidence(output).tolist()
+    [2.0]
+    """
+
+    def confidence(self, output: Output) -> Tensor:
+        """Log-odds of the most probable class.
+
+        Parameters
+        ----------
+        output : Output
+            Of the head, for n samples.
+
+        Returns
+        -------
+        torch.Tensor of shape (n,)
+            Float64; higher is more trusted.
+        """
+        return score_of_logits("msr")(checked_output(output).logits)
+
+    def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
+        return cross_entropy(output, labels)
 
 
 class RankWeighted(WarmedUp):
@@ -169,3 +222,33 @@ class Joint(RankWeighted):
     def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:
         area = super()._own_loss(output, labels, index)
         return cross_entropy(output, labels) + self.strength * area
+
+
+CROSS_ENTROPY: Final = ObjectiveKind(
+    "cross-entropy",
+    "Cross-entropy",
+    CrossEntropy,
+    "A plain classifier, trusted by its softmax.",
+    "log-odds of the most probable class",
+    "Hendrycks & Gimpel (2017), https://arxiv.org/abs/1610.02136",
+)
+
+RANK_WEIGHTED: Final = ObjectiveKind(
+    "rank-weighted",
+    "Rank-weighted loss",
+    RankWeighted,
+    "The area under a risk-coverage curve, with its rank weights as weights of the loss.",
+    "the score that the samples are ranked by",
+    "Zhou et al. (2025), https://arxiv.org/abs/2410.15361",
+    {"weights": ("aurc", "aurc-log", "sele", "augrc")},
+)
+
+JOINT: Final = ObjectiveKind(
+    "joint",
+    "Cross-entropy and an area",
+    Joint,
+    "Cross-entropy plus the area under a risk-coverage curve of the 0/1 loss, by soft ranks.",
+    "the score that the samples are ranked by",
+    "abstain",
+    {"strength": (3.0, 10.0, 30.0)},
+)
