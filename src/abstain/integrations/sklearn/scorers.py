@@ -19,6 +19,7 @@ from abstain.evaluation.inputs import join
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores_by
 from abstain.integrations.sklearn.classifier import SelectiveClassifier
 from abstain.metrics import metric_named, working_point
+from abstain.metrics.entry import value_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
@@ -201,24 +202,17 @@ class SelectiveScorer(TakesWeights):
             own, estimator = selective.scoring, selective.estimator_
         scoring = self._scoring(own)
         s = judged(estimator, X, y, scoring, loss=self.loss, sample_weight=sample_weight)
-        return self._value(s)
+        metric = metric_named(self.metric)
+        if missing := metric.missing(s):
+            msg = f"the metric {metric.name!r} does not apply here: it {missing}"
+            raise InputError(msg)
+        value = float(value_of(metric.compute(s), metric.name))
+        return -value if metric.lower_is_better else value
 
     def _scoring(self, own: Scoring | None) -> Scoring:
         if self.score is not None:
             return Scoring(self.score, self.response_method)
         return own or Scoring("msr", self.response_method)
-
-    def _value(self, s: Scored) -> float:
-        metric = metric_named(self.metric)
-        missing = metric.missing(s)
-        if missing:
-            msg = f"the metric {metric.name!r} does not apply here: it {missing}"
-            raise InputError(msg)
-        measured = metric.compute(s)
-        if measured.reason:
-            msg = f"{metric.name} is undefined here: {measured.reason}"
-            warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
-        return -float(measured.value) if metric.lower_is_better else float(measured.value)
 
 
 class RuleScorer(TakesWeights):

@@ -17,6 +17,7 @@ from abstain.integrations.torchmetrics._state import (
     joined,
 )
 from abstain.metrics import Need, metric_named
+from abstain.metrics.entry import value_of
 from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
@@ -198,11 +199,7 @@ class SelectiveMetric(StreamState):
         if missing := entry.missing(s):
             msg = f"the metric {self.metric!r} {missing}"
             raise DomainError(msg)
-        measured = entry.compute(s)
-        if measured.reason:
-            msg = f"{self.metric} is undefined here: {measured.reason}"
-            warnings.warn(msg, UndefinedMetricWarning, stacklevel=3)
-        return float(measured.value)
+        return float(value_of(entry.compute(s), self.metric))
 
     def _scored(self, samples: BatchTensors) -> Scored:
         weighted = samples.weight.is_floating_point()
