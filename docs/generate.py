@@ -19,8 +19,12 @@ from abstain.confidence import SCORES
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.predictions import LOSSES
+from abstain.studies import STUDIES
 
 DOCS = Path(__file__).resolve().parent
+
+#: Studies that are told of on a page of their own; the others have a heading in studies.md.
+PAGES_OF_STUDIES = {"finetune": "fine-tuning.md"}
 
 #: The data of the worked table: ten samples, most confident first, the first of them wrong.
 WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
@@ -130,6 +134,19 @@ def families_table() -> str:
     return _table(("typeface", "style", "role", "license", "package"), rows)
 
 
+def studies_table() -> str:
+    """One row for each study, with the heading or the page that is about it."""
+    rows = [
+        (
+            f"[`{s.name}`]({PAGES_OF_STUDIES.get(s.name, f'#{s.name}')})",
+            s.question,
+            linked(s.source),
+        )
+        for s in STUDIES.values()
+    ]
+    return _table(("study", "its question", "source"), rows)
+
+
 def cli_reference() -> str:
     """The help of every command, and of the commands below it."""
     from abstain.cli.app import app
@@ -163,6 +180,7 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("conventions.md", "losses", losses_table),
     ("conventions.md", "conversions", conversions_table),
     ("glyphs.md", "families", families_table),
+    ("studies.md", "studies", studies_table),
     ("cli.md", "cli", cli_reference),
 )
 

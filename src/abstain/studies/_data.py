@@ -90,9 +90,9 @@ class StudyRequest:
         return named_data(self.data)
 
     @cached_property
-    def scored(self) -> dict[str, ScoredData]:
+    def scored(self) -> list[ScoredData]:
         """Their scores and losses."""
-        return {name: self.score(name, part) for name, part in self.parts.items()}
+        return [self.score(name, part) for name, part in self.parts.items()]
 
     def drawn(self, usual: Sequence[str]) -> list[tuple[str, Population | LogitPopulation]]:
         """Return the populations; without any, and without data, the usual ones."""
@@ -100,9 +100,7 @@ class StudyRequest:
 
     def sources(self, usual: Sequence[str]) -> list[Source]:
         """Return where samples come from."""
-        found: list[Source] = [
-            FileSource(name, known, replace=self.replace) for name, known in self.scored.items()
-        ]
+        found: list[Source] = [FileSource(known, replace=self.replace) for known in self.scored]
         found += [self._of_population(name, p) for name, p in self.drawn(usual)]
         names = [source.name for source in found]
         for name in names:
@@ -135,12 +133,12 @@ class StudyRequest:
         for loss, found in values.items():
             _refuse_huge(name, loss, found)
         confidence = {score: confidence_of(score, predictions) for score in scores}
-        return ScoredData(confidence, values, without)
+        return ScoredData(name, confidence, values, without)
 
     @property
     def left_out(self) -> list[str]:
         """Which usual scores and losses some data do not allow, a sentence each."""
-        lacking = [known.without for known in self.scored.values() if known.without]
+        lacking = [known.without for known in self.scored if known.without]
         said = [] if self.scores else _scores_left_out(self.parts)
         if lacking:
             more = f" ({len(lacking) - 1} more data sets have none either)" * (len(lacking) > 1)

@@ -89,12 +89,29 @@ class TrueAreas(NamedTuple):
     augrc: float
 
 
-class ScoredData(NamedTuple):
-    """Confidences and losses of a data set by name, and why a usual loss is not among them."""
+class ScoredCase(NamedTuple):
+    """One data set under one score and one loss."""
 
+    data: str
+    loss: str
+    score: str
+    confidence: Array
+    losses: FloatArray
+
+
+class ScoredData(NamedTuple):
+    """Confidences and losses of a data set, and why a usual loss is not among them."""
+
+    name: str
     confidence: dict[str, ConfidenceScore]
     loss: dict[str, FloatArray]
     without: str = ""
+
+    def cases(self) -> Iterator[ScoredCase]:
+        """Yield every loss under every score."""
+        for loss, values in self.loss.items():
+            for score, own in self.confidence.items():
+                yield ScoredCase(self.name, loss, score, own.values, values)
 
 
 class OrderedBlock(NamedTuple):
@@ -162,16 +179,14 @@ class FileSource(Source):
 
     Parameters
     ----------
-    name : str
-        Of the data.
     known : ScoredData
         Confidence and loss of every row.
     replace : bool
         Whether rows are drawn independently, so that one may come twice in a sample.
     """
 
-    def __init__(self, name: str, known: ScoredData, *, replace: bool = False) -> None:
-        self.name, self.scores, self.losses = name, tuple(known.confidence), tuple(known.loss)
+    def __init__(self, known: ScoredData, *, replace: bool = False) -> None:
+        self.name, self.scores, self.losses = known.name, tuple(known.confidence), tuple(known.loss)
         self.kind = "file, with replacement" if replace else "file, without replacement"
         # The dense rank of every row under each score, equal for tied rows.
         self._codes: dict[str, IntArray] = {

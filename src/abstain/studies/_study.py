@@ -1,10 +1,10 @@
 """What a study is, what it returns, and the catalogue of all of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
@@ -13,6 +13,8 @@ from abstain.plots.drawable import Drawable
 
 if TYPE_CHECKING:
     import polars as pl
+
+P = ParamSpec("P")
 
 #: One row of a table: columns to numbers, texts, booleans or None.
 Row = Mapping[str, Any]
@@ -204,8 +206,13 @@ def need(package: str, *, extra: str) -> None:
         raise MissingInputError(msg)
 
 
-@contextmanager
-def stopwatch() -> Iterator[Callable[[], float]]:
-    """Measure the seconds since the start."""
-    start = perf_counter()
-    yield lambda: perf_counter() - start
+def timed(study: Callable[P, StudyResult]) -> Callable[P, StudyResult]:
+    """Let a study say how long it took."""
+
+    @wraps(study)
+    def run(*args: P.args, **kwargs: P.kwargs) -> StudyResult:
+        start = perf_counter()
+        found = study(*args, **kwargs)
+        return replace(found, seconds=perf_counter() - start)
+
+    return run

@@ -23,7 +23,7 @@ from abstain.studies._estimates import rows_of
 from abstain.studies._figures import above_zero, lines
 from abstain.studies._rates import RATES, fit
 from abstain.studies._sources import Source
-from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, stopwatch
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
 from abstain.typing import Rng
 
@@ -53,6 +53,7 @@ _STEEPER: Final = frozenset({"1/sqrt(n)", "faster than both", "between the two"}
 _FLAT: Final = -0.25
 
 
+@timed
 def study_convergence(
     data: Data = None,
     *,
@@ -111,31 +112,29 @@ def study_convergence(
     >>> found.frame("rates").filter(estimator="plugin")["slope"].round(1).to_list()
     [-0.5]
     """
-    with stopwatch() as seconds:
-        chosen = checked_sizes(sizes, least=8)
-        if len(chosen) < 3:
-            msg = f"a rate needs at least 3 different `sizes`; got {chosen}"
-            raise InputError(msg)
-        seed = seed_of(rng)
-        asked = StudyRequest(data, populations, scores, losses, replace=True)
-        sources = asked.sources(USUAL)
-        rows: list[Row] = []
-        for source in sources:
-            rows += _rows(source, chosen, repeats, named_generator(seed, source.name))
-        rates, fits = _rates(rows)
-        return CONVERGENCE.result(
-            parameters={
-                "data": tuple(source.name for source in sources),
-                "sizes": chosen,
-                "repeats": "by size" if repeats is None else repeats,
-            },
-            tables={"results": rows, "rates": rates, "fits": fits},
-            shown=("rates",),
-            figures=_figures(rows),
-            notes=(*asked.left_out, _NOTE, *ties_said(sources), *truths_said(sources)),
-            verdict=_verdict(rates, fits),
-            seconds=seconds(),
-        )
+    chosen = checked_sizes(sizes, least=8)
+    if len(chosen) < 3:
+        msg = f"a rate needs at least 3 different `sizes`; got {chosen}"
+        raise InputError(msg)
+    seed = seed_of(rng)
+    asked = StudyRequest(data, populations, scores, losses, replace=True)
+    sources = asked.sources(USUAL)
+    rows: list[Row] = []
+    for source in sources:
+        rows += _rows(source, chosen, repeats, named_generator(seed, source.name))
+    rates, fits = _rates(rows)
+    return CONVERGENCE.result(
+        parameters={
+            "data": tuple(source.name for source in sources),
+            "sizes": chosen,
+            "repeats": "by size" if repeats is None else repeats,
+        },
+        tables={"results": rows, "rates": rates, "fits": fits},
+        shown=("rates",),
+        figures=_figures(rows),
+        notes=(*asked.left_out, _NOTE, *ties_said(sources), *truths_said(sources)),
+        verdict=_verdict(rates, fits),
+    )
 
 
 def _repeats(n: int, repeats: int | None) -> int:

@@ -1,7 +1,7 @@
 """Two ways to write the AURC of a population, compared on many data sets."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,22 +19,13 @@ from abstain.studies._data import (
     StudyRequest,
     checked_sizes,
 )
-from abstain.studies._sources import OWN, ScoredData
-from abstain.studies._study import SEED, Row, StudyEntry, StudyResult, stopwatch
+from abstain.studies._sources import OWN, ScoredCase
+from abstain.studies._study import SEED, Row, StudyEntry, StudyResult, timed
 from abstain.studies._words import PAPER, WORDS, cases_said, loss_said
-from abstain.typing import Array, FloatArray, Rng
+from abstain.typing import Rng
 
 
-class _Case(NamedTuple):
-    """One data set under one score and one loss."""
-
-    data: str
-    loss: str
-    score: str
-    confidence: Array
-    losses: FloatArray
-
-
+@timed
 def study_population_forms(
     data: Data = None,
     *,
@@ -89,33 +80,25 @@ def study_population_forms(
     >>> bool(abs(found.frame()["difference"][0]) < 1e-3)
     True
     """
-    with stopwatch() as seconds:
-        chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
-        asked = StudyRequest(data, populations, scores, losses)
-        cases = [case for name, known in asked.scored.items() for case in _cases(name, known)]
-        for name, p in asked.drawn((*POPULATIONS, LOGITS)):
-            draw = named_generator(seed, name)
-            cases += [case for n in chosen for case in _drawn(name, p, n, asked, draw)]
-        rows = [_row(case) for case in cases]
-        differences = _differences(rows)
-        return FORMS.result(
-            parameters={
-                "data": tuple(dict.fromkeys(row["data"] for row in rows)),
-                "cases": len(rows),
-                "sizes": tuple(sorted({row["n"] for row in rows})),
-            },
-            tables={"results": rows, "differences": differences},
-            figures=_figures(rows),
-            notes=(*asked.left_out, _why_paired(rows)),
-            verdict=_verdict(rows),
-            seconds=seconds(),
-        )
-
-
-def _cases(name: str, known: ScoredData) -> Iterator[_Case]:
-    for loss, values in known.loss.items():
-        for score, own in known.confidence.items():
-            yield _Case(name, loss, score, own.values, values)
+    chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
+    asked = StudyRequest(data, populations, scores, losses)
+    cases = [case for known in asked.scored for case in known.cases()]
+    for name, p in asked.drawn((*POPULATIONS, LOGITS)):
+        draw = named_generator(seed, name)
+        cases += [case for n in chosen for case in _drawn(name, p, n, asked, draw)]
+    rows = [_row(case) for case in cases]
+    differences = _differences(rows)
+    return FORMS.result(
+        parameters={
+            "data": tuple(dict.fromkeys(row["data"] for row in rows)),
+            "cases": len(rows),
+            "sizes": tuple(sorted({row["n"] for row in rows})),
+        },
+        tables={"results": rows, "differences": differences},
+        figures=_figures(rows),
+        notes=(*asked.left_out, _why_paired(rows)),
+        verdict=_verdict(rows),
+    )
 
 
 def _drawn(
@@ -124,16 +107,16 @@ def _drawn(
     n: int,
     asked: StudyRequest,
     rng: np.random.Generator,
-) -> Iterator[_Case]:
+) -> Iterator[ScoredCase]:
     if isinstance(population, LogitPopulation):
         z, labels = population.sample_logits(n, rng=rng)
-        yield from _cases(name, asked.score(name, Predictions(logits=z, labels=labels)))
+        yield from asked.score(name, Predictions(logits=z, labels=labels)).cases()
     else:
         loss = "zero_one" if population.binary else OWN
-        yield _Case(name, loss, OWN, *population.sample(n, rng=rng))
+        yield ScoredCase(name, loss, OWN, *population.sample(n, rng=rng))
 
 
-def _row(case: _Case) -> dict[str, Any]:
+def _row(case: ScoredCase) -> dict[str, Any]:
     pair = case.confidence, case.losses
     definition = population_aurc(*pair, form="definition")
     log = aurc(*pair, estimator="log")

@@ -15,7 +15,7 @@ from abstain.predictions import Predictions
 from abstain.simulate import logits
 from abstain.studies._data import Data, chosen_names, enough, named_data
 from abstain.studies._figures import above_zero
-from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, stopwatch
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import PAPER, WORDS
 from abstain.typing import Rng
 
@@ -35,6 +35,7 @@ _SUBSETS: Final = 12
 _FEW: Final = 8
 
 
+@timed
 def study_posterior(
     data: Data = None,
     *,
@@ -100,34 +101,32 @@ def study_posterior(
     >>> found.frame()["draws"].to_list()
     [1, 2, 4, 8]
     """
-    with stopwatch() as seconds:
-        count, draw = enough(repeats), generator(rng)
-        parts = named_data(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=draw)}
-        names = chosen_names(metrics) or ("aurc_plugin", "augrc")
-        asked = {"score": score, "loss": loss}
-        found = {
-            (name, metric): _expectation(name, p, metric=metric, score=score, loss=loss)
-            for name, p in parts.items()
-            for metric in names
-        }
-        rows: list[Row] = []
-        for (name, metric), whole in found.items():
-            _refuse_few(name, whole)
-            rows += _rows(name, metric, whole, parts[name], asked, count, draw)
-        return POSTERIOR.result(
-            parameters={
-                "data": tuple(parts),
-                "score": score,
-                "loss": next(iter(found.values())).loss,
-                "draws": tuple(sorted({whole.draws for whole in found.values()})),
-                "repeats": count,
-            },
-            tables={"results": rows, "expectations": [_line(k, w) for k, w in found.items()]},
-            figures=_figures(rows, found),
-            verdict=tuple(_said(k, w) for k, w in found.items()),
-            notes=_notes(parts, found.values()),
-            seconds=seconds(),
-        )
+    count, draw = enough(repeats), generator(rng)
+    parts = named_data(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=draw)}
+    names = chosen_names(metrics) or ("aurc_plugin", "augrc")
+    asked = {"score": score, "loss": loss}
+    found = {
+        (name, metric): _expectation(name, p, metric=metric, score=score, loss=loss)
+        for name, p in parts.items()
+        for metric in names
+    }
+    rows: list[Row] = []
+    for (name, metric), whole in found.items():
+        _refuse_few(name, whole)
+        rows += _rows(name, metric, whole, parts[name], asked, count, draw)
+    return POSTERIOR.result(
+        parameters={
+            "data": tuple(parts),
+            "score": score,
+            "loss": next(iter(found.values())).loss,
+            "draws": tuple(sorted({whole.draws for whole in found.values()})),
+            "repeats": count,
+        },
+        tables={"results": rows, "expectations": [_line(k, w) for k, w in found.items()]},
+        figures=_figures(rows, found),
+        verdict=tuple(_said(k, w) for k, w in found.items()),
+        notes=_notes(parts, found.values()),
+    )
 
 
 def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:

@@ -17,7 +17,7 @@ from abstain.plots.series import SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
 from abstain.studies._data import SIZES, checked_sizes
 from abstain.studies._figures import lines
-from abstain.studies._study import Row, StudyEntry, StudyOption, StudyResult, stopwatch
+from abstain.studies._study import Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
 from abstain.typing import FloatArray
 
@@ -28,6 +28,7 @@ _SURFACE_SIZES: Final = tuple(int(n) for n in np.unique(np.geomspace(8, 1024, 22
 _SURFACE_POINTS: Final = 60
 
 
+@timed
 def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 199) -> StudyResult:
     """Compute the exact bias and mean squared error of the rank weights.
 
@@ -68,19 +69,17 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
     >>> found.frame().filter(estimator="sele")["bias"].round(3).to_list()
     [0.089, 0.011, -0.131, -0.39, -0.938]
     """
-    with stopwatch() as seconds:
-        chosen = checked_sizes(sizes, least=2)
-        ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
-        rows = [row for n in chosen for row in _rows(n, ranks)]
-        summary = [_summary(n, name, rows) for n in chosen for name in ESTIMATORS]
-        return WEIGHTS.result(
-            parameters={"sizes": chosen, "points": points},
-            tables={"results": rows, "summary": summary},
-            figures=_figures(rows, chosen),
-            notes=(_NOTE,),
-            verdict=_verdict(summary, ranks),
-            seconds=seconds(),
-        )
+    chosen = checked_sizes(sizes, least=2)
+    ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
+    rows = [row for n in chosen for row in _rows(n, ranks)]
+    summary = [_summary(n, name, rows) for n in chosen for name in ESTIMATORS]
+    return WEIGHTS.result(
+        parameters={"sizes": chosen, "points": points},
+        tables={"results": rows, "summary": summary},
+        figures=_figures(rows, chosen),
+        notes=(_NOTE,),
+        verdict=_verdict(summary, ranks),
+    )
 
 
 def _rows(n: int, ranks: FloatArray) -> list[dict[str, Any]]:

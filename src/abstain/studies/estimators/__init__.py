@@ -24,7 +24,7 @@ from abstain.studies._data import (
 from abstain.studies._estimates import DRAWS, TARGETS, rows_of
 from abstain.studies._figures import above_zero, lines
 from abstain.studies._sources import OWN, Source
-from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, stopwatch
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, loss_said
 from abstain.studies.estimators.words import by_data_of, summary_of, verdict_of
 from abstain.typing import Rng
@@ -55,6 +55,7 @@ _STATISTICS: Final = {
 }
 
 
+@timed
 def study_estimators(
     data: Data = None,
     *,
@@ -125,30 +126,28 @@ def study_estimators(
     >>> found.frame().filter(estimator="2sele")["bias"].round(2).to_list()
     [0.09, 0.04]
     """
-    with stopwatch() as seconds:
-        chosen, least = checked_sizes(sizes, least=2), enough(repeats)
-        names, seed = _estimators(estimators), seed_of(rng)
-        asked = StudyRequest(data, populations, scores, losses, replace)
-        sources = asked.sources(USUAL)
-        rows: list[Row] = []
-        for source in sources:
-            fitting, draw = _fitting(source, chosen), named_generator(seed, source.name)
-            rows += [row for n in fitting for row in rows_of(source, names, n, least, draw)]
-        return ESTIMATORS.result(
-            parameters={
-                "data": tuple(source.name for source in sources),
-                "samples": tuple(sorted({source.kind for source in sources})),
-                "sizes": tuple(sorted({row["n"] for row in rows})),
-                "repeats": least,
-                "draws": DRAWS,
-            },
-            tables={"results": rows, "summary": summary_of(rows), "by-data": by_data_of(rows)},
-            shown=_shown(rows),
-            figures=_figures(rows),
-            notes=(*asked.left_out, *_too_few(sources, chosen), *_notes(sources, names)),
-            verdict=verdict_of(rows),
-            seconds=seconds(),
-        )
+    chosen, least = checked_sizes(sizes, least=2), enough(repeats)
+    names, seed = _estimators(estimators), seed_of(rng)
+    asked = StudyRequest(data, populations, scores, losses, replace)
+    sources = asked.sources(USUAL)
+    rows: list[Row] = []
+    for source in sources:
+        fitting, draw = _fitting(source, chosen), named_generator(seed, source.name)
+        rows += [row for n in fitting for row in rows_of(source, names, n, least, draw)]
+    return ESTIMATORS.result(
+        parameters={
+            "data": tuple(source.name for source in sources),
+            "samples": tuple(sorted({source.kind for source in sources})),
+            "sizes": tuple(sorted({row["n"] for row in rows})),
+            "repeats": least,
+            "draws": DRAWS,
+        },
+        tables={"results": rows, "summary": summary_of(rows), "by-data": by_data_of(rows)},
+        shown=_shown(rows),
+        figures=_figures(rows),
+        notes=(*asked.left_out, *_too_few(sources, chosen), *_notes(sources, names)),
+        verdict=verdict_of(rows),
+    )
 
 
 def _estimators(names: Sequence[str] | None) -> tuple[str, ...]:

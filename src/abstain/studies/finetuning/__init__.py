@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from abstain._foundation import checks
-from abstain.studies._study import StudyEntry, StudyOption, StudyResult, need, stopwatch
+from abstain.studies._study import StudyEntry, StudyOption, StudyResult, need, timed
 
 if TYPE_CHECKING:
     from abstain.benchmark.jobs import OnOutcome
 
 
+@timed
 def finetune(
     config: str | Path | None = None,
     *,
@@ -88,16 +89,15 @@ def finetune(
     processes = checks.positive_int(jobs, "jobs")
     path = Path(config) if config is not None else shipped(data or "digits")
     asked = changed(read_experiment(path), data=data, folder=folder, model=model, seeds=seeds)
-    with stopwatch() as seconds:
-        found = run_experiment(
-            path,
-            asked,
-            device=device,
-            processes=processes,
-            out=None if out is None else Path(out),
-            on_outcome=on_outcome,
-        )
-        return FINETUNING.result(seconds=seconds(), **found)
+    found = run_experiment(
+        path,
+        asked,
+        device=device,
+        processes=processes,
+        out=None if out is None else Path(out),
+        on_outcome=on_outcome,
+    )
+    return FINETUNING.result(**found)
 
 
 def configuration(config: Path | None = None, *, data: str | None = None, **_others: object) -> str:
