@@ -6,7 +6,6 @@ from abstain.simulate.by_rank import random_order as random_order
 from abstain.simulate.by_rank import rank_scores as rank_scores
 from abstain.simulate.by_rank import two_sele_counterexample as two_sele_counterexample
 from abstain.simulate.catalogue import POPULATIONS as POPULATIONS
-from abstain.simulate.catalogue import PopulationEntry as PopulationEntry
 from abstain.simulate.catalogue import make as make
 from abstain.simulate.continuous_loss import continuous_loss as continuous_loss
 from abstain.simulate.gaussians import gaussian_scores as gaussian_scores
@@ -17,6 +16,7 @@ from abstain.simulate.logits import LogitPopulation as LogitPopulation
 from abstain.simulate.logits import Truth as Truth
 from abstain.simulate.logits import logits as logits
 from abstain.simulate.population import Population as Population
+from abstain.simulate.population import PopulationEntry as PopulationEntry
 from abstain.simulate.population import Sample as Sample
 from abstain.simulate.risk_curve import TOLERANCE as TOLERANCE
 from abstain.simulate.tied import cut as cut

@@ -1,13 +1,15 @@
 """Beta distributed confidences that claim to be probabilities, honestly or not."""
 
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 import numpy as np
 from scipy.special import betainc, betaincinv, betaln
 
 from abstain._foundation import checks
 from abstain._foundation.special import harmonic
-from abstain.simulate.population import Population, Sample, failures
+from abstain.simulate.population import Population, PopulationEntry, Sample, failures
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
@@ -122,3 +124,29 @@ def beta_scores(a: float = 4.0, b: float = 1.0, *, power: float = 1.0) -> Popula
     return BetaScores(
         checks.positive(a, "a"), checks.positive(b, "b"), checks.positive(power, "power")
     )
+
+
+UNIFORM_SCORES: Final = PopulationEntry(
+    "uniform-scores",
+    "uniform probabilities",
+    "Calibrated confidences, uniform on [0, 1]: AURC 1/4, AUGRC 1/6.",
+    partial(beta_scores, a=1.0, b=1.0),
+)
+BETA_SCORES: Final = PopulationEntry(
+    "beta-scores",
+    "beta probabilities",
+    "Calibrated confidences: of those of 0.8, 80 % are right.",
+    beta_scores,
+)
+OVERCONFIDENT: Final = PopulationEntry(
+    "overconfident",
+    "overconfident probabilities",
+    "Confidences c that are right with probability c²: less often than they claim.",
+    partial(beta_scores, power=2.0),
+)
+UNDERCONFIDENT: Final = PopulationEntry(
+    "underconfident",
+    "underconfident probabilities",
+    "Confidences c that are right with probability sqrt(c): more often than they claim.",
+    partial(beta_scores, power=0.5),
+)

@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import InputError, ShapeError
-from abstain.simulate.population import Population, Sample, UniformScores, failures, inner
+from abstain.simulate.population import (
+    Population,
+    PopulationEntry,
+    Sample,
+    UniformScores,
+    failures,
+    inner,
+)
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import FloatArray
 
@@ -226,3 +234,23 @@ def two_sele_counterexample(
     q = inner(top, "top")
     risks = (checks.fraction(inside, "inside"), checks.fraction(outside, "outside"))
     return StepScores((q, 1.0), risks, "two-sele-counterexample")
+
+
+RANDOM_ORDER: Final = PopulationEntry(
+    "random-order",
+    "random order",
+    "The confidence says nothing about the loss: the far end.",
+    random_order,
+)
+ORACLE_ORDER: Final = PopulationEntry(
+    "oracle-order",
+    "perfect order",
+    "Every failure lies below every success: the near end.",
+    oracle_order,
+)
+TWO_SELE_COUNTEREXAMPLE: Final = PopulationEntry(
+    "two-sele-counterexample",
+    "failures among the most confident",
+    "The AURC exceeds 2 x SELE, which bounds it only where risk falls with confidence.",
+    two_sele_counterexample,
+)

@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from scipy.special import expit, gammaincc, gammaln, log_ndtr, ndtr, xlog1py
 
 from abstain._foundation import checks
 from abstain._foundation.special import SERIES_FROM, stirling_tail
-from abstain.simulate.population import Population, Sample, UniformScores
+from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
 from abstain.simulate.risk_curve import RiskCurve, over_line
 from abstain.typing import FloatArray
 
@@ -187,3 +188,11 @@ def continuous_loss(
         noise,
         checks.positive(variation, "variation"),
     )
+
+
+CONTINUOUS_LOSS: Final = PopulationEntry(
+    "continuous-loss",
+    "continuous losses",
+    "Gamma or lognormal losses with a mean that falls with the confidence.",
+    continuous_loss,
+)

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri, owens_t
 
 from abstain._foundation import checks
-from abstain.simulate.population import Population, Sample, failures, inner
+from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
 from abstain.simulate.risk_curve import RiskCurve, over_line
 from abstain.typing import FloatArray
 
@@ -358,3 +359,23 @@ def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Po
     return TwoClass(
         checks.positive(separation, "separation"), checks.positive(temperature, "temperature")
     )
+
+
+TWO_GAUSSIANS: Final = PopulationEntry(
+    "two-gaussians",
+    "two Gaussians",
+    "Normal scores; those of the successes lie higher by a distance (binormal).",
+    two_gaussians,
+)
+GAUSSIAN_SCORES: Final = PopulationEntry(
+    "gaussian-scores",
+    "Gaussian scores",
+    "Normal scores; the failure probability falls with the score as a probit or logistic.",
+    gaussian_scores,
+)
+TWO_CLASS_LOGITS: Final = PopulationEntry(
+    "two-class-logits",
+    "two-class softmax",
+    "Top probability of a classifier of two Gaussian classes, tempered.",
+    two_class_logits,
+)

@@ -1,6 +1,9 @@
 """What a population is: confidence and loss of which everything is known exactly."""
 
+import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -8,7 +11,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import generator
-from abstain.errors import DomainError
+from abstain.errors import DomainError, InputError, suggest
 from abstain.simulate.risk_curve import TIES, RiskCurve
 from abstain.typing import AnyArray, FloatArray, Rng
 
@@ -260,6 +263,64 @@ class Population(ABC):
         r = self.risk
         aurc = r + (1.0 - r) * float(np.log1p(-r)) if r < 1 else 1.0
         return aurc, r * r / 2
+
+
+@dataclass(frozen=True)
+class PopulationEntry:
+    """A population of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+        What `make` takes.
+    title : str
+        What a table prints.
+    meaning : str
+        What it models, in one sentence.
+    build : callable
+        From keyword options to the population; `options` lists them.
+
+    Examples
+    --------
+    >>> from abstain import simulate
+    >>> entry = simulate.POPULATIONS["two-gaussians"]
+    >>> entry.options
+    {'risk': 0.1, 'separation': 1.6}
+    >>> entry.make(risk=0.2).risk
+    0.2
+    """
+
+    name: str
+    title: str
+    meaning: str
+    build: Callable[..., Population]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options and their defaults."""
+        found = inspect.signature(self.build).parameters
+        return {name: parameter.default for name, parameter in found.items()}
+
+    def make(self, **options: Any) -> Population:
+        """Build the population; `InputError` for an option that it does not have.
+
+        Parameters
+        ----------
+        **options
+            Of `options`; the others keep their defaults.
+
+        Returns
+        -------
+        Population
+            The population.
+        """
+        for name in options:
+            if name not in self.options:
+                known = ", ".join(f"`{option}`" for option in self.options)
+                near = suggest(name, self.options)
+                msg = f"the population {self.name!r} has no option `{name}`.{near} It has {known}."
+                raise InputError(msg)
+        return self.build(**options)
 
 
 class UniformScores(Population):

@@ -4,12 +4,14 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import DomainError, InputError
-from abstain.simulate.population import Population, Sample, failures, inner
+from abstain.simulate.gaussians import two_gaussians
+from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
 from abstain.simulate.risk_curve import RiskCurve
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray
 
@@ -332,3 +334,39 @@ def discrete_scores(
     checks.refuse("confidence", "must hold each level once", levels[order], again)
     ascending = levels[order].astype(np.float64)
     return DiscreteScores(ascending, shares[order] / shares.sum(), risks[order].astype(np.float64))
+
+
+def _cut_gaussians(risk: float = 0.1, separation: float = 1.6, *, levels: int = 20) -> Population:
+    """Cut the scores into levels, the highest of which holds nearly half of the successes."""
+    base = two_gaussians(risk, separation)
+    if checks.positive_int(levels, "levels") < 2:
+        msg = f"`levels` must be an integer of at least 2; got {levels!r}"
+        raise InputError(msg)
+    highest = max(float(separation), 0.0) + 0.1
+    return cut(base, np.linspace(highest, -1.5, levels - 1)[::-1])
+
+
+def _saturated_gaussians(
+    risk: float = 0.1, separation: float = 1.6, *, share: float = 0.45
+) -> Population:
+    return saturate(two_gaussians(risk, separation), share)
+
+
+TWO_GAUSSIANS_CUT: Final = PopulationEntry(
+    "two-gaussians-cut",
+    "two Gaussians, cut into levels",
+    "The same scores, coarse: every confidence is tied.",
+    _cut_gaussians,
+)
+TWO_GAUSSIANS_SATURATED: Final = PopulationEntry(
+    "two-gaussians-saturated",
+    "two Gaussians, saturated",
+    "The same scores, of which the most confident share is tied, as softmax outputs of 1.0.",
+    _saturated_gaussians,
+)
+DISCRETE_SCORES: Final = PopulationEntry(
+    "discrete-scores",
+    "discrete scores",
+    "A few distinct confidences, each with its mass and its risk.",
+    discrete_scores,
+)
