@@ -18,8 +18,8 @@ from abstain.studies import (
     study_posterior,
     study_weights,
 )
-from abstain.studies._rates import RATES, fit
 from abstain.studies._study import need
+from abstain.studies.convergence import RATES, fit
 from abstain.studies.posterior import simulated
 
 
@@ -95,9 +95,10 @@ def test_a_rate_is_found_again(rate, slope):
         for _ in range(300)
     ]
     assert found[0].slope == pytest.approx(slope, abs=0.01)
-    assert found[0].constant[rate] == pytest.approx(0.7, rel=0.03)
+    assert found[0].rates[rate].constant == pytest.approx(0.7, rel=0.03)
     assert all(
-        f.misfit[rate] < min(m for name, m in f.misfit.items() if name != rate) for f in found
+        f.rates[rate].misfit < min(to.misfit for name, to in f.rates.items() if name != rate)
+        for f in found
     )
     # The 95 % interval of a line holds the slope of a rate that is one.
     if rate == "1/sqrt(n)":

@@ -14,10 +14,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
-from rich.text import Text
 
-from abstain.cli.console import console
-from abstain.plots.visible import visible
+from abstain.cli.console import console, say
 
 #: What is said where nothing better than this is published to check files by.
 _WEAKER = {
@@ -57,7 +55,7 @@ def fetch_data(
         place = fetch(name, folder, mirror=mirror, keep=keep, progress=tell)
     if weaker := _WEAKER.get(SOURCES[name].checked):
         err.print(f"Note: {weaker}", soft_wrap=True)
-    console().print(Text(visible(f"Read it from {place}")), soft_wrap=True)
+    say(f"Read it from {place}")
 
 
 @data.command(name="list")

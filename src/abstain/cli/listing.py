@@ -32,29 +32,18 @@ What = Literal[
 
 @dataclass(frozen=True)
 class Chapter:
-    """One catalogue as it is printed.
-
-    Attributes
-    ----------
-    title : str
-        What it holds.
-    use : str
-        Where its names are asked for.
-    catalogue : str
-        Where its entries are, below `abstain`; imported when they are asked for.
-    said : callable
-        From an entry to the sentences under its title.
-    extra : str
-        The extra that it needs, or empty.
-    beside : tuple
-        Entries that stand in no catalogue.
-    """
+    """One catalogue as it is printed."""
 
     title: str
+    #: Where its names are asked for.
     use: str
+    #: Where its entries are, below `abstain`; imported when they are asked for.
     catalogue: str
+    #: From an entry to the sentences under its title.
     said: Callable[[Any], Iterable[str]]
+    #: That it needs, or empty.
     extra: str = ""
+    #: Entries that stand in no catalogue.
     beside: tuple[Any, ...] = ()
 
 

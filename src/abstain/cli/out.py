@@ -19,17 +19,11 @@ REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
 
 @dataclass(frozen=True)
 class Out:
-    """A folder that a set can be published to, and the files that the set is made from.
+    """A folder that a set can be published to, and the files that the set is made from."""
 
-    Attributes
-    ----------
-    folder : Path
-        Need not exist yet.
-    inputs : tuple of (Path, size and time)
-        As they were before they were read.
-    """
-
+    #: Need not exist yet.
     folder: Path
+    #: With size and time, as they were before they were read.
     inputs: tuple[tuple[Path, tuple[int, int] | None], ...]
 
     def leave(self, files: Mapping[str, bytes]) -> list[Path]:

@@ -64,24 +64,13 @@ SIZES: Final = StudyOption("sizes", tuple[int, ...], "sample sizes, such as 8 32
 
 @dataclass(frozen=True, eq=False)
 class StudyRequest:
-    """What a study shall look at.
-
-    Attributes
-    ----------
-    data : Predictions, mapping, or None
-        As the study is given it.
-    populations : sequence or mapping
-        As the study is given them.
-    scores, losses : sequence of str or None
-        None or empty: the usual ones that the data allow.
-    replace : bool
-        Whether the rows of a file are drawn independently.
-    """
+    """What a study shall look at, as it is given; no scores or losses: those that data allow."""
 
     data: Data = None
     populations: Populations = ()
     scores: Sequence[str] | None = None
     losses: Sequence[str] | None = None
+    #: Whether the rows of a file are drawn independently.
     replace: bool = False
 
     @cached_property

@@ -117,40 +117,28 @@ class ScoredData(NamedTuple):
 class OrderedBlock(NamedTuple):
     """A block of b samples of size n in the order of one score, the least confident first.
 
-    Attributes
-    ----------
-    confidence : ndarray of shape (b, n)
-        Any numbers of the same order.
-    loss : dict of str to ndarray of shape (b, n)
-        By the name of the loss.
-    tied : ndarray of shape (b, n) or None
-        Whether an entry shares its confidence with the one before; None when none does.
+    All arrays have the shape (b, n).
     """
 
+    #: Any numbers of the same order.
     confidence: Array
+    #: By the name of the loss.
     loss: dict[str, FloatArray]
+    #: Whether an entry shares its confidence with the one before; None when none does.
     tied: BoolArray | None
 
 
 class Source(ABC):
-    """Where samples come from.
+    """Where samples come from."""
 
-    Attributes
-    ----------
-    name : str
-        What the tables call it.
-    scores, losses : tuple of str
-        The names that samples are ordered and judged by.
-    kind : str
-        How samples are drawn, in words.
-    largest : int or None
-        The largest sample that can be drawn; None when there is no limit.
-    """
-
+    #: What the tables call it.
     name: str
+    #: The names that samples are ordered and judged by.
     scores: tuple[str, ...]
     losses: tuple[str, ...]
+    #: How samples are drawn, in words.
     kind: str
+    #: The largest sample that can be drawn; None when there is no limit.
     largest: int | None = None
     #: Whether distinct samples may share a confidence.
     tied: bool = False
@@ -175,15 +163,7 @@ class Source(ABC):
 
 
 class FileSource(Source):
-    """Samples drawn from the rows of predictions.
-
-    Parameters
-    ----------
-    known : ScoredData
-        Confidence and loss of every row.
-    replace : bool
-        Whether rows are drawn independently, so that one may come twice in a sample.
-    """
+    """Samples drawn from the rows of predictions; with `replace` one may come twice in a sample."""
 
     def __init__(self, known: ScoredData, *, replace: bool = False) -> None:
         self.name, self.scores, self.losses = known.name, tuple(known.confidence), tuple(known.loss)
@@ -230,15 +210,7 @@ class FileSource(Source):
 
 
 class PopulationSource(Source):
-    """Independent samples of a population whose areas are known exactly.
-
-    Parameters
-    ----------
-    name : str
-        What the tables call it.
-    population : Population
-        Of confidence and loss.
-    """
+    """Independent samples of a population whose areas are known exactly."""
 
     def __init__(self, name: str, population: Population) -> None:
         self.name, self.scores = name, (OWN,)
@@ -261,14 +233,7 @@ class PopulationSource(Source):
 class LogitSource(Source):
     """Independent samples of a population of labeled class scores, ordered by several scores.
 
-    Parameters
-    ----------
-    name : str
-        What the tables call it.
-    population : LogitPopulation
-        Of logits and labels.
-    scores, losses : tuple of str
-        Names; the losses "zero_one" and "cross_entropy" have a known truth.
+    The losses "zero_one" and "cross_entropy" have a known truth.
     """
 
     def __init__(

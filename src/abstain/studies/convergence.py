@@ -1,7 +1,7 @@
 """How fast every estimator comes near to the truth as the sample grows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,10 @@ from abstain.studies._data import (
 )
 from abstain.studies._estimates import rows_of
 from abstain.studies._figures import above_zero, lines
-from abstain.studies._rates import RATES, fit
 from abstain.studies._sources import Source
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
-from abstain.typing import Rng
+from abstain.typing import FloatArray, Rng
 
 #: What is studied without a file: smooth, overconfident, a continuous loss.
 USUAL: Final = ("two-gaussians", "beta-scores", "continuous-loss")
@@ -40,6 +39,15 @@ NAMES: Final = ("plugin", "log", "trapezoid", "sele", "2sele", "augrc")
 #: As a share of the truth: where every estimate is the truth, nothing but this is left.
 _ROUNDING: Final = 1e-12
 
+#: The two rates, as functions of n.
+RATES: Final[dict[str, Callable[[FloatArray], FloatArray]]] = {
+    "1/sqrt(n)": lambda n: 1 / np.sqrt(n),
+    "sqrt(ln n / n)": lambda n: np.sqrt(np.log(n) / n),
+}
+
+#: Of the interval of a slope.
+_LEVEL: Final = 0.95
+
 #: The least standard error of ln RMSE.
 _SURE: Final = 1e-6
 
@@ -51,6 +59,26 @@ _STEEPER: Final = frozenset({"1/sqrt(n)", "faster than both", "between the two"}
 
 #: A slope above this is that of an error which does not go away.
 _FLAT: Final = -0.25
+
+
+class RateFit(NamedTuple):
+    """A rate through errors: its own slope over these sizes, its factor, its distance.
+
+    The distance is squared, in Monte-Carlo standard errors, per degree of freedom.
+    """
+
+    slope_of_rate: float
+    constant: float
+    misfit: float
+
+
+class Fit(NamedTuple):
+    """A power law through errors: slope of ln error on ln n with its interval, and both rates."""
+
+    slope: float
+    low: float
+    high: float
+    rates: dict[str, RateFit]
 
 
 @timed
@@ -167,36 +195,66 @@ def _rates(rows: Sequence[Row]) -> tuple[list[dict[str, Any]], list[dict[str, An
         # vary count alike.
         relative = [row["mse_se"] / (2 * row["mse"]) if row["mse"] else 0.0 for row in mine]
         found = fit(n, rmse, np.maximum(relative, _SURE))
-        about = dict(zip(keys, case, strict=True))
-        about = {k: about[k] for k in varied}
+        about = {k: own for k, own in zip(keys, case, strict=True) if k in varied}
         line = {"slope": found.slope, "slope_low": found.low, "slope_high": found.high}
-        agrees = _agrees(found.low, found.high, found.expected)
-        slopes.append({**about, **line, "agrees_with": agrees})
-        fits += [
-            {
-                **about,
-                "rate": name,
-                "slope_of_rate": found.expected[name],
-                "constant": found.constant[name],
-                "misfit": found.misfit[name],
-            }
-            for name in RATES
-        ]
+        slopes.append({**about, **line, "agrees_with": _agrees(found)})
+        fits += [{**about, "rate": name, **to._asdict()} for name, to in found.rates.items()]
     return slopes, fits
 
 
-def _agrees(low: float, high: float, expected: dict[str, float]) -> str:
+def fit(sizes: FloatArray, errors: FloatArray, relative: FloatArray) -> Fit:
+    """Fit a power law and both rates to errors above 0, with the standard errors of ln error.
+
+    NaN throughout where an error is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> n = np.array([32.0, 128.0, 512.0])
+    >>> found = fit(n, 0.3 / np.sqrt(n), np.full(3, 0.02))
+    >>> round(found.slope, 6), round(found.rates["1/sqrt(n)"].constant, 6)
+    (-0.5, 0.3)
+    """
+    if not (errors > 0).all():
+        return Fit(*(float("nan"),) * 3, dict.fromkeys(RATES, RateFit(*(float("nan"),) * 3)))
+    from scipy.stats import t as student
+
+    x, y, weight = np.log(sizes), np.log(errors), relative**-2.0
+    center = np.average(x, weights=weight)
+    spread = float((weight * (x - center) ** 2).sum())
+    slope = _slope(x, y, weight)
+    left = y - np.average(y, weights=weight) - slope * (x - center)
+    freedom = sizes.size - 2
+    # Wider where the points lie farther from a line than their own error explains.
+    excess = max(1.0, float((weight * left**2).sum()) / freedom)
+    half = float(student.ppf((1 + _LEVEL) / 2, freedom)) * np.sqrt(excess / spread)
+    rates = {}
+    for name, rate in RATES.items():
+        shape = np.log(rate(sizes))
+        shift = np.average(y - shape, weights=weight)
+        misfit = float((weight * (y - shape - shift) ** 2).sum() / (sizes.size - 1))
+        rates[name] = RateFit(_slope(x, shape, weight), float(np.exp(shift)), misfit)
+    return Fit(slope, slope - half, slope + half, rates)
+
+
+def _slope(x: FloatArray, y: FloatArray, weight: FloatArray) -> float:
+    centered = x - np.average(x, weights=weight)
+    return float((weight * centered * y).sum() / (weight * centered**2).sum())
+
+
+def _agrees(found: Fit) -> str:
     """Say which rates have a slope within the interval."""
-    if not np.isfinite(low + high):
+    expected = {name: to.slope_of_rate for name, to in found.rates.items()}
+    if not np.isfinite(found.low + found.high):
         return "no error at some size"
-    if low > _FLAT:
+    if found.low > _FLAT:
         return "no convergence"
-    inside = [name for name, slope in expected.items() if low <= slope <= high]
+    inside = [name for name, slope in expected.items() if found.low <= slope <= found.high]
     if inside:
         return " and ".join(inside)
-    if high < min(expected.values()):
+    if found.high < min(expected.values()):
         return "faster than both"
-    return "slower than both" if low > max(expected.values()) else "between the two"
+    return "slower than both" if found.low > max(expected.values()) else "between the two"
 
 
 def _figures(rows: Sequence[Row]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The expectation of a metric over a posterior, and how many draws it needs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -106,14 +107,16 @@ def study_posterior(
     names = chosen_names(metrics) or ("aurc_plugin", "augrc")
     asked = {"score": score, "loss": loss}
     found = {
-        (name, metric): _expectation(name, p, metric=metric, score=score, loss=loss)
+        (name, metric): _expectation(name, p, metric=metric, **asked)
         for name, p in parts.items()
         for metric in names
     }
     rows: list[Row] = []
     for (name, metric), whole in found.items():
         _refuse_few(name, whole)
-        rows += _rows(name, metric, whole, parts[name], asked, count, draw)
+        mean_predictor = partial(_of_some, parts[name], metric=metric, **asked)
+        about = {"data": name, "metric": metric}
+        rows += [about | row for row in _rows(whole, mean_predictor, count, draw)]
     return POSTERIOR.result(
         parameters={
             "data": tuple(parts),
@@ -171,36 +174,30 @@ def _refuse_few(name: str, whole: PosteriorExpectation) -> None:
         raise InputError(msg)
 
 
-def _rows(  # noqa: PLR0917
-    name: str,
-    metric: str,
+def _rows(
     whole: PosteriorExpectation,
-    predictions: Predictions,
-    asked: dict[str, Any],
+    mean_predictor: Callable[[Any], float],
     repeats: int,
     rng: np.random.Generator,
-) -> list[dict[str, Any]]:
-    out = []
+) -> Iterator[dict[str, Any]]:
+    """Yield how the average and the mean predictor spread, for each number of draws."""
     # A draw on which the metric is undefined has no part in an average.
     defined = np.flatnonzero(np.isfinite(whole.values))
     for count in _counts(defined.size):
         order = defined[rng.random((repeats, defined.size)).argsort(axis=1)[:, :count]]
         means = whole.values[order].mean(axis=1)
         averaged = [
-            posterior_expectation(_some(predictions, order[i]), metric=metric, **asked).of_mean
+            mean_predictor(order[i])
             for i in range(1 if count == defined.size else min(_SUBSETS, repeats))
         ] if count > 1 else list(whole.values[order[:, 0]])  # fmt: skip
-        out.append({
-            "data": name,
-            "metric": metric,
+        yield {
             "draws": count,
             "repeats": repeats,
             "mean": float(means.mean()),
             "sd": float(means.std(ddof=1)),
             "mean_predictor": float(np.mean(averaged)),
             "mean_predictor_sd": float(np.std(averaged, ddof=1)) if len(averaged) > 1 else 0.0,
-        })  # fmt: skip
-    return out
+        }
 
 
 def _counts(draws: int) -> list[int]:
@@ -208,12 +205,12 @@ def _counts(draws: int) -> list[int]:
     return [*(2**k for k in range(int(np.log2(draws)) + 1) if 2**k < draws), draws]
 
 
-def _some(predictions: Predictions, draws: Any) -> Predictions:
-    """Return the same samples under some of the draws."""
+def _of_some(predictions: Predictions, draws: Any, **asked: Any) -> float:
+    """Return the metric of the mean predictor of some of the draws, on the same samples."""
     given = predictions.logit_samples is not None
     name = "logit_samples" if given else "probability_samples"
     less: dict[str, Any] = {name: getattr(predictions, name)[:, draws]}
-    return replace(predictions, **less)
+    return posterior_expectation(replace(predictions, **less), **asked).of_mean
 
 
 def _line(key: tuple[str, str], whole: PosteriorExpectation) -> dict[str, Any]:
@@ -265,17 +262,12 @@ def _figures(
             level_name="all draws",
         ),
     }
-    return out | _spread_figure(spread)
-
-
-def _spread_figure(spread: Sequence[Series]) -> dict[str, SeriesDisplay]:
-    """Draw the spread, where the draws differ at all."""
-    shown = above_zero(spread)
-    if not shown:
-        return {}
-    title = "Standard deviation of the average over the draws"
-    axes = ("Draws from the posterior", "Standard deviation")
-    return {"spread": SeriesDisplay(shown, title, *axes, log_y=True)}
+    # Where the draws differ at all.
+    if shown := above_zero(spread):
+        title = "Standard deviation of the average over the draws"
+        axes = ("Draws from the posterior", "Standard deviation")
+        out["spread"] = SeriesDisplay(shown, title, *axes, log_y=True)
+    return out
 
 
 def _said(key: tuple[str, str], whole: PosteriorExpectation) -> str:

@@ -125,19 +125,9 @@ EMPTY = float("inf")
 
 
 class RecentConfidences(torch.nn.Module):
-    """The last confidences seen in training: first in, first out.
+    """The last confidences seen in training: first in, first out."""
 
-    Parameters
-    ----------
-    size : int
-        How many are kept.
-
-    Attributes
-    ----------
-    values : Tensor of shape (size,)
-        The newest last; infinity where none is yet. A buffer, so it is part of the state dict.
-    """
-
+    #: The newest last; infinity where none is yet. A buffer, so it is part of the state dict.
     values: Tensor
 
     def __init__(self, size: int) -> None:
@@ -188,17 +178,10 @@ class RecentConfidences(torch.nn.Module):
 
 @dataclass(frozen=True)
 class Area:
-    """What is weighted, and how.
-
-    Attributes
-    ----------
-    weighting : Weighting
-        From ranks to weights.
-    soft : float or None
-        The temperature of soft ranks as a share of the spread; None for hard ranks.
-    """
+    """What is weighted, and how."""
 
     weighting: Weighting
+    #: The temperature of soft ranks as a share of the spread; None for hard ranks.
     soft: float | None = None
 
     def value(self, batch: Batch, recent: Tensor | None, precision: torch.dtype) -> Tensor:

@@ -15,16 +15,9 @@ from torch import distributed as dist
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """The samples of one step.
+    """The samples of one step, in the widest precision, and how many processes they come from.
 
-    Attributes
-    ----------
-    confidence, loss : Tensor of shape (n,)
-        In the widest precision; the gradient flows to the samples of this process.
-    weight : Tensor of shape (n,) or None
-        Sample weights.
-    processes : int
-        How many processes the samples come from.
+    The gradient flows to the samples of this process.
     """
 
     confidence: Tensor

@@ -220,17 +220,10 @@ OwnWeights: TypeAlias = Callable[[Tensor, int], Tensor]
 
 @dataclass(frozen=True)
 class Weighting:
-    """What was asked for, validated: a named weighting or a function of the caller.
-
-    Attributes
-    ----------
-    asked : str or callable
-        A name in the catalogue, or the caller's function.
-    between : tuple of float
-        The coverage interval; (0, 1) where none was given.
-    """
+    """What was asked for, validated: a name in the catalogue, or a function of the caller."""
 
     asked: str | OwnWeights
+    #: The coverage interval.
     between: tuple[float, float] = (0.0, 1.0)
 
     @property

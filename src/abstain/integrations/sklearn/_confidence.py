@@ -23,18 +23,11 @@ ScoreLike = str | ScoreState | Callable[[Any, Any], AnyArray]
 
 @dataclass(frozen=True)
 class Scoring:
-    """From a fitted classifier and samples to confidences.
-
-    Attributes
-    ----------
-    score : str, fitted score or callable
-        What is computed.
-    response_method : str
-        "predict_proba" or "decision_function", from which it is computed; "auto" is the first
-        that the score can use and the classifier has.
-    """
+    """From a fitted classifier and samples to confidences."""
 
     score: ScoreLike
+    #: "predict_proba" or "decision_function", from which it is computed; "auto" is the first that
+    #: the score can use and the classifier has.
     response_method: str = "auto"
 
     def __post_init__(self) -> None:

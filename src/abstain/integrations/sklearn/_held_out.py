@@ -28,34 +28,20 @@ Fold = tuple[IntArray, IntArray]
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """What rules are set on.
-
-    Attributes
-    ----------
-    confidence : ConfidenceScore
-        Of m samples.
-    loss : ndarray of shape (m,)
-        Whether the prediction is wrong.
-    """
+    """What rules are set on."""
 
     confidence: ConfidenceScore
+    #: Whether the prediction is wrong.
     loss: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """The samples given to `fit`, with what goes to the classifier beside them.
-
-    Attributes
-    ----------
-    X, y : of n samples
-        As scikit-learn validated them.
-    params : mapping
-        Parameters of the classifier's own `fit`.
-    """
+    """The samples given to `fit`, as scikit-learn validated them."""
 
     X: Any
     y: Array
+    #: Of the classifier's own `fit`.
     params: Mapping[str, Any]
 
     def fitted(self, estimator: Any, rows: IntArray | None = None) -> Any:

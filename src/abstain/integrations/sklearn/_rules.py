@@ -17,17 +17,11 @@ from abstain.typing import Array, BoolArray
 
 @dataclass(frozen=True)
 class WantedRule:
-    """A rule as it was asked for.
+    """A rule as it was asked for."""
 
-    Attributes
-    ----------
-    rule : None, str, callable or DecisionRule
-        None answers everything.
-    params : mapping or None
-        Options of a named or callable rule.
-    """
-
+    #: A name, a callable or a finished rule; None answers everything.
     rule: Any
+    #: Options of a named or callable rule.
     params: Any = None
 
     def __post_init__(self) -> None:

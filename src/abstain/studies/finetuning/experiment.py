@@ -53,37 +53,25 @@ _OF_RECIPE = tuple(f.name for f in fields(Recipe))
 
 @dataclass(frozen=True, kw_only=True)
 class DataChoice:
-    """Which pictures, how many, and what is done to them.
+    """Which pictures, how many, and what is done to them."""
 
-    Attributes
-    ----------
-    name : str
-        In `DATASETS`.
-    train : int or None
-        Pictures to learn from; None for all that are left.
-    validation, test : int or None
-        Pictures to choose and to test on; `test` is None where the source has a test set.
-    validation_copies, test_copies : int
-        How often each of these is taken, each time varied anew.
-    records : int or None
-        Pictures in a file, where they are not those of the official version.
-    seed : int
-        Of the parts, and of the variation of validation and test.
-    variation : mapping
-        Its name and options; empty for none.
-    folder : str
-        Where the files are; no part of what a job depends on.
-    """
-
+    #: In `DATASETS`.
     name: Word = "digits"
+    #: Pictures to learn from; None for all that are left.
     train: Natural | None = None
     validation: Count = 0
+    #: None where the source has a test set.
     test: Natural | None = None
+    #: How often each picture is taken, each time varied anew.
     validation_copies: _Copies = 1
     test_copies: _Copies = 1
+    #: Pictures in a file, where they are not those of the official version.
     records: Natural | None = None
+    #: Of the parts, and of the variation of validation and test.
     seed: Count = 0
+    #: Its name and options; empty for none.
     variation: Mapping[str, Any] = field(default_factory=dict)
+    #: Where the files are; no part of what a job depends on.
     folder: str = ""
 
     def __post_init__(self) -> None:
@@ -98,20 +86,12 @@ class DataChoice:
 
 @dataclass(frozen=True)
 class Trial:
-    """One way to fine-tune: what the objective and the recipe are given.
+    """One way to fine-tune: what the objective and the recipe are given."""
 
-    Attributes
-    ----------
-    options : mapping
-        Of the objective.
-    recipe : Recipe
-        How long and how fast.
-    tried : mapping
-        What distinguishes it from the other settings of its objective.
-    """
-
+    #: Of the objective.
     options: Mapping[str, Any]
     recipe: Recipe
+    #: What distinguishes it from the other settings of its objective.
     tried: Mapping[str, Any]
 
     @property
@@ -130,20 +110,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Contender:
-    """An objective of the experiment, and the settings it is tried with.
+    """An objective of the experiment, and the settings it is tried with."""
 
-    Attributes
-    ----------
-    name, title : str
-        For files, and for people.
-    kind : str
-        In `abstain.training.OBJECTIVES`.
-    settings : tuple of Trial
-        At least one.
-    """
-
+    #: For files.
     name: str
+    #: For people.
     title: str
+    #: In `abstain.training.OBJECTIVES`.
     kind: str
     settings: tuple[Trial, ...]
 
@@ -159,33 +132,20 @@ class Contender:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The whole experiment.
-
-    Attributes
-    ----------
-    data : DataChoice
-        The pictures.
-    model : str
-        In `abstain.benchmark.models.MODELS`.
-    pretrain : Recipe
-        With cross-entropy.
-    contenders : tuple of Contender
-        What is compared.
-    seeds, tuning_seeds : tuple of int
-        Of the models that are compared, and of those that settings are chosen with.
-    reference : str
-        The contender that the others are compared with.
-    choose_by : str
-        The metric of the validation data that decides.
-    """
+    """The whole experiment."""
 
     data: DataChoice
+    #: In `abstain.benchmark.models.MODELS`.
     model: str
+    #: With cross-entropy.
     pretrain: Recipe
     contenders: tuple[Contender, ...]
+    #: Of the models that are compared, and of those that settings are chosen with.
     seeds: tuple[int, ...]
     tuning_seeds: tuple[int, ...]
+    #: The contender that the others are compared with.
     reference: str
+    #: The metric of the validation data that decides.
     choose_by: str
 
     @property

@@ -38,21 +38,13 @@ class DifferencesDisplay(Titled):
     The thick line is the interval for new samples, which decides; the thin one is for new samples
     and new seeds. Values are multiplied by 1000, as the literature prints them. `plot` passes its
     options on to every ``Axes.errorbar``.
-
-    Attributes
-    ----------
-    found : sequence of Against
-        Of one metric under one loss.
-    titles : dict of str to str
-        What is written for each objective.
-    metric : str
-        What the axis is about, in words.
-    reference : str
-        What is compared with, in words.
     """
 
+    #: Of one metric under one loss.
     found: Sequence[Against]
+    #: What is written for each objective.
     titles: dict[str, str]
+    #: What the axis is about, and what is compared with, in words.
     metric: str
     reference: str
 

@@ -43,20 +43,12 @@ _FINETUNED = 1_000_003
 
 @dataclass(frozen=True)
 class FinetuningSpecification:
-    """What the experiment has to do.
-
-    Attributes
-    ----------
-    experiment : Experiment
-        What was asked for.
-    device : str
-        Where torch computes: its arithmetic is part of the outcome.
-    pictures : str
-        A hash of the pictures of a folder; empty for those that come with packages.
-    """
+    """What the experiment has to do."""
 
     experiment: Experiment
+    #: Where torch computes: its arithmetic is part of the outcome.
     device: str = "cpu"
+    #: A hash of the pictures of a folder; empty for those that come with packages.
     pictures: str = ""
 
     @cached_property

@@ -97,36 +97,22 @@ def by_seed(rows: Sequence[Mapping[str, Any]], loss: str, metric: str) -> dict[s
 
 @dataclass(frozen=True)
 class Against:
-    """One objective minus the reference on the same test samples, averaged over the seeds.
-
-    Attributes
-    ----------
-    objective, loss, metric : str
-        What is compared by what.
-    value, reference : float
-        Means over the seeds.
-    difference, difference_low, difference_high : float
-        Paired; the interval speaks of these models on new samples.
-    wide_low, wide_high : float
-        The interval that also speaks of new seeds, never the narrower one; NaN with one seed.
-    p_value, adjusted : float
-        Of the difference on new samples; adjusted by Holm for the objectives compared.
-    better_seeds, seeds : int
-        How many seeds the objective is better in, of how many.
-    lower_is_better : bool
-        The direction.
-    """
+    """One objective minus the reference on the same test samples, averaged over the seeds."""
 
     objective: str
     loss: str
     metric: str
+    #: Of both the mean over the seeds.
     value: float
     reference: float
+    #: Paired; the interval speaks of these models on new samples.
     difference: float
     difference_low: float
     difference_high: float
+    #: The interval that also speaks of new seeds, never the narrower one; NaN with one seed.
     wide_low: float
     wide_high: float
+    #: Of the difference on new samples; adjusted by Holm for the objectives compared.
     p_value: float
     adjusted: float
     better_seeds: int

@@ -76,6 +76,18 @@ _NOTES = (
 )
 
 
+_COPIES = (
+    "Each test picture is taken {} times, distorted anew; the intervals treat the copies of one "
+    "picture as one cluster."
+)
+
+#: Of every figure.
+_DRAWN = (
+    "Thick lines are intervals for new samples, thin lines for new samples and new seeds. "
+    "Differences are multiplied by 1000."
+)
+
+
 def told(
     experiment: Experiment,
     finals: Finals,
@@ -86,8 +98,8 @@ def told(
     """Return the tables, figures and sentences of a result."""
     titles = {c.name: c.title for c in experiment.contenders} | {BEFORE: _BEFORE_TITLE}
     rows = values(finals)
-    clustered = experiment.data.test_copies > 1
-    against = differences(finals, rows, experiment.reference, clustered=clustered)
+    copies = experiment.data.test_copies
+    against = differences(finals, rows, experiment.reference, clustered=copies > 1)
     reference = titles[experiment.reference]
     compared = [a for a in against if a.objective != BEFORE]
     main = [a for a in compared if (a.loss, a.metric) in _MAIN]
@@ -100,37 +112,23 @@ def told(
             "tuning": list(tried),
             "jobs": [_job_row(outcome) for outcome in outcomes],
         },
-        "figures": _figures(compared, titles, reference),
+        "figures": {
+            name: DifferencesDisplay(
+                [a for a in compared if (a.loss, a.metric) == (loss, m)], titles, said, reference
+            )
+            for name, (loss, m, said) in _FIGURES.items()
+        },
         "verdict": _verdict(compared, titles, reference, "aurc_plugin", "AURC")
         + _verdict(compared, titles, reference, "augrc", "AUGRC"),
         "notes": (
             *failures(experiment, {name for name, _ in finals}, outcomes),
             *_NOTES,
-            *_notes(experiment),
+            *([_COPIES.format(copies)] if copies > 1 else []),
         ),
-        "captions": _CAPTIONS | _figure_captions(),
+        "captions": _CAPTIONS | {n: f"{words}. {_DRAWN}" for n, (_, _, words) in _FIGURES.items()},
         "shown": ("objectives", "against_reference"),
         "glossary": {word: WORDS[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
     }
-
-
-def _figures(
-    compared: Sequence[Against], titles: dict[str, str], reference: str
-) -> dict[str, DifferencesDisplay]:
-    return {
-        name: DifferencesDisplay(
-            [a for a in compared if (a.loss, a.metric) == (loss, metric)], titles, said, reference
-        )
-        for name, (loss, metric, said) in _FIGURES.items()
-    }
-
-
-def _figure_captions() -> dict[str, str]:
-    said = (
-        "Thick lines are intervals for new samples, thin lines for new samples and new seeds. "
-        "Differences are multiplied by 1000."
-    )
-    return {name: f"{words}. {said}" for name, (_, _, words) in _FIGURES.items()}
 
 
 def _objectives(
@@ -161,7 +159,7 @@ def _short_row(a: Against, titles: Mapping[str, str]) -> dict[str, Any]:
         "new_samples": _span(a.difference_low, a.difference_high),
         "new_samples_and_seeds": _span(a.wide_low, a.wide_high) if a.seeds > 1 else "–",
         "better_in": f"{a.better_seeds} of {a.seeds} seeds",
-        "found": _found(a),
+        "found": f"{a.verdict}{_only_these_seeds(a)}",
     }
 
 
@@ -206,7 +204,8 @@ def _verdict(
         listed = "; ".join(_at_length(a, titles) for a in found["better"])
         said = [f"Lower {words} than {reference}, the interval excludes zero: {listed}."]
     else:
-        first = f"{_nearest(own[0])}: {_at_length(own[0], titles)}"
+        nearest = "the least bad" if own[0].verdict == "worse" else "the nearest"
+        first = f"{nearest}: {_at_length(own[0], titles)}"
         said = [f"No objective is found to lower the {words} of {reference}; {first}."]
     for verdict, start in (
         ("open", f"{words} not told apart from that of {reference}"),
@@ -217,15 +216,6 @@ def _verdict(
         )
         said += [f"{start}: {listed}."] if listed else []
     return tuple(said)
-
-
-def _nearest(a: Against) -> str:
-    """Say what the best of those is that are not better."""
-    return "the least bad" if a.verdict == "worse" else "the nearest"
-
-
-def _found(a: Against) -> str:
-    return f"{a.verdict}{_only_these_seeds(a)}"
 
 
 def _only_these_seeds(a: Against) -> str:
@@ -247,15 +237,6 @@ def _share(a: Against) -> str:
     if math.isnan(a.relative):
         return "(no share of 0)"
     return f"{100 * a.relative + 0.0:+.1f} %".replace("-", MINUS)
-
-
-def _notes(experiment: Experiment) -> tuple[str, ...]:
-    copies = experiment.data.test_copies
-    said = (
-        f"Each test picture is taken {copies} times, distorted anew; the intervals treat the "
-        "copies of one picture as one cluster."
-    )
-    return (said,) if copies > 1 else ()
 
 
 def failures(
