@@ -132,8 +132,7 @@ def _named(reading: Reading, columns: Columns) -> list[str] | None:
 
 def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
     from abstain.report import comparison_html
-    from abstain.report.files.figures import display_files
-    from abstain.report.subjects.comparison.figures import comparison_figures
+    from abstain.report.writing import figure_files
     from abstain.tables.results import result_files
 
     files = result_files(comparison.rows("estimates"))
@@ -142,5 +141,5 @@ def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dic
             files |= result_files(rows, table)
     files[REPORT] = comparison_html(comparison, source=source, command=command()).encode()
     if formats:
-        files |= display_files(comparison_figures(comparison), formats)
+        files |= figure_files(comparison, formats)
     return files

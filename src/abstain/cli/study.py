@@ -134,8 +134,7 @@ def _found(
 def _files(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
     """Return the tables, the page and the figures of a study."""
     from abstain.report import study_html
-    from abstain.report.files.figures import display_files
-    from abstain.report.subjects.study.document import study_figures
+    from abstain.report.writing import figure_files
     from abstain.tables.results import result_files
 
     files: dict[str, bytes] = {}
@@ -143,7 +142,7 @@ def _files(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
         if rows:
             files |= result_files(rows, "results" if i == 0 else name)
     files[REPORT] = study_html(found, command=command()).encode()
-    return files | display_files(study_figures(found), formats)
+    return files | figure_files(found, formats)
 
 
 study = App(name="study", help="Run a study of the literature: tables, figures and a verdict.")

@@ -260,8 +260,7 @@ def _saved_apart(checks: RuleChecks, saved: Path | None, to: Out | None) -> list
 
 def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
-    from abstain.report.files.figures import display_files
-    from abstain.report.subjects.rule.document import rule_figures
+    from abstain.report.writing import figure_files
     from abstain.tables.results import result_files
     from abstain.tables.saved import text_file
 
@@ -270,4 +269,4 @@ def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
         files |= result_files(rows)
     name = "" if source is None else source.name
     files[REPORT] = threshold_html(checks, source=name, command=command()).encode()
-    return files | display_files(rule_figures(checks), ("svg", "png"))
+    return files | figure_files(checks, ("svg", "png"))

@@ -4,35 +4,36 @@ Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleC
 `StudyResult` and are formatted.
 """
 
-from abstain.report.files.figures import write_figures as write_figures
-from abstain.report.files.figures import write_rule_figures as write_rule_figures
-from abstain.report.files.figures import write_study_figures as write_study_figures
-from abstain.report.files.pages import write_benchmark as write_benchmark
-from abstain.report.files.pages import write_comparison as write_comparison
-from abstain.report.files.pages import write_html as write_html
-from abstain.report.files.pages import write_study as write_study
-from abstain.report.files.pages import write_threshold as write_threshold
-from abstain.report.files.tables import write_tables as write_tables
-from abstain.report.pages import benchmark_html as benchmark_html
-from abstain.report.pages import comparison_html as comparison_html
-from abstain.report.pages import html_report as html_report
-from abstain.report.pages import study_html as study_html
-from abstain.report.pages import threshold_html as threshold_html
-from abstain.report.papers import benchmark_latex as benchmark_latex
-from abstain.report.papers import benchmark_markdown as benchmark_markdown
-from abstain.report.papers import comparison_latex as comparison_latex
-from abstain.report.papers import comparison_markdown as comparison_markdown
-from abstain.report.papers import latex_table as latex_table
-from abstain.report.papers import markdown_table as markdown_table
 from abstain.report.render import render as render
-from abstain.report.screens import benchmark_terminal as benchmark_terminal
-from abstain.report.screens import comparison_terminal as comparison_terminal
-from abstain.report.screens import study_terminal as study_terminal
-from abstain.report.screens import terminal_table as terminal_table
-from abstain.report.screens import threshold_terminal as threshold_terminal
-from abstain.report.subjects import document_of as document_of
 from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
 from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
+from abstain.report.tables import benchmark_latex as benchmark_latex
+from abstain.report.tables import benchmark_markdown as benchmark_markdown
+from abstain.report.tables import comparison_latex as comparison_latex
+from abstain.report.tables import comparison_markdown as comparison_markdown
+from abstain.report.tables import latex_table as latex_table
+from abstain.report.tables import markdown_table as markdown_table
+from abstain.report.tables import write_tables as write_tables
+from abstain.report.writing import benchmark_html as benchmark_html
+from abstain.report.writing import benchmark_terminal as benchmark_terminal
+from abstain.report.writing import comparison_html as comparison_html
+from abstain.report.writing import comparison_terminal as comparison_terminal
+from abstain.report.writing import document_of as document_of
+from abstain.report.writing import html_report as html_report
+from abstain.report.writing import study_html as study_html
+from abstain.report.writing import study_terminal as study_terminal
+from abstain.report.writing import terminal_table as terminal_table
+from abstain.report.writing import threshold_html as threshold_html
+from abstain.report.writing import threshold_terminal as threshold_terminal
+from abstain.report.writing import write as write
+from abstain.report.writing import write_benchmark as write_benchmark
+from abstain.report.writing import write_comparison as write_comparison
+from abstain.report.writing import write_figures as write_figures
+from abstain.report.writing import write_html as write_html
+from abstain.report.writing import write_rule_figures as write_rule_figures
+from abstain.report.writing import write_study as write_study
+from abstain.report.writing import write_study_figures as write_study_figures
+from abstain.report.writing import write_threshold as write_threshold
 
 __all__ = [
     "Pictures",
@@ -55,6 +56,7 @@ __all__ = [
     "terminal_table",
     "threshold_html",
     "threshold_terminal",
+    "write",
     "write_benchmark",
     "write_comparison",
     "write_figures",

@@ -1,4 +1,4 @@
-"""Pieces of text, and what stands in the cells of a table: numbers as numbers."""
+"""What blocks are made of: text, the cells of tables with numbers as numbers, remarks, words."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -171,6 +171,39 @@ class Rows:
     rows: tuple[Row, ...]
     title: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+
+
+# ------------------------------------------------------------------------ of other blocks
+@dataclass(frozen=True)
+class Remark:
+    """A warning or a note, where it holds, and others of its kind."""
+
+    level: Literal["warning", "note"]
+    text: Text
+    place: str = ""
+    more: "tuple[Remark, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word, its meaning, and where it is from; `name` is how a program calls it."""
+
+    title: str
+    meaning: Text
+    name: str = ""
+    range: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A small picture, or its place: `source` is a ``data:`` address or empty."""
+
+    source: str
+    alt: str
+    label: str
+    said: str = ""
+    small: str = ""
 
 
 def rows_of(rows: Iterable[Sequence[Cell] | Row]) -> tuple[Rows, ...]:

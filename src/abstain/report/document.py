@@ -7,7 +7,7 @@ is spelled, what is bold, how an interval and an undefined value look is the ren
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
@@ -21,18 +21,25 @@ from abstain.report.cells import (
     SCREEN,
     Cell,
     Column,
+    Entry,
     Form,
     Format,
     Interval,
     Label,
     Number,
+    Remark,
     Row,
     Rows,
+    Shot,
     Span,
     Text,
     joined,
     rows_of,
 )
+
+if TYPE_CHECKING:
+    from abstain.benchmark.results import BenchmarkResults
+    from abstain.report.subjects.benchmark.pictures import Pictures
 
 __all__ = [
     "EVERYWHERE",
@@ -43,13 +50,16 @@ __all__ = [
     "SCREEN",
     "Cell",
     "Column",
+    "Entry",
     "Form",
     "Format",
     "Interval",
     "Label",
     "Number",
+    "Remark",
     "Row",
     "Rows",
+    "Shot",
     "Span",
     "Text",
     "joined",
@@ -134,16 +144,6 @@ class Facts(Block):
 
 
 @dataclass(frozen=True)
-class Remark:
-    """A warning or a note, where it holds, and others of its kind."""
-
-    level: Literal["warning", "note"]
-    text: Text
-    place: str = ""
-    more: "tuple[Remark, ...]" = ()
-
-
-@dataclass(frozen=True)
 class Findings(Block):
     """Warnings and notes; `whole` prints each on a terminal instead of the first few kinds."""
 
@@ -181,17 +181,6 @@ class Chart(Block):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A word, its meaning, and where it is from; `name` is how a program calls it."""
-
-    title: str
-    meaning: Text
-    name: str = ""
-    range: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
 class Glossary(Block):
     """Words and their meanings."""
 
@@ -203,17 +192,6 @@ class Code(Block):
     """Lines for a machine."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class Shot:
-    """A small picture, or its place: `source` is a ``data:`` address or empty."""
-
-    source: str
-    alt: str
-    label: str
-    said: str = ""
-    small: str = ""
 
 
 @dataclass(frozen=True)
@@ -376,12 +354,19 @@ class Document:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where the numbers come from, as told by the caller: a title, a source, notes, a command."""
+    """What the caller says beside the numbers: a title, their source, notes, a command.
+
+    `full` leaves nothing out on a terminal; a page of a benchmark shows `pictures`, and compares
+    it with those `beside` it.
+    """
 
     title: str = ""
     source: str = ""
     notes: Sequence[str] = ()
     command: str = ""
+    full: bool = False
+    pictures: "Pictures | None" = None
+    beside: "Sequence[BenchmarkResults]" = ()
 
 
 def shown_in(blocks: Iterable[Block], wanted: Format) -> list[Block]:

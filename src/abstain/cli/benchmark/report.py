@@ -98,7 +98,7 @@ def _files(
     data: Path | None,
 ) -> dict[str, bytes]:
     from abstain.report import benchmark_html, benchmark_pictures
-    from abstain.report.files.tables import table_files
+    from abstain.report.tables import table_files
 
     own = store.config
     pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)

@@ -34,20 +34,15 @@ _LEAD: Final = (
 )
 
 
-def benchmark_document(
-    results: BenchmarkResults,
-    origin: doc.Origin,
-    pictures: Pictures | None = None,
-    beside: Sequence[BenchmarkResults] = (),
-) -> doc.Document:
+def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Document:
     """Return all that is said of a benchmark, and of others of the same task with other models."""
-    board, others = Leaderboard(results), [Leaderboard(other) for other in beside]
+    board, others = Leaderboard(results), [Leaderboard(other) for other in origin.beside]
     task = task_of(results)
     first, *verdict = verdict_of(board)
     return doc.Document(
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
         "Benchmark of confidence scores",
-        lambda: (*_sections(board, pictures, others), doc.reproduce(origin.command)),
+        lambda: (*_sections(board, origin.pictures, others), doc.reproduce(origin.command)),
         lambda: _brief(board),
         verdict=(doc.Span(first, "strong"), *verdict),
         facts=(*facts_of(results), ("Source", origin.source)),

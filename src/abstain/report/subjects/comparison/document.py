@@ -37,17 +37,15 @@ _FIGURES, _PAIRS = 90, 4000
 _NAME = 18
 
 
-def comparison_document(
-    comparison: Comparison, origin: doc.Origin, *, full: bool = False
-) -> doc.Document:
-    """Return what a comparison says; `full` leaves nothing out on a terminal."""
+def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Document:
+    """Return what a comparison says."""
     checked(comparison)
     data = comparison.data[: _most_data(comparison)]
     return doc.Document(
         origin.title or _TITLE,
         _TITLE,
         lambda: _sections(comparison, data, origin.command),
-        lambda: brief(comparison, full=full),
+        lambda: brief(comparison, full=origin.full),
         verdict=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, origin.source)),
         findings=remarks(comparison.findings, [*origin.notes, *_left_out(comparison, data)]),

@@ -17,7 +17,7 @@ from abstain.plots import (
     SignificanceMapDisplay,
 )
 from abstain.plots.drawable import Drawable
-from abstain.plots.words import sentence
+from abstain.plots.words import checked, sentence
 from abstain.report.document import Block, Box, Figure
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.typing import Split
@@ -89,7 +89,8 @@ class Shown:
 
 def comparison_figures(comparison: Comparison) -> Iterator[tuple[str, Drawable]]:
     """Yield every figure with its name."""
-    return ((drawn.name, drawn.display) for drawn in figures_of(comparison, comparison.data))
+    every = figures_of(checked(comparison), comparison.data)
+    return ((drawn.name, drawn.display) for drawn in every)
 
 
 def figures_of(comparison: Comparison, data: Sequence[Split]) -> Iterator[Drawn]:

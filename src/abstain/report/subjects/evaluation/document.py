@@ -28,16 +28,14 @@ _NAMED: Final = 6
 _BANDS: Final = 3
 
 
-def evaluation_document(
-    evaluation: Evaluation, origin: doc.Origin, *, full: bool = False
-) -> doc.Document:
-    """Say an evaluation; a terminal shows every metric where `full` is asked for."""
+def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Document:
+    """Say an evaluation; a terminal shows every metric where all is asked for."""
     found = pivot(evaluation)
     return doc.Document(
         origin.title or _TITLE,
         "Selective classification report",
         sections=lambda: _sections(evaluation, found, origin.command),
-        brief=lambda: _brief(evaluation, found, full),
+        brief=lambda: _brief(evaluation, found, origin.full),
         verdict=tuple(verdict(found, zero_one=evaluation.binary)),
         facts=tuple(_facts(evaluation, found, origin.source)),
         findings=remarks(evaluation.findings, origin.notes),

@@ -154,13 +154,15 @@ def _number(row: dict[str, Any], name: str, form: doc.Form = "four") -> doc.Numb
 
 def rule_figures(
     checks: RuleChecks,
-) -> Iterator[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]]:
-    """Yield the figures that have something to show, each with its name."""
+) -> list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]]:
+    """Return the figures that have something to show, each with its name."""
+    found: list[tuple[str, DecisionRuleDisplay | RiskExcessDisplay]] = []
     rule = DecisionRuleDisplay.from_checks(checks)
     if checks.curve is not None or (checks.rule.attainable and checks.rows()):
-        yield "decision-rule", rule
+        found.append(("decision-rule", rule))
     if checks.checks and checks.rule.attainable and checks.rule.quantity:
-        yield "risk-excess", RiskExcessDisplay.from_checks(checks)
+        found.append(("risk-excess", RiskExcessDisplay.from_checks(checks)))
+    return found
 
 
 def _use(rule: DecisionRule) -> Iterator[doc.Block]:

@@ -78,7 +78,7 @@ def checked_study(result: StudyResult) -> StudyResult:
 
 def study_figures(result: StudyResult) -> list[tuple[str, Drawable]]:
     """Return the figures of a study, each with its name; refuse a name that is no file name."""
-    for name in result.figures:
+    for name in checked_study(result).figures:
         if not _NAME.fullmatch(name):
             msg = f"the name of a figure must be letters, digits and hyphens; got {name!r}"
             raise InputError(msg)

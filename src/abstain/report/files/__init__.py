@@ -1,1 +1,0 @@
-"""Results as files: pages, figures, tables."""
