@@ -33,7 +33,7 @@ from abstain.plots import (
     SignificanceMapDisplay,
 )
 from abstain.plots.labels import labels
-from abstain.plots.palette import LIGHT
+from abstain.plots.style import LIGHT
 
 IID = DATA[0]
 

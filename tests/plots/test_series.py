@@ -11,8 +11,7 @@ import pytest
 from abstain.errors import InputError, ShapeError
 from abstain.plots import AgreementDisplay, Pair, Series, SeriesDisplay, SurfaceDisplay
 from abstain.plots._panels import grid
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import CURVE
+from abstain.plots.style import CURVE, LIGHT
 
 N = (8.0, 16.0, 32.0)
 

@@ -21,9 +21,9 @@ from abstain.report import (
     render,
     write_tables,
 )
-from abstain.report.subjects.benchmark.backbones import backbones_of
 from abstain.report.subjects.benchmark.grids import footnote
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard
+from abstain.report.subjects.benchmark.methods import backbones_of
 from abstain.report.words import spelled
 
 

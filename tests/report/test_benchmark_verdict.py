@@ -9,7 +9,7 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import MethodFacts
 from abstain.report import benchmark_terminal
 from abstain.report.document import Label, Number
-from abstain.report.subjects.benchmark.facts import words_of
+from abstain.report.subjects.benchmark.document import words_of
 from abstain.report.subjects.benchmark.leaderboard import Entry, Grid, Leaderboard
 from abstain.report.subjects.benchmark.verdict import leads_of, verdict_of
 

@@ -13,7 +13,7 @@ from tests.report.pages import Page
 from abstain.report import benchmark_html
 from abstain.report.document import Label
 from abstain.report.subjects.benchmark.corruption import severities_of
-from abstain.report.subjects.benchmark.facts import facts_of
+from abstain.report.subjects.benchmark.document import facts_of
 from abstain.report.subjects.benchmark.grids import reading_of
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, kind_title
 

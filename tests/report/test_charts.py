@@ -8,10 +8,10 @@ import pytest
 from tests.report.pages import HOSTILE
 
 import abstain as ab
-from abstain.plots.palette import DARK, LIGHT, dash, variable
+from abstain.plots.style import DARK, LIGHT, dash, variable
 from abstain.report.render.html import script_json
 from abstain.report.subjects.evaluation import charts
-from abstain.report.subjects.evaluation.drawn import chart_data
+from abstain.report.subjects.evaluation.charts import chart_data
 from abstain.report.subjects.evaluation.lookup import pivot
 
 SPECS = {

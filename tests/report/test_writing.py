@@ -10,7 +10,7 @@ from abstain import report
 from abstain.errors import InputError
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def results(plain):
     """Return a result of every kind, with the functions named after it."""
     return {

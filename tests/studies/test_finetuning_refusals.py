@@ -18,7 +18,7 @@ from abstain.errors import AbstainError, FileFormatError, InputError  # noqa: E4
 from abstain.predictions import Predictions  # noqa: E402
 from abstain.report import study_html  # noqa: E402
 from abstain.report.document import Origin  # noqa: E402
-from abstain.report.subjects.study.document import study_document  # noqa: E402
+from abstain.report.subjects.study import study_document  # noqa: E402
 from abstain.studies import STUDIES  # noqa: E402
 from abstain.studies.finetuning.experiment import (  # noqa: E402  # noqa: E402
     Contender,

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from abstain.benchmark.jobs import Outcome

@@ -77,6 +77,6 @@ def _reader_gone() -> int:
 
 
 def _say(text: str, *, keep: str = "") -> None:
-    from abstain.plots.visible import visible
+    from abstain.plots.words import visible
 
     sys.stderr.write(visible(text, keep=keep) + "\n")

@@ -12,8 +12,8 @@ from abstain.cli.predictions import has_column, read_scored, told
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
 from abstain.evaluation.records import Finding
 from abstain.tables import Reading
-from abstain.tables.files import open_table
 from abstain.tables.column import Missing
+from abstain.tables.files import open_table
 from abstain.typing import Split
 
 #: So many values of a column are listed.

@@ -7,14 +7,17 @@ studies (`SeriesDisplay`, `SurfaceDisplay`, `AgreementDisplay`) take their numbe
 matplotlib is loaded when something is drawn.
 """
 
+from abstain.plots.across import (
+    CriticalDifferenceDisplay as CriticalDifferenceDisplay,
+)
+from abstain.plots.across import (
+    PerformanceProfileDisplay as PerformanceProfileDisplay,
+)
 from abstain.plots.agreement import AgreementDisplay as AgreementDisplay
 from abstain.plots.agreement import Pair as Pair
 from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
 from abstain.plots.calibration import CalibrationDisplay as CalibrationDisplay
 from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfusionDisplay
-from abstain.plots.critical_difference import (
-    CriticalDifferenceDisplay as CriticalDifferenceDisplay,
-)
 from abstain.plots.curves import AccuracyRejectionDisplay as AccuracyRejectionDisplay
 from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
 from abstain.plots.curves import MetricCoverageDisplay as MetricCoverageDisplay
@@ -22,11 +25,8 @@ from abstain.plots.curves import ReliabilityDisplay as ReliabilityDisplay
 from abstain.plots.curves import RetentionDisplay as RetentionDisplay
 from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
 from abstain.plots.forest import ForestDisplay as ForestDisplay
-from abstain.plots.performance_profile import (
-    PerformanceProfileDisplay as PerformanceProfileDisplay,
-)
-from abstain.plots.rank_blobs import RankBlobDisplay as RankBlobDisplay
-from abstain.plots.ranking_change import RankingChangeDisplay as RankingChangeDisplay
+from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
+from abstain.plots.ranks import RankingChangeDisplay as RankingChangeDisplay
 from abstain.plots.risk_coverage import RiskCoverageDisplay as RiskCoverageDisplay
 from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
 from abstain.plots.series import Series as Series

@@ -9,7 +9,7 @@ from abstain.errors import InputError
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import room
 from abstain.plots.style import INK
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

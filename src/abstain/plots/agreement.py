@@ -7,8 +7,7 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.plots._panels import Panels, grid, legend_below, name_panel, split
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import INK, MUTED, finish, reference_style
+from abstain.plots.style import INK, LIGHT, MUTED, finish, reference_style
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from abstain.errors import InputError
 from abstain.plots._panels import Panels, legend_below, legend_columns, name_panel, split
 from abstain.plots.labels import calm, labels, name_ticks, room, rule
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import INK, MUTED, PAPER
+from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 
 if TYPE_CHECKING:
     import polars as pl

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.errors import InputError
 from abstain.evaluation.calibration import CalibrationCheck
-from abstain.plots._display import column
 from abstain.plots.curves import ReliabilityDisplay
+from abstain.plots.drawable import column
 from abstain.plots.labels import name_the_curves
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import CURVE, MUTED, finish
+from abstain.plots.style import CURVE, LIGHT, MUTED, finish
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from abstain.metrics.selective_confusion import (
 )
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_ticks, room, write
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import GRID, INK, MUTED, PAPER
+from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:

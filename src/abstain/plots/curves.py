@@ -17,7 +17,7 @@ from abstain.curves.retention import (
     accuracy_rejection_curve,
     error_retention_curve,
 )
-from abstain.plots._display import CurveT, Display, by_score, column
+from abstain.plots.drawable import CurveT, Display, by_score, column
 from abstain.plots.style import reference_style
 from abstain.typing import AnyArray
 

@@ -9,8 +9,7 @@ from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import room
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import CURVE, INK, finish, reference_style
+from abstain.plots.style import CURVE, INK, LIGHT, finish, reference_style
 from abstain.plots.verdicts import checked_rule, families, short_names
 from abstain.thresholds import RuleCheck
 

@@ -8,8 +8,7 @@ from abstain.evaluation.comparison import Comparison, Estimate, Footing, best_fi
 from abstain.plots import words
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_ticks, room, rule, write
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import INK, MUTED, PAPER
+from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.tables import split_name
 from abstain.typing import Split
 

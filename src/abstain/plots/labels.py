@@ -6,7 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from abstain.plots.style import CURVE, GRID, INK, MUTED
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from abstain.curves.risk_coverage import (
     thin,
 )
 from abstain.errors import InputError
-from abstain.plots._display import Display, by_score, column
+from abstain.plots.drawable import Display, by_score, column
 from abstain.plots.style import CURVE
 from abstain.typing import AnyArray
 

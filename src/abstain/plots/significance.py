@@ -8,8 +8,7 @@ from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import words
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_ticks, room, write
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import GRID, INK, MUTED, PAPER
+from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import Split
 
 if TYPE_CHECKING:

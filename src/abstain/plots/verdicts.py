@@ -11,8 +11,7 @@ from typing import Any, Final
 from abstain.errors import InputError
 from abstain.evaluation.rules import RuleChecks
 from abstain.plots.labels import WIDTH, labels
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import INK, MUTED, PAPER
+from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 
 #: A severity behind the name of a shift: "noise_3", "blur 2".
 _SEVERITY = re.compile(r"^(.*?)[\s_\-.:]*\d+(?:\.\d+)?$")

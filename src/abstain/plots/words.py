@@ -1,12 +1,35 @@
-"""How figures and tables write what a comparison says: names, levels, p-values, two notes."""
+"""How figures, tables and terminals write what they are given: names, levels, p-values."""
 
 import math
+import re
 
 from abstain._foundation.names import split_name
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import Comparison
 from abstain.metrics import metric_named
 from abstain.typing import Split
+
+# Control characters, line and paragraph separators, half characters, and the marks that change
+# the direction of the text around them.
+_STEERING = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    r"""Write control characters and changes of direction as Python does, all else as it is.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[31mb\u202ec"))
+    a\x1b[31mb\u202ec
+    """
+    return _STEERING.sub(lambda found: _shown(found[0], keep), text)
+
+
+def _shown(character: str, keep: str) -> str:
+    return character if character in keep else ascii(character)[1:-1]
+
 
 #: What the draws behind ranks and chances take for granted: they lie around the values found, so
 #: a lead that is chance is drawn as a real one.

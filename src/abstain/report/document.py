@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
-from abstain.plots.palette import dash, variable
+from abstain.plots.style import dash, variable
 from abstain.report.cells import (
     EVERYWHERE,
     NAN,

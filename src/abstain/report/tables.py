@@ -16,7 +16,7 @@ from abstain.report.document import Block
 from abstain.report.render import latex, markdown
 from abstain.report.subjects.benchmark import grids
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard
-from abstain.report.subjects.comparison.matrix import matrix
+from abstain.report.subjects.comparison.tables import matrix
 from abstain.report.subjects.evaluation.tables import paper
 from abstain.tables.results import result_files
 

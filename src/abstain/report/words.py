@@ -1,8 +1,9 @@
-"""How numbers, names and parts of the data are written: the same in every output format."""
+"""How numbers, names, findings and parts of the data are written: alike in every format."""
 
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from abstain.errors import UnknownNameError
@@ -10,7 +11,7 @@ from abstain.evaluation.records import Finding, Result
 from abstain.metrics import Metric, metric_named
 from abstain.plots.words import metric_title, p_value
 from abstain.predictions import LOSSES
-from abstain.report.document import Form, Number, Span
+from abstain.report.document import Form, Number, Remark, Span
 from abstain.tables import split_name
 
 #: What is printed for a metric that has no value on these data.
@@ -295,3 +296,25 @@ def linked(source: str) -> tuple[str | Span, ...]:
         parts.append(Span(match.group().removeprefix("https://"), link=match.group()))
         end = match.end()
     return tuple(part for part in [*parts, source[end:]] if part)
+
+
+#: The kind of the findings that `evaluate` was handed by the reader of a file.
+_READER = "source"
+
+
+def remarks(
+    findings: Sequence[Finding],
+    notes: Sequence[str] = (),
+    where: Callable[[Finding], str] = place,
+) -> tuple[Remark, ...]:
+    """Return the findings grouped by level and kind, warnings first, and then the notes."""
+    kinds: dict[tuple[str, str, str], list[Remark]] = {}
+    for finding in findings:
+        # The notes on a file have nothing in common but their kind, so each stands alone.
+        apart = finding.message if finding.kind == _READER else ""
+        warning = finding.level == "warning"
+        one = Remark("warning" if warning else "note", finding.message, where(finding))
+        kinds.setdefault((one.level, finding.kind, apart), []).append(one)
+    said = [replace(first, more=tuple(more)) for first, *more in kinds.values()]
+    said.sort(key=lambda remark: remark.level != "warning")
+    return (*said, *(Remark("note", note) for note in notes))

@@ -27,7 +27,7 @@ from abstain.report.subjects.comparison.document import comparison_document
 from abstain.report.subjects.comparison.figures import comparison_figures
 from abstain.report.subjects.evaluation.document import evaluation_document
 from abstain.report.subjects.rule.document import rule_document, rule_figures
-from abstain.report.subjects.study.document import study_document, study_figures
+from abstain.report.subjects.study import study_document, study_figures
 from abstain.studies import StudyResult
 from abstain.tables.results import escaped
 

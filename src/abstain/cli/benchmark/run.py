@@ -15,7 +15,7 @@ from abstain._foundation.extras import has
 from abstain.cli.console import JobLines, console, interruptible, progress, say, working
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from abstain.benchmark.jobs import Outcome

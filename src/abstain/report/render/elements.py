@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import Final
 
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 from abstain.report.document import Cell, Column, Interval, Label, Number, Span, Text
 from abstain.report.words import UNDEFINED, between, linked, spelled, spread
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 from typing import Final
 
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 from abstain.report import document as doc
 from abstain.report.words import behind, between, numeral
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import singledispatch
 from typing import Final
 
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 from abstain.report import document as doc
 from abstain.report.words import behind, between, linked, numeral
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from abstain.plots.visible import visible
+from abstain.plots.words import visible
 from abstain.report import document as doc
 from abstain.report.words import behind, between, count, number, numeral
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import WIDTH, calm, labels, name_ticks, room, rule
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import INK, MUTED, PAPER
+from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.studies.finetuning.results import Against
 
 if TYPE_CHECKING:

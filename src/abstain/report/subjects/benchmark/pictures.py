@@ -11,8 +11,7 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Shot, Shots
-from abstain.report.subjects.benchmark.facts import folder_of, task_of
-from abstain.report.subjects.benchmark.leaderboard import Leaderboard
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard, folder_of, task_of
 
 #: Pixels of the longer side of a picture, at most.
 _SIDE: Final = 96

@@ -1,31 +1,29 @@
-"""A comparison as a document: what a page, a paper or a terminal says of it."""
+"""A comparison as a document: what a page, a paper or a terminal says of it, and its words."""
 
 from collections.abc import Iterator, Sequence
 
+from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison
-from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, metric_title, percent
+from abstain.plots.bands import whole
+from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, metric_title, percent, sentence
 from abstain.report import document as doc
-from abstain.report.findings import remarks
-from abstain.report.subjects.comparison.across import (
-    metrics_compared,
-    over_all,
-    ranks,
-    stability,
-)
+from abstain.report.glossary import metric_words, score_words
+from abstain.report.subjects.comparison.across import metrics_compared, over_all, ranks, stability
 from abstain.report.subjects.comparison.brief import brief
-from abstain.report.subjects.comparison.curves import curves
 from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import (
+    METHOD,
+    ends,
     glance_table,
     margin_table,
+    numbers,
     pairs_table,
     tested,
     values_table,
 )
 from abstain.report.subjects.comparison.verdict import comparison_verdict
-from abstain.report.subjects.comparison.words import glossary_of
-from abstain.report.words import count
+from abstain.report.words import count, remarks, unique
 from abstain.typing import Split
 
 _TITLE = "Comparison of confidence scores"
@@ -104,8 +102,8 @@ def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> It
     yield _ranks(shown)
     yield from over_all(shown)
     yield from metrics_compared(shown)
-    yield from curves(shown)
-    yield glossary_of(comparison)
+    yield from _curves(shown)
+    yield _glossary(comparison)
     cite = (
         "Cite the sources of the metrics you report, listed above, and name this version and the "
         "test."
@@ -188,3 +186,158 @@ def _ranks(shown: Shown) -> doc.Section:
     views = shown.views(lambda p: ranks(p, shown) or [nothing])
     blocks = (doc.Prose(lead, "lead", only=doc.PAGE), *views, *stability(shown.comparison))
     return doc.Section("ranks", "How firm the ranking is", blocks, nav="Ranks")
+
+
+# -------------------------------------------------------------------------------------- curves
+#: Curves shown at first; a reader can show the others that are drawn.
+_CURVES = 3
+
+#: Rows of a table of a band for each method; the files of figures have every point.
+_POINTS = 10
+
+
+def _curves(shown: Shown) -> Iterator[doc.Section]:
+    """Yield the section of the curves, where there are some."""
+    comparison = shown.comparison
+    views = []
+    for j, split in enumerate(shown.data):
+        place = Place(comparison, "", split)
+        halves = [half for k in ("selective", "generalized") for half in _half(place, k, shown)]
+        if halves:
+            views.append(doc.Box(tuple(halves), look="pair", tags={"data": str(j)}))
+    if not views:
+        return
+    lead = (
+        "The inner band holds the true risk at any one coverage, the outer one with thin edges the "
+        "whole true curve. Bands of two methods may overlap although the methods differ: both "
+        "curves were measured on the same samples."
+    )
+    drawn = comparison.with_curves
+    if len(drawn) < len(comparison.methods):
+        lead += f" {len(drawn)} of {len(comparison.methods)} methods are drawn, the first by rank."
+    chips = doc.Choice("method", "Methods in the figures", tuple(_options(comparison)), some=True)
+    yield doc.Section(
+        "curves",
+        "Risk against coverage, with bands",
+        (doc.Prose(lead, "lead"), doc.Controls((chips,)), *views),
+        nav="Curves",
+        only=doc.PAGE,
+    )
+
+
+def _options(comparison: Comparison) -> Iterator[doc.Option]:
+    standings = comparison.standings_of(comparison.metrics[0], comparison.data[0])
+    first = [s.method for s in standings][:_CURVES] or list(comparison.methods[:_CURVES])
+    for name in comparison.with_curves:
+        yield doc.line_option(comparison.methods.index(name), name, on=name in first)
+
+
+def _half(place: Place, kind: str, shown: Shown) -> Iterator[doc.Box]:
+    """Yield one kind of curve with some of its points."""
+    kept = place.comparison.with_curves
+    found = [b for b in place.comparison.bands if b.data == place.data and b.method in kept]
+    if not found:
+        return
+    bands = {band.method: getattr(band, kind) for band in found}
+    (figure,) = shown.of(f"{kind}-bands", place, " ".join(_notes(list(bands.values()))))
+    risk = (numbers("Coverage"), numbers("Risk"), ends("Pointwise"), ends("Simultaneous"))
+    rows = (row for method, band in bands.items() for row in _points(method, band))
+    points = doc.Table((METHOD, *risk), doc.rows_of(rows), caption=figure.title, look="points")
+    yield doc.Box((figure, doc.Fold("Some points of these curves", (points,))))
+
+
+def _points(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...]]:
+    """Yield a few points of a band, evenly chosen from its grid."""
+    speaks = whole(band)
+    step = max(len(band.coverage) // _POINTS, 1)
+    # From the right: full coverage is the point that everyone looks for.
+    for i in reversed(range(len(band.coverage) - 1, -1, -step)):
+        yield (
+            method,
+            doc.Number(float(band.coverage[i])),
+            doc.Number(float(band.risk[i])),
+            doc.Interval(float(band.low[i]), float(band.high[i])),
+            doc.Interval(float(band.low_all[i]), float(band.high_all[i])) if speaks[i] else None,
+        )
+
+
+def _notes(bands: Sequence[RiskCoverageBand]) -> list[str]:
+    first = max(band.simultaneous_from for band in bands)
+    more = [f"The outer band speaks of coverages from {first:.2g} up."] if first else []
+    if not any(whole(band).any() for band in bands):
+        more = [f"It would speak of coverages from {first:.2g} up only."]
+    return [*more, *(f"{sentence(n)}." for n in unique(b.note for b in bands) if n)]
+
+
+# ---------------------------------------------------------------------------------------- words
+_WORDS = {
+    "Interval": (
+        "If the study were repeated with new samples, {level} of such intervals would hold the "
+        "true value; two intervals that overlap may still belong to methods that differ, "
+        "because both were measured on the same samples."
+    ),
+    "Difference, ratio": (
+        "The value of the first method minus, or over, that of the second on the same samples."
+    ),
+    "p": (
+        "How often chance alone would show a difference at least this large if the two methods "
+        "were equally good; it does not say how large or how likely a difference is."
+    ),
+    "Adjusted p": (
+        "The p-value raised for the number of pairs looked at, so that one pair found by chance "
+        "among all of them is as rare as one p-value promises; below {alpha:g} a difference "
+        "counts as found."
+    ),
+    "Superiority": (
+        "If the values found were the true ones, how many of 100 studies of this size would find "
+        "the first method better, ties counted half. A lead that is chance is taken for real here, "
+        "so it is no evidence of one: that is p. Over several {blocks} it is the share of them on "
+        "which the first is better."
+    ),
+    "Rank chances": (
+        "If the values found were the true ones, how many of 100 studies of this size would give "
+        "the method each rank; 1 is best. The leader is flattered: of two equally good methods "
+        "the one that happens to lead comes first in more than half. They are not adjusted for "
+        "the number of pairs, p is."
+    ),
+    "Within the margin": (
+        "Shown where a method worse than the reference by the margin or more would rarely come "
+        "out like this (adjusted p below {alpha:g}). Not shown does not mean worse."
+    ),
+    "CD": (
+        "Nemenyi's critical difference: methods whose mean ranks over the {blocks} are closer "
+        "than this are not told apart (Demsar 2006). It takes the {blocks} as independent."
+    ),
+    "Friedman": (
+        "A test of whether the methods rank differently at all, each of the {blocks}, taken as "
+        "independent, ranking them once."
+    ),
+    "Kendall's tau": ("How alike two rankings are: 1 the same order, 0 unrelated, −1 the reverse."),
+    "Pointwise and simultaneous band": (
+        "The first holds the true risk at any one coverage, the second the whole true curve at "
+        "once, each at the level of {level}."
+    ),
+}
+
+
+def _glossary(comparison: Comparison) -> doc.Section:
+    """Return the words with their meanings at the level of the comparison."""
+    level, alpha = percent(comparison.level), round(1 - comparison.level, 10)
+    blocks = comparison.blocks
+    unasked = set() if comparison.across else {"CD", "Friedman"}
+    unasked |= set() if comparison.non_inferiority else {"Within the margin"}
+    words = [
+        doc.Entry(title, said.format(level=level, alpha=alpha, blocks=blocks))
+        for title, said in _WORDS.items()
+        if title not in unasked
+    ]
+    metrics = metric_words(comparison.metrics)
+    methods = score_words(comparison.methods)
+    title = f"{len(metrics)} metrics and {len(methods)} methods with their sources"
+    sources = doc.Section(
+        "metrics",
+        "Metrics and methods",
+        (doc.Fold(title, (doc.Glossary((*metrics, *methods)),)),),
+        level=3,
+    )
+    return doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)), sources))

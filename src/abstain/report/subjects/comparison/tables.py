@@ -1,23 +1,27 @@
-"""The tables of one metric on one data set: values, pairs, ranks, the margin."""
+"""The tables of a comparison: of one metric on one data set, and as a paper prints them all."""
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from abstain.evaluation.comparison import Comparison, PairedDifference, Standing
-from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, percent, sentence
+from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, percent, sentence
 from abstain.report.document import (
+    NAN,
+    Block,
     Cell,
     Column,
     Interval,
     Label,
     Number,
+    Prose,
     Span,
     Table,
     rows_of,
 )
 from abstain.report.subjects.comparison.margin import margin_asked, margin_caution
 from abstain.report.subjects.comparison.place import Place, places_of
-from abstain.report.words import count, unique
+from abstain.report.words import count, printed_x1000, unique
 
 _STANDS = {
     "best": "best",
@@ -242,3 +246,61 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
         look="ranks",
         sortable=True,
     )
+
+
+# --------------------------------------------------------------------------------------- a paper
+def matrix(
+    comparison: Comparison, metrics: Sequence[str] | None, *, thousand: bool, intervals: bool
+) -> list[Block]:
+    """Return the table of the metrics asked for, or of all, and what explains its marks."""
+    checked(comparison)
+    wanted = comparison.metrics if metrics is None else metrics
+    names = [comparison.metric_shown(name, "metrics") for name in wanted]
+    places = list(places_of(comparison, names))
+    several = any(place.where for place in places)
+    heads = [_head(place, thousand=thousand) for place in places]
+    known = list(zip(places, heads, strict=True))
+    rows = (
+        (method, *(_cell(place, head, method, intervals=intervals) for place, head in known))
+        for method in comparison.methods
+    )
+    many = len(comparison.data)
+    table = Table(
+        (METHOD, *map(numbers, [place.where for place in places] if several else heads)),
+        rows_of(rows),
+        spans=tuple((head, many) for head in heads[::many]) if several else (),
+    )
+    scaled = any(head.scale > 1 for head in heads)
+    return [table, Prose(_footnote(places, scaled=scaled, intervals=intervals), "notes")]
+
+
+def _head(place: Place, *, thousand: bool) -> Label:
+    return replace(place.name, scale=1000 if thousand and printed_x1000(place.metric) else 1)
+
+
+def _cell(place: Place, head: Label, method: str, *, intervals: bool) -> Cell:
+    number = place.numbers.get(method)
+    if number is None:
+        return None
+    shown = number if intervals else replace(number, low=NAN, high=NAN)
+    return replace(shown, scale=head.scale, note="")
+
+
+def _footnote(places: Sequence[Place], *, scaled: bool, intervals: bool) -> str:
+    """Return the sentences under the table."""
+    comparison = places[0].comparison
+    sentences = ["Arrows point to where better is; bold marks the best value."]
+    if scaled:
+        sentences.append("Columns marked so are times 1000; other values are fractions.")
+    else:
+        sentences.append("Values are fractions.")
+    if any(place.those("not told apart") for place in places):
+        alpha = percent(round(1 - comparison.level, 10))
+        test = comparison.judged_by(unique(place.metric for place in places))
+        sentences.append(
+            f"†: not told from the best at {alpha} ({test}; the pairs of a column together)."
+        )
+    if intervals:
+        sentences.append(f"In brackets: {percent(comparison.level)} intervals.")
+    notes = unique(e.note for place in places for e in place.estimates if e.note)
+    return " ".join([*sentences, *([f"Notes: {'; '.join(notes)}."] if notes else [])])

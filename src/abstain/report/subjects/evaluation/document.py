@@ -9,14 +9,12 @@ import numpy as np
 from abstain.evaluation.records import Evaluation
 from abstain.plots.words import percent
 from abstain.report import document as doc
-from abstain.report.findings import remarks
 from abstain.report.glossary import metric_words, score_words, skipped_words
 from abstain.report.subjects.evaluation import charts, samples, tables
-from abstain.report.subjects.evaluation.drawn import chart_data
-from abstain.report.subjects.evaluation.intervals import forms, level_of, without
-from abstain.report.subjects.evaluation.lookup import Pivot, pivot
+from abstain.report.subjects.evaluation.charts import chart_data
+from abstain.report.subjects.evaluation.lookup import Pivot, forms, level_of, pivot, without
 from abstain.report.subjects.evaluation.verdict import verdict
-from abstain.report.words import count, first_of, loss_label, unique
+from abstain.report.words import count, first_of, loss_label, remarks, unique
 from abstain.tables import split_name
 
 _TITLE: Final = "Selective classification report"

@@ -8,8 +8,7 @@ from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.records import Evaluation, Result
 from abstain.plots.words import metric_title
 from abstain.report import document as doc
-from abstain.report.subjects.evaluation.intervals import footnotes, level_of, note_of
-from abstain.report.subjects.evaluation.lookup import Pivot, pivot
+from abstain.report.subjects.evaluation.lookup import Pivot, footnotes, level_of, note_of, pivot
 from abstain.report.words import (
     between,
     count,

@@ -3,8 +3,7 @@
 import math
 
 from abstain.evaluation.records import Case
-from abstain.report.subjects.evaluation.intervals import said_with
-from abstain.report.subjects.evaluation.lookup import Pivot
+from abstain.report.subjects.evaluation.lookup import Pivot, said_with
 from abstain.report.words import number, of_thousand
 from abstain.tables import split_name
 from abstain.typing import Split

@@ -11,7 +11,6 @@ from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.verdicts import checked_rule
 from abstain.plots.words import percent
 from abstain.report import document as doc
-from abstain.report.findings import remarks
 from abstain.report.subjects.rule.words import (
     checks_sentences,
     facts,
@@ -22,7 +21,7 @@ from abstain.report.subjects.rule.words import (
     verdict_said,
     worst_groups,
 )
-from abstain.report.words import count
+from abstain.report.words import count, remarks
 from abstain.thresholds import DecisionRule
 
 TITLE = "A threshold and what it keeps"

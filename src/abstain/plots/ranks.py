@@ -1,15 +1,14 @@
-"""How likely each method is at each rank: the blob plot of Wiesenfarth et al. (2021)."""
+"""How firm a ranking is: how likely each method is at each rank, and two metrics' rankings."""
 
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from abstain.evaluation.comparison import Comparison, Standing
+from abstain.evaluation.comparison import Agreement, Comparison, Standing
 from abstain.plots import words
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_ticks, room, rule, write
-from abstain.plots.palette import LIGHT
-from abstain.plots.style import INK, MUTED
+from abstain.plots.style import INK, LIGHT, MUTED
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -157,3 +156,143 @@ def _mean(standing: Standing) -> float:
         return standing.mean_rank
     drawn = sum(rank * chance for rank, chance in enumerate(standing.chances, 1))
     return drawn / (sum(standing.chances) or math.nan)
+
+
+@dataclass(eq=False)
+class RankingChangeDisplay(Titled):
+    """The ranking by one metric at the left, by another at the right, joined by lines.
+
+    Methods whose rank changes are drawn dark: orange where the second metric ranks them worse,
+    blue and dashed where it ranks them better. Methods without a rank are left out.
+
+    `plot` passes its options on to every ``Axes.plot``.
+
+    Attributes
+    ----------
+    first, second : str
+        The metrics.
+    ranks : dict of str to (float, float)
+        The rank of each method by either metric; tied methods share the mean of their ranks.
+    data : tuple of (column, value), or None
+        The data set; None for all together.
+    agreement : Agreement or None
+        Kendall's tau of the two rankings.
+
+    Examples
+    --------
+    >>> from abstain.plots import RankingChangeDisplay
+    >>> ranks = {"pe": (1.0, 2.0), "msr": (2.0, 1.0)}
+    >>> RankingChangeDisplay("augrc", "aurc", ranks, (), None).frame().rows()
+    [('pe', 1.0, 2.0), ('msr', 2.0, 1.0)]
+    """
+
+    first: str
+    second: str
+    ranks: dict[str, tuple[float, float]]
+    data: Split | None
+    agreement: Agreement | None
+
+    @classmethod
+    def from_comparison(
+        cls,
+        comparison: Comparison,
+        first: str | None = None,
+        second: str | None = None,
+        *,
+        data: Split | None = None,
+    ) -> Self:
+        """Take the standings of two metrics.
+
+        Parameters
+        ----------
+        comparison : Comparison
+            What `compare` returned.
+        first, second : str, optional
+            The metrics; by default the first two.
+        data : tuple of (column, value), optional
+            The data set; by default the only one, or all together when there are several.
+
+        Returns
+        -------
+        RankingChangeDisplay
+            Call `plot` to draw it.
+        """
+        one = words.checked(comparison).metric_shown(first, "first")
+        others = [m for m in comparison.metrics if m != one]
+        two = comparison.metric_shown(others[0] if second is None and others else second)
+        split = comparison.data_or_all(data)
+        left, right = (
+            {s.method: s.rank for s in comparison.standings_of(metric, split)}
+            for metric in (one, two)
+        )
+        ranks = {method: (rank, right[method]) for method, rank in left.items() if method in right}
+        return cls(one, two, ranks, split, _agreement(comparison, one, two, split))
+
+    @property
+    def title(self) -> str:
+        """What the figure shows, in words."""
+        names = f"{words.metric_title(self.first)} and {words.metric_title(self.second)}"
+        return f"Ranks by {names}{words.of_data(self.data)}{self._tau()}"
+
+    def _tau(self) -> str:
+        if self.agreement is None or math.isnan(self.agreement.tau):
+            return ""
+        a = self.agreement
+        if math.isnan(a.low):
+            return f"\n(Kendall's tau {a.tau:.2f})"
+        between = f"{a.low:.2f} to {a.high:.2f} in studies of this size, {words.SUPPOSED}"
+        return f"\n(Kendall's tau {a.tau:.2f}; {between})"
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a method."""
+        import polars as pl
+
+        rows = [(method, *ranks) for method, ranks in self.ranks.items()]
+        columns = ["method", f"rank_{self.first}", f"rank_{self.second}"]
+        return pl.DataFrame(rows, schema=columns, orient="row")
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        left, right = self._slots()
+        written = labels(list(self.ranks))
+        for method, y in left.items():
+            before, after = self.ranks[method]
+            style = {"marker": "o", "markersize": 5, **_style(before, after), **kwargs}
+            axes.plot([0, 1], [y, right[method]], **style)
+            bold = {"fontweight": "bold" if before != after else "normal", "va": "center"}
+            write(axes, -0.06, y, f"{written[method]}  {before:g}", ha="right", **bold)
+            write(axes, 1.06, right[method], f"{after:g}  {written[method]}", **bold)
+        for x, metric in enumerate((self.first, self.second)):
+            name = words.metric_title(metric)
+            write(axes, x, -0.9, name, ha="center", color=MUTED)
+        axes.set(xlim=(-0.1, 1.1), ylim=(max(len(left), 1) - 0.4, -1.3), xticks=[], yticks=[])
+        calm(axes)
+
+    def _slots(self) -> tuple[dict[str, int], dict[str, int]]:
+        """Give each method a place of its own on either side; ties cross as few lines as can be."""
+        ranked = [m for m, ranks in self.ranks.items() if not any(map(math.isnan, ranks))]
+        at = self.ranks
+        left = sorted(ranked, key=lambda m: at[m])
+        right = sorted(ranked, key=lambda m: (at[m][1], at[m][0]))
+        return {m: i for i, m in enumerate(left)}, {m: i for i, m in enumerate(right)}
+
+    def _size(self) -> tuple[float, float]:
+        return 3.4 + 2 * room(self.ranks), 1.3 + 0.29 * max(len(self.ranks), 3)
+
+
+def _agreement(comparison: Comparison, one: str, two: str, data: Split | None) -> Agreement | None:
+    return next(
+        (a for a in comparison.agreements if {a.first, a.second} == {one, two} and a.data == data),
+        None,
+    )
+
+
+def _style(before: float, after: float) -> dict[str, Any]:
+    if before == after:
+        return {"color": MUTED, "linewidth": 1.0, "markerfacecolor": INK}
+    worse = after > before
+    return {
+        "color": LIGHT[1] if worse else LIGHT[0],
+        "linestyle": "-" if worse else (0, (4, 2)),
+        "linewidth": 2.2,
+        "zorder": 3,
+    }

@@ -1,1 +1,0 @@
-"""What a study found as a document: its tables, figures and verdict."""
