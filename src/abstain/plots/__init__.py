@@ -23,11 +23,11 @@ from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
 from abstain.plots.curves import MetricCoverageDisplay as MetricCoverageDisplay
 from abstain.plots.curves import ReliabilityDisplay as ReliabilityDisplay
 from abstain.plots.curves import RetentionDisplay as RetentionDisplay
+from abstain.plots.curves import RiskCoverageDisplay as RiskCoverageDisplay
 from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
 from abstain.plots.forest import ForestDisplay as ForestDisplay
 from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
 from abstain.plots.ranks import RankingChangeDisplay as RankingChangeDisplay
-from abstain.plots.risk_coverage import RiskCoverageDisplay as RiskCoverageDisplay
 from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
 from abstain.plots.series import Series as Series
 from abstain.plots.series import SeriesDisplay as SeriesDisplay

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from abstain.errors import InputError
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import room
+from abstain.plots.labels import name_marks, room
 from abstain.plots.style import INK
 from abstain.plots.words import visible
 
@@ -95,18 +95,14 @@ def legend_columns(names: Sequence[str], width: float) -> int:
 def legend_below(ax: "Axes", handles: Sequence[Any], names: Sequence[str]) -> None:
     """Name what is drawn once for all panels, below them."""
     figure: Any = ax.figure
-    legend = figure.legend(
+    name_marks(
+        figure,
         handles,
-        ["name"] * len(handles),
+        names,
         loc="outside lower left",
         ncols=_even(len(names), legend_columns(names, figure.bbox.width / figure.dpi - 0.3)),
-        frameon=False,
         fontsize=9,
-        labelcolor=INK,
         handlelength=2.0,
         columnspacing=1.2,
         labelspacing=0.3,
     )
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set_parse_math(False)
-        text.set_text(visible(name))

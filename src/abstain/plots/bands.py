@@ -12,7 +12,7 @@ from abstain.evaluation.comparison import Comparison
 from abstain.plots import words
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import labels, legend_height, name_the_curves
-from abstain.plots.style import CURVE, finish, line_style
+from abstain.plots.style import COVERAGE, CURVE, RISKS, finish, line_style
 from abstain.tables import split_name
 from abstain.typing import BoolArray, Split
 
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-_TITLES = {
-    "selective": "Selective risk (mean loss of the accepted)",
-    "generalized": "Generalized risk (accepted loss per sample)",
-}
 #: Before the place of a method in the mark of all that is drawn for it.
 METHOD = "method-"
 
@@ -128,7 +124,7 @@ class RiskCoverageBandDisplay(Titled):
         RiskCoverageBandDisplay
             Call `plot` to draw it.
         """
-        if kind not in _TITLES:
+        if kind not in RISKS:
             msg = f"`kind` must be 'selective' or 'generalized'; got {kind!r}"
             raise InputError(msg)
         split = words.checked(comparison).data_shown(data)
@@ -170,8 +166,8 @@ class RiskCoverageBandDisplay(Titled):
             style = {**line_style(place), "label": written[name], **kwargs, "gid": CURVE}
             self._draw(axes, band, style, f"{METHOD}{place}")
         kinds = {band.kind for band in self.bands.values()}
-        risk = _TITLES[kinds.pop()] if len(kinds) == 1 else "Risk"
-        axes.set(xlabel="Coverage (share accepted)", ylabel=risk, xlim=(0, 1))
+        risk = RISKS[kinds.pop()] if len(kinds) == 1 else "Risk"
+        axes.set(xlabel=COVERAGE, ylabel=risk, xlim=(0, 1))
         axes.set_ylim(0, self._top())
         finish(axes)
         if self.bands:

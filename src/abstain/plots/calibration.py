@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.errors import InputError
 from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots.curves import ReliabilityDisplay
 from abstain.plots.drawable import column
-from abstain.plots.labels import name_the_curves
-from abstain.plots.style import CURVE, LIGHT, MUTED, finish
+from abstain.plots.style import LIGHT, MUTED
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ class CalibrationDisplay(ReliabilityDisplay):
     >>> table["confidence"].round(2).to_list()
     [0.8, 0.9, 0.5]
     """
+
+    always_named: ClassVar[bool] = True
 
     errors: dict[str, float] = field(default_factory=dict)
     consistent: tuple[FloatArray, FloatArray] | None = None
@@ -96,40 +97,16 @@ class CalibrationDisplay(ReliabilityDisplay):
         before = table.filter(pl.col("score") != AFTER)
         return pl.concat([before, after], how="diagonal")
 
-    def plot(self, ax: "Axes | None" = None, **kwargs: Any) -> Self:
-        """Draw the curves.
+    def _style(self, index: int, name: str) -> dict[str, Any]:
+        del index  # before and after have looks of their own
+        error = self.errors.get(name)
+        label = name if error is None else f"{name} (ECE {error:.4f})"
+        return {**_STYLES.get(name, {}), "label": label}
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-        **kwargs
-            Passed to every ``Axes.plot`` of a curve (linewidth, label).
-
-        Returns
-        -------
-        Self
-            With `ax_` and `figure_` set.
-        """
-        axes = self._open(ax)
-        self._draw_reference(axes)
-        self._draw_bars(axes)
-        for name, curve in self.curves.items():
-            style = {**_STYLES.get(name, {}), "label": self._label(name), **kwargs, "gid": CURVE}
-            self._draw(axes, curve, style)
-        x_title, y_title = self._titles()
-        axes.set(xlabel=x_title, ylabel=y_title)
-        finish(axes)
-        name_the_curves(axes)
-        return self
-
-    def _draw_bars(self, ax: "Axes") -> None:
+    def _draw_reference(self, ax: "Axes") -> None:
+        super()._draw_reference(ax)
         if self.consistent is None:
             return
         x = column(self.curves[AFTER], self.x)
         style: dict[str, Any] = {"colors": MUTED, "alpha": 0.22, "linewidth": 5, "zorder": 1.5}
         ax.vlines(x, *self.consistent, label=_PERFECT, **style)
-
-    def _label(self, name: str) -> str:
-        error = self.errors.get(name)
-        return name if error is None else f"{name} (ECE {error:.4f})"

@@ -8,8 +8,8 @@ from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.rules import RuleChecks
 from abstain.inference.intervals import Interval
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import room
-from abstain.plots.style import CURVE, INK, LIGHT, finish, reference_style
+from abstain.plots.labels import name_marks, room
+from abstain.plots.style import COVERAGE, CURVE, INK, LIGHT, RISKS, finish, reference_style
 from abstain.plots.verdicts import checked_rule, families, short_names
 from abstain.thresholds import RuleCheck
 
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
-_TITLES = {
-    "selective_risk": "Selective risk (mean loss of the accepted)",
-    "generalized_risk": "Generalized risk (accepted loss per sample)",
-}
 #: Targets that are a line across the axis of risk.
 _LINES = ("selective risk", "generalized risk")
 
@@ -132,7 +128,7 @@ class DecisionRuleDisplay(Titled):
         named += self._draw_chosen(axes)
         if self.checks.rule.attainable:
             named += self._draw_data(axes, top)
-        axes.set(xlabel="Coverage (share accepted)", ylabel=_TITLES[self.number])
+        axes.set(xlabel=COVERAGE, ylabel=RISKS[self.number.removesuffix("_risk")])
         axes.set(xlim=(0, 1.02), ylim=(0, top))
         finish(axes)
         _name(axes, named)
@@ -265,9 +261,5 @@ def _name(ax: "Axes", named: list[tuple[Any, str]]) -> None:
     """Name everything beside the axes, where no name can lie over a point."""
     if not named:
         return
-    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)}
-    style: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
-    legend = ax.legend([drawn for drawn, _ in named], ["name"] * len(named), **beside, **style)
-    for text, (_, name) in zip(legend.get_texts(), named, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "fontsize": 9}
+    name_marks(ax, [drawn for drawn, _ in named], [name for _, name in named], **beside)

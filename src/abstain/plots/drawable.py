@@ -198,6 +198,9 @@ class Display(Drawable, Generic[CurveT]):
     x: ClassVar[str]
     y: ClassVar[str]
 
+    #: Whether a curve alone has its name beside it.
+    always_named: ClassVar[bool] = False
+
     curves: dict[str, CurveT]
 
     @classmethod
@@ -250,14 +253,17 @@ class Display(Drawable, Generic[CurveT]):
         axes = self._open(ax)
         self._draw_reference(axes)
         for index, (name, curve) in enumerate(self.curves.items()):
-            style = {**line_style(index), "label": name, **kwargs, "gid": CURVE}
+            style = {**self._style(index, name), **kwargs, "gid": CURVE}
             self._draw(axes, self._drawn(curve), style)
         x_title, y_title = self._titles()
         axes.set(xlabel=x_title, ylabel=y_title)
         finish(axes)
-        if len(self.curves) > 1 or "label" in kwargs:
+        if self.always_named or len(self.curves) > 1 or "label" in kwargs:
             name_the_curves(axes)
         return self
+
+    def _style(self, index: int, name: str) -> dict[str, Any]:
+        return {**line_style(index), "label": name}
 
     def _size(self) -> tuple[float, float]:
         width, height = super()._size()

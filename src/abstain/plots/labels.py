@@ -10,6 +10,7 @@ from abstain.plots.words import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.text import Text
 
@@ -125,10 +126,8 @@ def name_the_curves(ax: "Axes") -> None:
     theirs = [h for h in ax.get_legend_handles_labels()[0] if h not in ours]
     handles = [*ours, *theirs]
     names = [visible(str(handle.get_label())) for handle in handles]
-    legend = _legend(ax, handles, names)
-    for text, handle, name in zip(legend.get_texts(), handles, names, strict=True):
-        text.set_parse_math(False)
-        text.set_text(name)
+    legend = name_marks(ax, handles, names, **_below(ax, names))
+    for text, handle in zip(legend.get_texts(), handles, strict=True):
         if handle in ours:
             # A curve that is hidden takes its name along.
             text.set_gid(CURVE)
@@ -137,16 +136,27 @@ def name_the_curves(ax: "Axes") -> None:
             drawn.set_gid(CURVE)
 
 
-def _legend(ax: "Axes", handles: Sequence[Any], names: list[str]) -> "Legend":
-    style: dict[str, Any] = {"frameon": False, "labelcolor": INK}
+def name_marks(
+    parent: "Axes | Figure", handles: Sequence[Any], names: Sequence[str], **style: Any
+) -> "Legend":
+    """Name what is drawn, by words of the caller in which nothing is read as a formula."""
     blank = ["name"] * len(handles)
+    legend = parent.legend(handles, blank, frameon=False, labelcolor=INK, **style)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(visible(name))
+    return legend
+
+
+def _below(ax: "Axes", names: list[str]) -> dict[str, Any]:
+    """Return where many names stand: below the axes."""
     if len(names) <= _INSIDE:
-        return ax.legend(handles, blank, **style)
+        return {}
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
     down = ScaledTranslation(0, -_BELOW, figure.dpi_scale_trans)
-    below: dict[str, Any] = {
+    return {
         "loc": "upper left",
         "bbox_to_anchor": (0, 0),
         "bbox_transform": ax.transAxes + down,
@@ -158,7 +168,6 @@ def _legend(ax: "Axes", handles: Sequence[Any], names: list[str]) -> "Legend":
         "borderpad": 0,
         "borderaxespad": 0,
     }
-    return ax.legend(handles, blank, **style, **below)
 
 
 def _columns(names: list[str], width: float) -> int:

@@ -24,6 +24,13 @@ def dash(index: int) -> list[int]:
     return _DASHES[(index + index // len(LIGHT)) % len(_DASHES)]
 
 
+#: The titles of the axes of risk and coverage, by the kind of risk.
+RISKS = {
+    "selective": "Selective risk (mean loss of the accepted)",
+    "generalized": "Generalized risk (accepted loss per sample)",
+}
+COVERAGE = "Coverage (share accepted)"
+
 #: Tells the curves from the reference lines among the lines of the axes.
 CURVE = "abstain-curve"
 
