@@ -130,6 +130,19 @@ def test_precision_at_a_million_samples() -> None:
         assert ab.aurc(tied, loss, estimator=estimator) == pytest.approx(expected, abs=1e-13)
 
 
+def test_the_epsilon_of_the_published_optimum_shows_when_hardly_any_is_right() -> None:
+    # FD-Shifts subtracts R + (1 - R) ln(1 - R + eps); with one right of many the epsilon is the
+    # difference that a table compared digit by digit would show.
+    n = 1_000_000
+    confidence = np.arange(n, 0, -1) / n
+    wrong = np.arange(n) > 0
+    right = 1 / n
+    optimum = (1 - right) + right * np.log(right + np.finfo(float).eps)
+    published = ab.published_aurc(confidence, wrong, convention="fd-shifts")
+    found = ab.published_e_aurc(confidence, wrong)
+    assert found == pytest.approx(published - 1000 * optimum, abs=1e-9)
+
+
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_all_right_and_all_wrong(wrong: int) -> None:
     c, loss = np.array([0.9, 0.5, 0.5, 0.1]), np.full(4, wrong)
