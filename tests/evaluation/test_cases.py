@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 import abstain as ab
 from abstain._foundation.scored import scored
@@ -70,3 +71,18 @@ def test_few_samples(n):
     assert found.coverage[0] >= 1 / n
     assert found.coverage[-1] == 1
     assert bool(found.note) == (n == 1)
+
+
+def test_the_bins_that_are_drawn_are_those_of_the_ece_beside_them():
+    # Right and wrong take turns along the confidence, so that other bins have another ECE.
+    rng = np.random.default_rng(4)
+    logits = rng.normal(size=(3000, 4))
+    guess, order = (
+        logits.argmax(axis=1),
+        np.argsort(np.argsort(softmax(logits, axis=1).max(axis=1))),
+    )
+    p = ab.Predictions(logits=logits, labels=(guess + order // 170 % 2) % 4)
+    found = ab.evaluate(p, scores=["msr"], metrics=["ece"], interval="none")
+    curve = found.cases[0].reliability
+    gap = np.abs(curve.accuracy - curve.confidence)
+    assert np.nansum(curve.weight * gap) / curve.total == pytest.approx(found.value("ece"))

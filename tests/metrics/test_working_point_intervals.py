@@ -316,3 +316,13 @@ def test_qualities_hold_where_the_risk_is_flat(rate, apart):
         )
         covered += bool(np.isnan(found.low) or found.low <= truth <= found.high)
     assert covered >= 0.92 * 200
+
+
+@pytest.mark.parametrize(("n", "accepted"), [(5, 1), (10, 1), (40, 4)])
+def test_where_none_of_the_accepted_fails_the_limit_is_that_of_so_many_successes(n, accepted):
+    # So many right in a row have a chance of 2.5 % where the risk is the limit; one sample is the
+    # least that is accepted.
+    confidence, wrong = np.linspace(1, 0, n), np.arange(n) >= max(1, n // 2)
+    found = metric_interval(confidence, wrong, metric="selective_risk@10cov")
+    assert "none of the accepted fails" in found.note
+    assert found.high == pytest.approx(1 - 0.025 ** (1 / accepted), rel=1e-12)

@@ -121,6 +121,14 @@ def test_a_far_data_set_stands_at_the_edge_with_its_risk():
     assert display.frame().filter(name="alien")["risk"][0] == 1
 
 
+def test_what_few_samples_without_a_failure_leave_open_is_drawn_whole():
+    few = ab.Predictions(confidence={"own": np.ones(12)}, loss=np.zeros(12))
+    found = checks({"few": few}, known=False)
+    (high,) = (check.selective_risk_interval.high for check in found.checks)
+    assert 0.1 < high < 0.3, "above the target, but near enough to be shown"
+    assert DecisionRuleDisplay.from_checks(found).plot().ax_.get_ylim()[1] > high
+
+
 def test_the_excess_is_that_of_the_checks_and_marks_tell_the_verdict():
     found = checks()
     display = RiskExcessDisplay.from_checks(found).plot()

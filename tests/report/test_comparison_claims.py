@@ -216,6 +216,11 @@ def test_margins_are_said_line_by_line():
     ]
 
 
+def test_a_method_that_cannot_be_worse_is_at_most_0_worse():
+    row = NonInferiorityRow("augrc", (), "pe", "msr", 0.002, -0.001, 0.0, 0.01, 0.01, True)
+    assert "better than msr by 0.001000, at most 0 worse (margin" in margin_line(row)
+
+
 def test_margins_are_in_the_terminal_and_its_verdict():
     comparison = held(made_up(METHODS[:3], ("augrc", "aurc"), ((),)))
     text = printed(comparison_terminal(comparison), width=300)

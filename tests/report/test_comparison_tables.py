@@ -3,11 +3,13 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 from tests.plots.comparisons import DATA, METHODS, made_up
 from tests.report.pages import DISARMED, HOSTILE, steering
 
+from abstain.curves.bands import RiskCoverageBand
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import (
     Comparison,
@@ -19,6 +21,7 @@ from abstain.evaluation.comparison import (
 from abstain.plots.words import SUPPOSED
 from abstain.report import comparison_latex, comparison_markdown, comparison_terminal
 from abstain.report.render.terminal import narrow
+from abstain.report.subjects.comparison.curves import _points
 from abstain.report.words import number
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)
@@ -220,3 +223,13 @@ def test_ranks_are_said_to_suppose_and_not_to_be_adjusted(plain):
     text = printed(comparison_terminal(plain), width=400)
     assert f"{SUPPOSED}; not adjusted for the number of pairs, p is" in text
     assert "drawn anew" not in text
+
+
+@pytest.mark.parametrize("size", [1, 2, 19, 26, 57])
+def test_some_points_of_a_curve_rise_to_full_coverage(size):
+    coverage = np.arange(1, size + 1) / size
+    band = RiskCoverageBand("selective", coverage, *(coverage / 10 for _ in range(6)), level=0.95)
+    shown = [point.value for _, point, *_ in _points("msr", band)]
+    assert shown == sorted(set(shown)), "each once"
+    assert shown[-1] == 1
+    assert min(size, 10) <= len(shown) < 20

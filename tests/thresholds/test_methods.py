@@ -99,7 +99,7 @@ def test_one_sample_is_unattainable_and_says_how_many_it_takes(name):
     assert not fewer.attainable
 
 
-@pytest.mark.parametrize("tiny", [1e-17, 1e-300, 1e-320])
+@pytest.mark.parametrize("tiny", [5e-16, 1e-17, 1e-300, 1e-320])
 @pytest.mark.parametrize("name", ["sgr", "learn_then_test", "conformal_risk_control"])
 def test_a_risk_next_to_zero_is_unattainable(name, tiny):
     rule = thresholds.fit(name, [0.9, 0.8], [0, 0], **(OPTIONS[name] | {"max_risk": tiny}))
