@@ -132,6 +132,29 @@ def test_groups_equal_the_definition(data):
     assert groups.count.tolist() == [row[3] for row in expected]
 
 
+def joined(events):
+    """Join stretches that follow each other."""
+    out = []
+    for value, weight, mass, count, alone in events:
+        before = out.pop() if alone and out and out[-1][4] else (0, 0, 0, 0)
+        out.append((value, weight + before[1], mass, count + before[3], alone))
+    return out
+
+
+@SETTINGS
+@given(samples((16, 32, 64)), st.integers(1, 5))
+def test_events_are_groups_without_successes_by_themselves(backend, monkeypatch, data, block):
+    run = packed.kernels()
+    monkeypatch.setattr(packed, "kernels_for", lambda _: run)
+    groups = naive_groups(*data)
+    expected = joined((c, float(w), float(m), k, k == 1 and m == 0) for c, w, m, k in groups)
+    keys = packed.sorted_keys(*data)
+    # Blocks, and the two signs, cut stretches only.
+    for size in (1 << 16, block):
+        monkeypatch.setattr(packed, "_BLOCK", size)
+        assert joined(zip(*(x.tolist() for x in keys.events()), strict=True)) == expected
+
+
 @SETTINGS
 @given(samples(), st.integers(0, 2**32 - 1))
 def test_row_order_changes_no_bit(backend, data, seed):

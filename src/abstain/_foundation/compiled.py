@@ -10,7 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 #: Vertices that wait for their division; three such buffers of 8-byte numbers stay in L1.
 _BLOCK = 1024
@@ -119,6 +119,31 @@ def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
                 selective += partial[1]
                 single += partial[2]
     return failed, area, selective, keys.size - single
+
+
+@njit()
+def events(keys: Array, opens: bool, closes: bool) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return where the events among neighboring keys end, and the stretches between them.
+
+    `opens` and `closes` tell whether a group begins with the first key and ends with the last.
+    Returns for each its last key + 1, the failures so far, and whether it is a stretch.
+    """
+    size, failed, stretched = 0, 0, False
+    ends = np.empty(keys.size, np.int64)
+    fails = np.empty(keys.size, np.int64)
+    alone = np.empty(keys.size, np.bool_)
+    for i in range(keys.size):
+        bit = keys[i] & 1
+        failed += bit
+        ahead = (keys[i] ^ keys[i + 1]) > 1 if i + 1 < keys.size else closes
+        single = opens & ahead & (bit == 0)
+        # A success by itself takes the slot of the one before it; no branch here either.
+        slot = size - (single & stretched)
+        ends[slot], fails[slot], alone[slot] = i + 1, failed, single
+        size = slot + 1 if ahead else size
+        stretched = single if ahead else stretched
+        opens = ahead
+    return ends[:size].copy(), fails[:size].copy(), alone[:size].copy()
 
 
 @njit()

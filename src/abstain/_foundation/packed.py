@@ -14,8 +14,9 @@ the caller then takes the general way, whose checks say what is wrong.
 """
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
@@ -25,7 +26,7 @@ import numpy as np
 from abstain._foundation import blockwise
 from abstain._foundation.extras import has
 from abstain._foundation.segments import steps
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 #: Fewer 16-bit confidences than this are sorted as float32: the count table has a fixed cost.
 COUNT_FROM = 1 << 15
@@ -49,6 +50,12 @@ _LAYOUTS = {
 #: The 16-bit formats: the pattern of infinity, and how many zero bits widen it to float32.
 HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
 
+#: From so many samples on, loading numba pays within one call.
+_COMPILED_FROM = 1_000_000
+
+#: Keys that are searched for events at a time.
+_BLOCK = 1 << 16
+
 _LOSSES = {np.dtype(name) for name in ("?", "u1", "i4", "i8", "f4", "f8")}
 
 
@@ -58,6 +65,7 @@ class PackedKernels(Protocol):
     pack: Callable[[Array, Array, Array], tuple[int, bool]]
     split: Callable[[Array, Array, Array, Any, Any], int]
     sweep: Callable[[Array, int], tuple[int, int, float, int]]
+    events: Callable[[Array, bool, bool], tuple[IntArray, IntArray, BoolArray]]
     tally: Callable[[Array, Array, IntArray], bool]
 
 
@@ -67,6 +75,12 @@ _NUMPY = cast("PackedKernels", blockwise)
 def kernels() -> PackedKernels:
     """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
     return _NUMPY if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _compiled()
+
+
+def kernels_for(n: int) -> PackedKernels:
+    """Return the kernels that have a result first: fewer samples do not wait for numba."""
+    ready = "abstain._foundation.compiled" in sys.modules
+    return kernels() if ready or n >= _COMPILED_FROM else _NUMPY
 
 
 @cache
@@ -83,6 +97,9 @@ def _compiled() -> PackedKernels:
 
 #: Distinct confidences in descending order; weight, loss and count of each.
 Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray]
+
+#: The same of events and stretches, and which of them are stretches.
+Events: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray, BoolArray]
 
 
 class AreaPair(NamedTuple):
@@ -104,7 +121,7 @@ class PackedKeys:
     keys: Array
     #: Number of non-negative confidences, which come first.
     split: int
-    #: Of the confidences.
+    #: Of the confidences; the keys may be wider.
     dtype: np.dtype[Any]
     #: What packed them.
     run: PackedKernels
@@ -117,18 +134,42 @@ class PackedKeys:
 
     def groups(self) -> Groups:
         """Return distinct confidences in descending order, weight, loss and count of each."""
-        ends, fails = blockwise.vertices(self.keys, self.split)
+        return self._grouped(*blockwise.vertices(self.keys, self.split))
+
+    def events(self) -> Events:
+        """Return the groups that bend a curve, and the stretches between them, as one group each.
+
+        A stretch is successes next to each other that are tied with nothing.
+        """
+        ends, fails, alone = zip(*self._event_blocks(), strict=True)
+        groups = self._grouped(np.concatenate(ends), np.concatenate(fails))
+        return *groups, np.concatenate(alone)
+
+    def _event_blocks(self) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
+        failed, opens = 0, True
+        for begin, stop in ((0, self.split), (self.split, self.keys.size)):
+            for low in range(begin, stop, _BLOCK):
+                high = min(low + _BLOCK, stop)
+                here = self.keys[low:high]
+                closes = high == stop or bool((here[-1] ^ self.keys[high]) > 1)
+                ends, fails, alone = self.run.events(here, opens, closes)
+                yield ends + low, fails + failed, alone
+                failed += int(np.count_nonzero(here & 1))
+                opens = closes
+
+    def _grouped(self, ends: IntArray, fails: IntArray) -> Groups:
         count, loss = steps(ends), steps(fails).astype(np.float64)
         return self._values(ends), count.astype(np.float64), loss, count
 
     def _values(self, ends: IntArray) -> Array:
-        layout = _LAYOUTS[self.dtype]
+        wide = np.dtype(f"f{self.keys.itemsize}")
+        layout = _LAYOUTS[wide]
         key = self.keys[ends - 1]
         front = int(np.searchsorted(ends, self.split, side="right"))
         key[:front] = ~key[:front]
         key >>= layout.unsigned(1)
         key[front:] |= layout.unsigned(layout.sign)
-        return key.view(self.dtype)
+        return key.view(wide).astype(self.dtype, copy=False)
 
 
 def pack(confidence: Array, loss: Array, run: PackedKernels | None = None) -> PackedKeys | None:
@@ -174,21 +215,20 @@ def _plain_loss(loss: Array) -> Array | None:
     return None
 
 
-def grouped(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
-    """Group validated samples of positive weight without an argsort; None where only that will do.
-
-    In NumPy alone: the groups are mostly the cost of their own memory, and a command that looks
-    at one file would wait longer for numba than for its answer.
-    """
-    if confidence.dtype == np.float16 and confidence.size >= COUNT_FROM:
-        return _counted(confidence.view(np.uint16), loss, weight)
-    if weight is not None:
+def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
+    """Sort validated samples without weights; None where keys do not hold them, or counts do."""
+    run = kernels_for(confidence.size)
+    if confidence.dtype != np.float16:
+        return pack(confidence, loss, run)
+    if is_counted(confidence):
         return None
-    if confidence.dtype == np.float16:
-        wide = grouped(confidence.astype(np.float32), loss, None)
-        return None if wide is None else (wide[0].astype(np.float16), *wide[1:])
-    keys = pack(confidence, loss, _NUMPY)
-    return None if keys is None else keys.groups()
+    keys = pack(confidence.astype(np.float32), loss, run)
+    return None if keys is None else replace(keys, dtype=confidence.dtype)
+
+
+def is_counted(confidence: Array) -> bool:
+    """Tell whether counting the values is faster than sorting them."""
+    return confidence.dtype == np.float16 and confidence.size >= COUNT_FROM
 
 
 def count_failures(
@@ -208,9 +248,9 @@ def count_failures(
     return _occupied(count, count.astype(np.float64), failed.astype(np.float64), infinity)
 
 
-def _counted(bits: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
-    """Count half-precision patterns with any loss and weight."""
-    found = None
+def counted(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
+    """Group half-precision confidences with any loss and weight by counting."""
+    bits, found = confidence.view(np.uint16), None
     if weight is None:
         found = count_failures(bits, loss, _NUMPY, infinity=HALF_INFINITY)
     if found is not None:

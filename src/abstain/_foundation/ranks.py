@@ -13,16 +13,37 @@ import numpy as np
 
 from abstain._foundation.arrays import namespace, of_numpy, sealed
 from abstain._foundation.foreign import double, numbers_beside, scalar, without_gradient
-from abstain._foundation.packed import grouped
+from abstain._foundation.packed import Groups, counted, is_counted, sorted_keys
 from abstain._foundation.segments import grouped_by_sorting, ordered_by
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """Those tie groups that hold some loss, with where they stand among all."""
+
+    #: Shape (h,). As in `TieGroups`.
+    loss: FloatArray
+    weight: FloatArray
+    above: FloatArray
+    through: FloatArray
+    #: Weight of all samples.
+    total: float
+
+    @property
+    def xp(self) -> Any:
+        """The array-API namespace of the arrays."""
+        return np
 
 
 @dataclass(frozen=True, eq=False)
 class TieGroups:
     """The distinct confidences in descending order, with what lies at each.
 
-    Arrays of NumPy, or of the library and device that the samples came from.
+    Arrays of NumPy, or of the library and device that the samples came from. With `stretch` some
+    groups stand for several: samples of equal loss that follow each other, tied with nothing. All
+    that depends on the order alone has a closed form in them, so successes by themselves cost
+    nothing: see `Scored.events`.
     """
 
     #: Shape (g,). Distinct values, strictly decreasing.
@@ -33,11 +54,15 @@ class TieGroups:
     loss: FloatArray
     #: Shape (g,). Number of samples.
     count: IntArray
+    #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
+    #: the lowest of them. None where all groups are what they are called.
+    stretch: BoolArray | None = None
 
     def __post_init__(self) -> None:
         """Seal the arrays: curves and metrics share them."""
-        for name in ("confidence", "weight", "loss", "count"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+        for name in ("confidence", "weight", "loss", "count", "stretch"):
+            array = getattr(self, name)
+            object.__setattr__(self, name, None if array is None else sealed(array))
 
     @property
     def xp(self) -> Any:
@@ -69,6 +94,15 @@ class TieGroups:
         out: Array = sealed(self.xp.cumulative_sum(x))
         return out
 
+    @cached_property
+    def holding(self) -> "TieGroups | Holding":
+        """The groups that hold some loss, where they stand; all where that saves nothing."""
+        if self.stretch is None:
+            return self
+        here = np.flatnonzero(self.loss)
+        loss, through, weight = self.loss[here], self.through[here], self.weight[here]
+        return Holding(loss, weight, through - weight, through, self.total)
+
     @property
     def total(self) -> float:
         """Weight of all samples."""
@@ -87,7 +121,8 @@ class TieGroups:
     @property
     def tied(self) -> int:
         """Number of samples that share their confidence with another sample."""
-        return int(self.xp.sum(self.count[self.count > 1]))
+        shared = self.count > 1 if self.stretch is None else (self.count > 1) & ~self.stretch
+        return int(self.xp.sum(self.count[shared]))
 
 
 def from_infinity(groups: TieGroups) -> AnyArray:
@@ -118,7 +153,7 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
         confidence, loss, weight = confidence[kept], loss[kept], weight[kept]
     if not of_numpy(confidence):
         return TieGroups(*grouped_by_sorting(confidence, loss, weight))
-    quick = grouped(confidence, loss, weight)
+    quick = _without_order(confidence, loss, weight)
     if quick is not None:
         return TieGroups(*quick)
     order = np.argsort(confidence, kind="stable")[::-1]
@@ -137,6 +172,39 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
         np.add.reduceat(mass * weight, starts),
         count,
     )
+
+
+def with_vertex(events: TieGroups, through: float) -> TieGroups:
+    """Cut the stretch of `Scored.events` in two whose first samples make this many accepted.
+
+    A number within a sample is rounded up; events stay as they are where it is in no stretch.
+    """
+    if events.stretch is None:
+        return events
+    wanted = int(np.ceil(through))
+    place = int(np.searchsorted(events.through, wanted))
+    rest = int(events.through[place]) - wanted
+    if not events.stretch[place] or rest == 0 or rest == events.count[place]:
+        return events
+    count = np.insert(events.count, place, events.count[place] - rest)
+    count[place + 1] = rest
+    loss = np.insert(events.loss, place, events.loss[place] / events.count[place] * count[place])
+    loss[place + 1] -= loss[place]
+    return TieGroups(
+        np.insert(events.confidence, place, events.confidence[place]),
+        count.astype(np.float64),
+        loss,
+        count,
+        np.insert(events.stretch, place, True),
+    )
+
+
+def _without_order(confidence: Array, loss: Array, weight: FloatArray | None) -> Groups | None:
+    """Group without an argsort; None where only that will do."""
+    if is_counted(confidence):
+        return counted(confidence, loss, weight)
+    keys = sorted_keys(confidence, loss) if weight is None else None
+    return None if keys is None else keys.groups()
 
 
 def untied_order(
@@ -163,6 +231,29 @@ def untied_failures(groups: TieGroups, *, best: bool) -> BoolArray:
     parts = (groups.count - failed, failed) if best else (failed, groups.count - failed)
     kinds = np.tile(np.array([not best, best]), failed.size)
     return np.repeat(kinds, np.column_stack(parts).ravel())
+
+
+def untied_events(events: TieGroups, *, best: bool) -> TieGroups:
+    """Return the events of the losses in that order: of a tie group one stretch, and its failures.
+
+    The confidences are ranks, from the last sample of all upwards.
+    """
+    failed = events.loss.astype(np.int64)
+    right = events.count - failed
+    ends = np.cumsum(failed + (right > 0))
+    place = (ends - failed - 1 if best else ends - 1)[right > 0]
+    count = np.ones(int(ends[-1]), np.int64)
+    count[place] = right[right > 0]
+    stretch = np.zeros(count.size, np.bool_)
+    stretch[place] = True
+    ranks = events.n + 1.0 - np.cumsum(count)
+    return TieGroups(
+        ranks,
+        count.astype(np.float64),
+        (~stretch).astype(np.float64),
+        count,
+        stretch,
+    )
 
 
 def group_index(groups: TieGroups, confidence: Array) -> IntArray:

@@ -10,10 +10,12 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
+from abstain._foundation.packed import PackedKeys, sorted_keys
 from abstain._foundation.ranks import (
     TieGroups,
     group_ties,
     home_in,
+    untied_events,
     untied_failures,
     untied_order,
 )
@@ -54,8 +56,9 @@ class Scored:
     #: Labels, predictions and class probabilities.
     view: ClassView | None = field(default=None)
 
-    #: The groups, where they are known already.
+    #: The groups and the events, where they are known already.
     known_groups: TieGroups | None = field(default=None, repr=False)
+    known_events: TieGroups | None = field(default=None, repr=False)
 
     @property
     def xp(self) -> Any:
@@ -63,11 +66,31 @@ class Scored:
         return namespace(self.confidence)
 
     @cached_property
+    def _keys(self) -> PackedKeys | None:
+        """The samples sorted with the loss in the key, where keys hold them."""
+        plain = of_numpy(self.confidence) and of_numpy(self.loss) and self.weight is None
+        return sorted_keys(self.confidence, self.loss) if plain else None
+
+    @cached_property
     def groups(self) -> TieGroups:
         """The samples grouped by confidence, most confident first."""
         if self.known_groups is not None:
             return self.known_groups
+        if self._keys is not None:
+            return TieGroups(*self._keys.groups())
         return group_ties(self.confidence, self.loss, self.weight)
+
+    @cached_property
+    def events(self) -> TieGroups:
+        """The groups that bend a curve, successes between them as stretches, for what takes both.
+
+        Only failures and ties bend one, so for a 0/1 loss there are few. All groups elsewhere.
+        """
+        if self.known_events is not None:
+            return self.known_events
+        if self.known_groups is not None or self._keys is None:
+            return self.groups
+        return TieGroups(*self._keys.events())
 
     @cached_property
     def probability_groups(self) -> TieGroups:
@@ -88,11 +111,12 @@ class Scored:
 
     def _untied(self, *, best: bool) -> "Scored":
         if self.binary and self.weight is None and self.xp is np:
-            loss, weight = untied_failures(self.groups, best=best), None
-        else:
-            order = untied_order(self.confidence, self.loss, self.weight, best=best)
-            loss = self.loss[order]
-            weight = None if self.weight is None else self.weight[order]
+            loss = untied_failures(self.events, best=best)
+            events = untied_events(self.events, best=best)
+            return Scored(np.arange(loss.size, 0, -1.0), loss, known_events=events)
+        order = untied_order(self.confidence, self.loss, self.weight, best=best)
+        loss = self.loss[order]
+        weight = None if self.weight is None else self.weight[order]
         if self.xp is np:
             return Scored(np.arange(loss.size, 0, -1.0), loss, weight)
         ranks = -self.xp.cumulative_sum(self.xp.ones_like(loss))
@@ -105,6 +129,8 @@ class Scored:
         Samples of equal loss form one group. Weight functions that are averaged over ties give
         the same value for any order within it, so this is the best score without ties too.
         """
+        if self.binary and self.weight is None and self.xp is np:
+            return _two_kinds(self.n, self.failures)
         return group_ties(self._goodness, self.loss, self.weight)
 
     @property
@@ -148,6 +174,8 @@ class Scored:
     def binary(self) -> bool:
         """Whether every loss is 0 or 1."""
         if of_numpy(self.loss) and self.loss.dtype.kind == "b":
+            return True
+        if self.__dict__.get("_keys") is not None:
             return True
         return bool(self.xp.all((self.loss == 0) | (self.loss == 1)))
 
@@ -215,6 +243,17 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
         with np.errstate(over="ignore"):
             checks.summable(w * x, "weight * loss")
     return Scored(c, x, w, probability=c)
+
+
+def _two_kinds(n: int, failures: int) -> TieGroups:
+    """Return the groups of the best score of a 0/1 loss: successes, then failures."""
+    count = np.array([n - failures, failures])
+    here = count > 0
+    loss = (count * np.array([0, 1]))[here]
+    confidence = np.array([0.0, -1.0])[here]
+    return TieGroups(
+        confidence, count[here].astype(np.float64), loss.astype(np.float64), count[here]
+    )
 
 
 @dataclass(frozen=True)

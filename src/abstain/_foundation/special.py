@@ -29,6 +29,21 @@ def harmonic(x: AnyArray) -> Any:
     return out
 
 
+def harmonic_between(a: AnyArray, b: AnyArray) -> AnyArray:
+    """H_b - H_a for arrays that never fall, without cancellation for large a."""
+    xp = namespace(a)
+    cut = first_of_series(a)
+    near = harmonic(b[:cut]) - harmonic(a[:cut])
+    x, y = a[cut:], b[cut:]
+    far = xp.log1p((y - x) / x) + harmonic_tail(y) - harmonic_tail(x)
+    return xp.concat((near, far))
+
+
+def first_of_series(a: AnyArray) -> int:
+    """Return where the entries, which never fall, are so large that the series are exact."""
+    return int(namespace(a).count_nonzero(a < SERIES_FROM))
+
+
 def log_factorial(x: AnyArray) -> Any:
     """Ln Gamma(x + 1) for real x >= 0."""
     if isinstance(x, np.ndarray):

@@ -139,7 +139,7 @@ def _measure(
 def _result(part: ScoredPart, metric: Metric) -> Result:
     s = part.s
     measured = metric.compute(s)
-    tied = s.groups.tied
+    tied = s.events.tied
     bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric, s)
     low, high = (float("nan"), float("nan"))
     if bounded:

@@ -133,7 +133,7 @@ def _failure_ap_success(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures))
+    return Measured(average_precision(successes, failures, s.events.stretch))
 
 
 def failure_ap_error(
@@ -184,8 +184,9 @@ def _failure_ap_error(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(failures=failures):
         return undefined(missing)
-    flip = s.groups.xp.flip
-    return Measured(average_precision(flip(failures), flip(successes)))
+    flip, stretch = s.events.xp.flip, s.events.stretch
+    turned = None if stretch is None else flip(stretch)
+    return Measured(average_precision(flip(failures), flip(successes), turned))
 
 
 def fpr_at_tpr(
@@ -243,10 +244,15 @@ def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
     if missing := missing_kind(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
-    xp = s.groups.xp
+    xp, events = s.xp, s.events
     accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
-    return Measured(float(silent[first] / silent[-1]), int(xp.sum(s.groups.count[:first])))
+    count = int(xp.sum(events.count[:first]))
+    if first and events.stretch is not None and events.stretch[first - 1]:
+        # Within a stretch of successes the first of them that is enough.
+        each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
+        count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
+    return Measured(float(silent[first] / silent[-1]), count)
 
 
 def _roc_gradient(groups: TieGroups) -> Gradient:

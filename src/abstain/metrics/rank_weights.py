@@ -8,35 +8,37 @@ through, counted from the most confident.
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
-from abstain._foundation.arrays import namespace, sealed
+from abstain._foundation.arrays import sealed
 from abstain._foundation.foreign import scalar, value_from
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.segments import still_to_come
 from abstain._foundation.special import (
-    SERIES_FROM,
+    first_of_series,
     harmonic,
-    harmonic_tail,
+    harmonic_between,
     log_factorial,
     stirling_tail,
 )
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
-from abstain.typing import AnyArray, FloatArray, Scalar
+from abstain.typing import AnyArray, BoolArray, FloatArray, Scalar
 
 RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
 
 def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     """Return the mean over all samples of phi(rank) x loss."""
-    return scalar(groups.xp.sum(phi(groups) * groups.loss) / groups.total)
+    # Weights by place read nothing that those groups lack.
+    held = cast("TieGroups", groups.holding) if phi in BY_PLACE else groups
+    return scalar(groups.xp.sum(phi(held) * held.loss) / groups.total)
 
 
 def at_least_zero(excess: Scalar) -> Scalar:
     """Undo the rounding that takes a best order a hair below its own optimum; NaN stays NaN."""
-    return value_from(excess, excess * 0.0) if excess < 0 else excess
+    return value_from(excess, excess * 0.0 + 0.0) if excess < 0 else excess
 
 
 def remembered(phi: RankWeight) -> RankWeight:
@@ -74,7 +76,7 @@ def plugin_weight(groups: TieGroups) -> AnyArray:
     a, b, m = groups.above, groups.through, groups.weight
     # sum of H_{k-1} over k in (a, b] is b H_b - a H_a - m; written as differences, since the
     # terms themselves are too large for the last digits to survive.
-    mean = harmonic(b) + a * _harmonic_step(a, b) / m - 1.0
+    mean = harmonic(b) + a * harmonic_between(a, b) / m - 1.0
     return harmonic(groups.total) - mean
 
 
@@ -84,10 +86,39 @@ def log_weight(groups: TieGroups) -> AnyArray:
     return float(np.log(groups.total + 1.0)) - _mean_log(groups)
 
 
+#: Weights that follow from where a group stands, whatever else there is.
+BY_PLACE = frozenset({augrc_weight, sele_weight, two_sele_weight, plugin_weight, log_weight})
+
+
 @remembered
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
     """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
+    if groups.stretch is not None:
+        return _trapezoid_in_stretches(groups, groups.stretch)
     return _through_vertices(groups, lambda own: vertex_area(own) * (own.total / own.through))
+
+
+def _trapezoid_in_stretches(groups: TieGroups, stretch: BoolArray) -> FloatArray:
+    """Sum the same over the vertices of each stretch, k = a + 1 to b.
+
+    A vertex counts 1/k times half of what the segments to both sides of it are wide: 1 inside a
+    stretch. A sample counts with all vertices from its own on, so a stretch of m samples has a
+    mean over them, in which vertex k counts (k - a)/m times.
+    """
+    a, b, m = groups.above, groups.through, groups.weight
+    width = np.where(stretch, 1.0, m)
+    after = np.append(width[1:], 0.0)
+    inner, mean = np.zeros_like(m), np.zeros_like(m)
+    # All vertices of a stretch but the last.
+    a, m = a[stretch], m[stretch]
+    inner[stretch] = harmonic_between(a, b[stretch]) - 1.0 / b[stretch]
+    mean[stretch] = 1.0 - (1.0 + a * inner[stretch]) / m
+    # Flat to coverage 0: all of the first segment belongs to the first vertex.
+    mean[0] += width[0] / (2.0 * groups.weight[0])
+    last = (width + after) / (2.0 * b)
+    whole = inner + last
+    later = still_to_come(whole) - whole
+    return np.asarray(later + mean + last)
 
 
 @remembered
@@ -146,24 +177,10 @@ def _through_vertices(
     return still_to_come(on_vertices(groups))
 
 
-def _from_series(a: FloatArray) -> int:
-    """Return the first group above which so much lies that the series are exact."""
-    return int(namespace(a).count_nonzero(a < SERIES_FROM))
-
-
-def _harmonic_step(a: FloatArray, b: FloatArray) -> AnyArray:
-    """H_b - H_a without cancellation for large a."""
-    cut = _from_series(a)
-    near = harmonic(b[:cut]) - harmonic(a[:cut])
-    x, y = a[cut:], b[cut:]
-    far = namespace(a).log1p((y - x) / x) + harmonic_tail(y) - harmonic_tail(x)
-    return namespace(a).concat((near, far))
-
-
 def _mean_log(groups: TieGroups) -> AnyArray:
     """Mean of ln k over the positions k of each group: ln of Gamma(b + 1)/Gamma(a + 1) over m."""
     xp, a, b, m = groups.xp, groups.above, groups.through, groups.weight
-    cut = _from_series(a)
+    cut = first_of_series(a)
     near = (log_factorial(b[:cut]) - log_factorial(a[:cut])) / m[:cut]
     x, y, w = a[cut:], b[cut:], m[cut:]
     # Stirling for both, differenced by hand: (x + 1/2) ln(y/x) - m stays of the size of m.

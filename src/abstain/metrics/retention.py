@@ -1,10 +1,12 @@
 """The F1-retention curve in one number."""
 
+import numpy as np
+
 from abstain._foundation import checks
-from abstain._foundation.ranks import group_ties
+from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero
-from abstain.curves.quadrature import trapezoid
+from abstain._foundation.special import harmonic_between
 from abstain.inference.influence import Gradient, of_cumulated, trapezoid_steps
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.rank_weights import vertex_area_rising
@@ -77,13 +79,34 @@ def f1_auc(
 
 def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     # 2 PR/(P + R) is 2 acceptable retained / (retained + all acceptable).
-    groups = group_ties(s.confidence, s.loss <= acceptable_loss, s.weight)
-    everything = float(groups.loss_through[-1])
+    groups = s.events
+    if groups.stretch is None or acceptable_loss >= 1:
+        groups = group_ties(s.confidence, s.loss <= acceptable_loss, s.weight)
+        right = groups.loss_through
+    else:
+        right = groups.through - groups.loss_through
+    everything = float(right[-1])
     if not everything > 0:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
-    f1 = 2 * groups.loss_through / (groups.through + everything)
-    area = trapezoid(from_zero(f1), from_zero(groups.through / groups.total))
-    return Measured(float(area))
+    f1 = from_zero(2 * right / (groups.through + everything))
+    area = groups.weight * (f1[1:] + f1[:-1]) / 2
+    if groups.stretch is not None:
+        area[groups.stretch] = _in_stretch(groups, everything, f1)[groups.stretch]
+    return Measured(float(groups.xp.sum(area)) / groups.total)
+
+
+def _in_stretch(groups: TieGroups, everything: float, f1: FloatArray) -> FloatArray:
+    """Add up the trapezoids within each stretch, k = a + 1 to b.
+
+    A share c of them is acceptable, all or none, so F1 is 2 c + 2 (P - c (a + A)) / (k + A), where
+    P of all A acceptable ones are retained before it.
+    """
+    a, b, m = groups.above, groups.through, groups.weight
+    share = 1.0 - groups.loss / m
+    before = a - (groups.loss_through - groups.loss)
+    falling = 2.0 * (before - share * (a + everything))
+    each = 2.0 * share * m + falling * harmonic_between(a + everything, b + everything)
+    return np.asarray(each + (f1[:-1] - f1[1:]) / 2)
 
 
 def _influence(s: Scored) -> FloatArray:

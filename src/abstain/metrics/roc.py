@@ -3,7 +3,8 @@
 from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import without_gradient
 from abstain._foundation.scored import Scored
-from abstain.typing import AnyArray, FloatArray
+from abstain._foundation.special import harmonic_between
+from abstain.typing import AnyArray, BoolArray, FloatArray
 
 
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
@@ -17,22 +18,32 @@ def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
     return wins / (float(xp.sum(positive)) * float(xp.sum(negative)))
 
 
-def average_precision(positive: FloatArray, negative: FloatArray) -> float:
-    """Return the precision at each rank, averaged over the positives there; none is undefined."""
+def average_precision(
+    positive: FloatArray, negative: FloatArray, stretch: BoolArray | None = None
+) -> float:
+    """Return the precision at each rank, averaged over the positives there; none is undefined.
+
+    Each sample of a `stretch` has a rank of its own.
+    """
     xp = namespace(positive)
     found = xp.cumulative_sum(positive)
     taken = xp.cumulative_sum(positive + negative)
     at = positive > 0
-    return float(xp.sum(positive[at] * found[at] / taken[at]) / found[-1])
+    precise = positive[at] * found[at] / taken[at]
+    if stretch is not None:
+        # Rank k finds k - N, N the negatives before the stretch: 1 - N/k, summed over k.
+        m, b, before = (x[at & stretch] for x in (positive, taken, taken - found))
+        precise[stretch[at]] = m - before * harmonic_between(b - m, b)
+    return float(xp.sum(precise) / found[-1])
 
 
 def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both at each confidence, most confident first.
+    """Return the weights of both at each of the events, most confident first.
 
     Counts of failures, so no gradient flows through them.
     """
-    failures = without_gradient(s.groups.loss)
-    return no_less_than_zero(s.groups.weight - failures), failures
+    failures = without_gradient(s.events.loss)
+    return no_less_than_zero(s.events.weight - failures), failures
 
 
 def no_less_than_zero(x: FloatArray) -> AnyArray:

@@ -4,7 +4,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.foreign import scalar, without_gradient
-from abstain._foundation.ranks import TieGroups, group_ties
+from abstain._foundation.ranks import TieGroups, group_ties, with_vertex
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
@@ -37,8 +37,12 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     if estimator != "trapezoid":
         return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
     distinct = _untied_optimum(s)
-    best = _best_losses(s.groups, s.oracle)
-    tied = s.xp.sum(trapezoid_weight(s.groups) * best) / s.groups.total
+    if s.weight is None and s.events.tied == 0:
+        return distinct
+    # The best order comes to its failures within a stretch, maybe.
+    groups = with_vertex(s.events, float(s.oracle.through[0]))
+    best = _best_losses(groups, s.oracle)
+    tied = s.xp.sum(trapezoid_weight(groups) * best) / groups.total
     return min(distinct, scalar(tied))
 
 
@@ -47,7 +51,7 @@ def _untied_optimum(s: Scored) -> Scalar:
         # Without ties the trapezoid is the plug-in estimator plus a boundary term; used here
         # since it needs no vertex for each sample, so that integer weights equal repetition.
         least = s.oracle.loss[0] / s.oracle.weight[0]
-        boundary = (least - s.oracle.risk) / (2 * s.groups.total)
+        boundary = (least - s.oracle.risk) / (2 * s.oracle.total)
         return rank_weighted_risk(s.oracle, plugin_weight) + scalar(boundary)
     # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
     order = ordered_by(without_gradient(s.loss), -s.weight)
@@ -111,7 +115,7 @@ def e_aurc(
     Examples
     --------
     >>> import abstain as ab
-    >>> ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    >>> round(ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.125
     >>> ab.e_aurc([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1])
     0.0
@@ -120,14 +124,14 @@ def e_aurc(
     s = scored(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        groups = s.plain.groups
+        groups = s.plain.events
         return rank_weighted_risk(groups, phi) - best_aurc(groups.risk)
     return excess_aurc(s, estimator).value
 
 
 def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
-    value = rank_weighted_risk(s.groups, ESTIMATORS[estimator])
+    value = rank_weighted_risk(s.events, ESTIMATORS[estimator])
     return Measured(at_least_zero(value - aurc_optimum(s, estimator)))
 
 
@@ -187,7 +191,7 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
     if s.oracle.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.groups.risk * _random_factor(s.groups.total, estimator)
+    random = s.events.risk * _random_factor(s.events.total, estimator)
     return Measured(excess_aurc(s, estimator).value / (random - best))
 
 

@@ -66,7 +66,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
 
 def _augrc(s: Scored) -> Measured:
-    return Measured(rank_weighted_risk(s.groups, augrc_weight))
+    return Measured(rank_weighted_risk(s.events, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
@@ -226,7 +226,7 @@ def prediction_rejection_ratio(
 
 
 def _prr(s: Scored) -> Measured:
-    random, best = s.groups.risk / 2, augrc_optimum(s)
+    random, best = s.events.risk / 2, augrc_optimum(s)
     if random - best <= np.finfo(np.float64).eps * random:
         return undefined("all losses are equal, so no order is better than another")
     return Measured((random - _augrc(s).value) / (random - best))
@@ -269,7 +269,7 @@ def rank_weighted(
     """Return the entry of a mean of rank-weighted losses that averages over ties."""
 
     def compute(s: Scored) -> Measured:
-        return Measured(rank_weighted_risk(s.groups, phi))
+        return Measured(rank_weighted_risk(s.events, phi))
 
     return Metric(
         name=name,

@@ -82,7 +82,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     checks.one_of(convention, "convention", _AURC)
     s = scored(confidence, loss)
     if convention == "fd-shifts":
-        return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, trapezoid_weight)
+        return FD_SHIFTS_SCALE * rank_weighted_risk(s.events, trapezoid_weight)
     if convention == "fd-shifts-legacy":
         return FD_SHIFTS_SCALE * _legacy_trapezoid(s)
     if convention == "geifman":
@@ -135,7 +135,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     checks.one_of(convention, "convention", _AUGRC)
     s = scored(confidence, loss)
     if convention == "fd-shifts":
-        return FD_SHIFTS_SCALE * rank_weighted_risk(s.groups, augrc_weight)
+        return FD_SHIFTS_SCALE * rank_weighted_risk(s.events, augrc_weight)
     return _trapezoid_from_one(s.xp.cumulative_sum(_in_row_order(s)) / s.n, scale=True)
 
 
@@ -177,11 +177,11 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     """
     s = scored(confidence, loss).plain
     checks.binary_loss(s.loss, needed_by="the analytic optimum")
-    risk = s.groups.risk
+    risk = s.events.risk
     tiny = float(np.finfo(np.float64).eps)
     optimum = best_aurc(risk) if risk < 1 else 1.0
     optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
-    return FD_SHIFTS_SCALE * (rank_weighted_risk(s.groups, trapezoid_weight) - optimum)
+    return FD_SHIFTS_SCALE * (rank_weighted_risk(s.events, trapezoid_weight) - optimum)
 
 
 def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:

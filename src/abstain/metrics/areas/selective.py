@@ -108,7 +108,7 @@ def aurc(
     >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
     0.333333
     """
-    return rank_weighted_risk(scored(confidence, loss, weight).groups, _weight_of(estimator))
+    return rank_weighted_risk(scored(confidence, loss, weight).events, _weight_of(estimator))
 
 
 def _weight_of(estimator: str) -> RankWeight:
@@ -160,7 +160,7 @@ def area_under_accuracy_rejection(
     """
     s = scored(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss")
-    return 1.0 - rank_weighted_risk(s.groups, trapezoid_weight)
+    return 1.0 - rank_weighted_risk(s.events, trapezoid_weight)
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
@@ -371,7 +371,7 @@ ACCURACY = Metric(
     name="auarc",
     title="area under the accuracy-rejection curve",
     family="area",
-    compute=lambda s: Measured(1.0 - rank_weighted_risk(s.groups, trapezoid_weight)),
+    compute=lambda s: Measured(1.0 - rank_weighted_risk(s.events, trapezoid_weight)),
     lower_is_better=False,
     meaning="Averaged over all rejection rates, {value} of the accepted samples are right.",
     source="Nadeem et al. (2009), https://proceedings.mlr.press/v8/nadeem10a.html",

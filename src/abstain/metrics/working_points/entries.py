@@ -41,7 +41,7 @@ def _at_coverage(
     share = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.groups, at_coverage(s.groups, share))
+        return quantity.at(s.events, at_coverage(s.events, share))
 
     return Metric(
         name=name,
@@ -155,7 +155,7 @@ def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return coverage_of(s.groups, at_risk(s.groups, risk))
+        return coverage_of(s.events, at_risk(s.events, risk))
 
     return Metric(
         name=name,

@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.foreign import numbers_beside, scalar
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, with_vertex
 from abstain._foundation.scored import Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated
 from abstain.errors import InputError
@@ -25,6 +25,7 @@ from abstain.metrics.working_points.vertices import (
     at_risk,
     at_threshold,
     coverage_of,
+    least_accepted,
 )
 from abstain.typing import AnyArray, Scalar
 
@@ -86,16 +87,16 @@ def selective_risk(
     0.5
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
-    groups = scored(confidence, loss, weight).groups
+    s = scored(confidence, loss, weight)
     if _one_of(coverage, threshold) == "threshold":
-        index = at_threshold(groups, checks.number(threshold, "threshold"))
-        return value_of(selective_risk_of(groups, index), "selective_risk")
+        index = at_threshold(s.groups, checks.number(threshold, "threshold"))
+        return value_of(selective_risk_of(s.groups, index), "selective_risk")
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
-        return _expected_generalized(groups, share) / share
-    index = at_coverage(groups, share, first=rule == "first")
-    return value_of(selective_risk_of(groups, index), "selective_risk")
+        return _expected_generalized(s.events, share) / share
+    found = selective_risk_of(*_at_coverage(s, share, rule))
+    return value_of(found, "selective_risk")
 
 
 def generalized_risk(
@@ -147,14 +148,21 @@ def generalized_risk(
     0.25
     """
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
-    groups = scored(confidence, loss, weight).groups
+    s = scored(confidence, loss, weight)
     if _one_of(coverage, threshold) == "threshold":
-        index = at_threshold(groups, checks.number(threshold, "threshold"))
-        return generalized_risk_of(groups, index).value
+        index = at_threshold(s.groups, checks.number(threshold, "threshold"))
+        return generalized_risk_of(s.groups, index).value
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
-        return _expected_generalized(groups, share)
-    return generalized_risk_of(groups, at_coverage(groups, share, first=rule == "first")).value
+        return _expected_generalized(s.events, share)
+    return generalized_risk_of(*_at_coverage(s, share, rule)).value
+
+
+def _at_coverage(s: Scored, share: float, rule: PointRule) -> tuple[TieGroups, int]:
+    """Return events, and which of them is the working point."""
+    first = rule == "first"
+    groups = with_vertex(s.events, least_accepted(s.events, share)) if first else s.events
+    return groups, at_coverage(groups, share, first=first)
 
 
 def _one_of(coverage: float | None, threshold: float | None) -> str:
@@ -210,7 +218,7 @@ def coverage_at_risk(
     >>> ab.coverage_at_risk([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 1], max_risk=0.4)
     0.75
     """
-    groups = scored(confidence, loss, weight).groups
+    groups = scored(confidence, loss, weight).events
     index = at_risk(groups, checks.number(max_risk, "max_risk"))
     return coverage_of(groups, index).value
 
@@ -320,7 +328,9 @@ def working_point(
         msg = f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
         raise InputError(msg)
     s = scored(confidence, loss, weight).plain
-    return _describe(s, _VERTEX[named[0]](s.groups, given[named[0]]))
+    # A threshold may lie anywhere, also within a stretch.
+    groups = s.events if threshold is None else s.groups
+    return _describe(groups, _VERTEX[named[0]](groups, given[named[0]]), bounded=s.bounded)
 
 
 def _within_risk(groups: TieGroups, max_risk: Any) -> int:
@@ -340,15 +350,14 @@ _VERTEX: dict[str, Callable[[TieGroups, Any], int]] = {
 }
 
 
-def _describe(s: Scored, index: int) -> WorkingPoint:
-    groups = s.groups
+def _describe(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:
     weight, wrong, count = accepted(groups, index)
     graded = undefined("it needs a loss in [0, 1]")
     measured = {
         "selective_risk": selective_risk_of(groups, index),
         "generalized_risk": generalized_risk_of(groups, index),
-        "classification_quality": classification_quality_at(groups, index) if s.bounded else graded,
-        "rejection_quality": rejection_quality_at(groups, index) if s.bounded else graded,
+        "classification_quality": classification_quality_at(groups, index) if bounded else graded,
+        "rejection_quality": rejection_quality_at(groups, index) if bounded else graded,
     }
     return WorkingPoint(
         threshold=float("inf") if index < 0 else float(groups.confidence[index]),

@@ -20,8 +20,7 @@ def at_threshold(groups: TieGroups, threshold: float) -> int:
 
 def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:
     """Return the vertex of least risk (or of least coverage) that keeps the coverage."""
-    # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
-    needed = coverage * groups.total * (1 - ROUNDING)
+    needed = least_accepted(groups, coverage)
     xp, through = groups.xp, groups.through
     start: int = min(int(xp.count_nonzero(through < needed)), through.shape[0] - 1)
     if first:
@@ -29,6 +28,12 @@ def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> i
     risk = without_gradient(groups.loss_through[start:]) / through[start:]
     # Of equal risks the largest coverage is the one worth using.
     return start + int(xp.nonzero(risk <= xp.min(risk) * (1 + ROUNDING))[0][-1])
+
+
+def least_accepted(groups: TieGroups, coverage: float) -> float:
+    """Return the weight that a coverage needs."""
+    # Coverage is a ratio of sums; a hair of rounding must not cost a whole vertex.
+    return coverage * groups.total * (1 - ROUNDING)
 
 
 def at_coverages(groups: TieGroups, coverages: FloatArray) -> IntArray:

@@ -1,0 +1,96 @@
+"""Events: what the failures and the ties alone say is what all groups say, for every metric."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.laws.cases import scored_cases
+
+import abstain as ab
+from abstain._foundation import packed
+from abstain._foundation.ranks import with_vertex
+from abstain._foundation.scored import Measured, Scored, scored
+from abstain.metrics import METRICS
+
+RANKED = [metric for metric in METRICS.values() if metric.rank_based]
+
+
+def by_groups(s: Scored) -> Scored:
+    """Return the same samples, all of whose groups are kept apart."""
+    return replace(s, known_groups=s.groups, known_events=None)
+
+
+def assert_same(got: Measured, expected: Measured, name: str) -> None:
+    assert got.value == pytest.approx(expected.value, rel=1e-9, abs=1e-12, nan_ok=True), name
+    assert (got.accepted, got.reason) == (expected.accepted, expected.reason), name
+
+
+@given(s=scored_cases(most=60))
+def test_every_rank_metric_needs_events_only(s: Scored) -> None:
+    assert (s.events.n, s.events.tied) == (s.groups.n, s.groups.tied)
+    assert s.events.stretch is not None
+    full = by_groups(s)
+    for metric in RANKED:
+        assert_same(metric.compute(s), metric.compute(full), metric.name)
+
+
+@given(s=scored_cases(most=60))
+def test_untied_orders_need_events_only(s: Scored) -> None:
+    for order in (s.best_untied, s.worst_untied):
+        full = by_groups(replace(order, known_events=None))
+        assert np.array_equal(full.groups.loss, order.loss)
+        assert order.events.tied == 0
+        for metric in RANKED:
+            if not metric.missing(order):
+                assert_same(metric.compute(order), metric.compute(full), metric.name)
+
+
+@given(s=scored_cases(most=60), wanted=st.integers(1, 60))
+def test_a_vertex_within_a_stretch(s: Scored, wanted: int) -> None:
+    wanted = min(wanted, s.n)
+    events = with_vertex(s.events, wanted)
+    assert (events.n, events.tied) == (s.n, s.groups.tied)
+    assert (wanted in events.through) == (wanted in s.groups.through)
+    if wanted in events.through:
+        place, there = (list(x.through).index(wanted) for x in (events, s.groups))
+        assert events.loss_through[place] == s.groups.loss_through[there]
+
+
+@given(s=scored_cases(most=60), share=st.floats(0, 1), rule=st.sampled_from(["first", "expected"]))
+def test_working_points_within_a_stretch(s: Scored, share: float, rule: str) -> None:
+    groups = s.groups
+    risk = ab.generalized_risk(s.confidence, s.loss, coverage=share, rule=rule)
+    if rule == "first":
+        place = np.flatnonzero(groups.through >= share * s.n * (1 - 1e-12))[0]
+        assert risk == groups.loss_through[place] / s.n
+    else:
+        ends, losses = (
+            np.concatenate(([0.0], x)) / s.n for x in (groups.through, groups.loss_through)
+        )
+        assert risk == pytest.approx(np.interp(share, ends, losses), abs=1e-15)
+
+
+@pytest.mark.parametrize("kind", ["distinct", "tied", "saturated"])
+def test_large_samples_to_the_last_digits(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    confidence, loss = rng.random(300_000), rng.random(300_000) < 0.05
+    if kind == "tied":
+        confidence = confidence.astype(np.float32)
+    elif kind == "saturated":
+        confidence[rng.random(loss.size) < 0.55] = 1.0
+    s = scored(confidence, loss)
+    assert s.events.count.size < 0.5 * s.n
+    full = by_groups(s)
+    for metric in RANKED:
+        if not metric.missing(s):
+            assert_same(metric.compute(s), metric.compute(full), metric.name)
+            assert metric.compute(s).value == pytest.approx(metric.compute(full).value, rel=1e-11)
+
+
+def test_few_samples_do_not_wait_for_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(packed.sys.modules, "abstain._foundation.compiled", None)
+    monkeypatch.delitem(packed.sys.modules, "abstain._foundation.compiled")
+    assert packed.kernels_for(999_999) is packed._NUMPY
+    assert packed.kernels_for(1_000_000) is packed.kernels()
