@@ -145,7 +145,7 @@ def joined(events):
 @given(samples((16, 32, 64)), st.integers(1, 5))
 def test_events_are_groups_without_successes_by_themselves(backend, monkeypatch, data, block):
     run = packed.kernels()
-    monkeypatch.setattr(packed, "kernels_for", lambda _: run)
+    monkeypatch.setattr(packed.Spent, "kernels", lambda *_: run)
     groups = naive_groups(*data)
     expected = joined((c, float(w), float(m), k, k == 1 and m == 0) for c, w, m, k in groups)
     keys = packed.sorted_keys(*data)
@@ -331,3 +331,11 @@ def test_grouping_does_not_wait_for_numba():
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     environment.pop("ABSTAIN_NO_NUMBA", None)
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+def test_numba_is_loaded_once_it_pays(backend, monkeypatch):
+    spent = packed.Spent()
+    monkeypatch.delitem(sys.modules, "abstain._foundation.compiled", raising=False)
+    assert spent.kernels(packed._LOADED_AFTER - 1) is blockwise
+    assert spent.kernels(1) is blockwise
+    assert spent.kernels(1) is packed.kernels()

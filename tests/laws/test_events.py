@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
 import abstain as ab
-from abstain._foundation import packed
 from abstain._foundation.ranks import with_vertex
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.metrics import METRICS
@@ -87,10 +86,3 @@ def test_large_samples_to_the_last_digits(kind: str) -> None:
         if not metric.missing(s):
             assert_same(metric.compute(s), metric.compute(full), metric.name)
             assert metric.compute(s).value == pytest.approx(metric.compute(full).value, rel=1e-11)
-
-
-def test_few_samples_do_not_wait_for_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(packed.sys.modules, "abstain._foundation.compiled", None)
-    monkeypatch.delitem(packed.sys.modules, "abstain._foundation.compiled")
-    assert packed.kernels_for(999_999) is packed._NUMPY
-    assert packed.kernels_for(1_000_000) is packed.kernels()

@@ -64,22 +64,19 @@ def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
     return failed, area, selective, keys.size - single
 
 
-def vertices(keys: Array, split: int) -> tuple[IntArray, IntArray]:
-    """Return samples and failures accepted through each group."""
-    ends, fails = zip(*_vertex_blocks(keys, split), strict=True)
-    return np.concatenate(ends), np.concatenate(fails)
-
-
-def events(keys: Array, opens: bool, closes: bool) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where events and stretches end among neighboring keys; see `compiled.events`."""
+def ends(
+    keys: Array, opens: bool, closes: bool, merge: bool
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return where groups end among neighboring keys; see `compiled.ends`."""
     bounds = np.empty(keys.size + 1, np.bool_)
     bounds[0], bounds[-1] = opens, closes
     np.greater(keys[1:] ^ keys[:-1], 1, out=bounds[1:-1])
     failed = (keys & 1).astype(np.bool_)
     single = bounds[:-1] & bounds[1:] & ~failed
-    # A stretch ends where no other success by itself follows.
     kept = bounds[1:].copy()
-    kept[:-1] &= ~(single[:-1] & single[1:])
+    if merge:
+        # A stretch ends where no other success by itself follows.
+        kept[:-1] &= ~(single[:-1] & single[1:])
     last = np.flatnonzero(kept)
     return last + 1, np.cumsum(failed, dtype=np.int64)[last], single[last]
 

@@ -122,14 +122,16 @@ def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
 
 
 @njit()
-def events(keys: Array, opens: bool, closes: bool) -> tuple[IntArray, IntArray, BoolArray]:
-    """Return where the events among neighboring keys end, and the stretches between them.
+def ends(
+    keys: Array, opens: bool, closes: bool, merge: bool
+) -> tuple[IntArray, IntArray, BoolArray]:
+    """Return where the groups among neighboring keys end; `merge` joins successes by themselves.
 
     `opens` and `closes` tell whether a group begins with the first key and ends with the last.
-    Returns for each its last key + 1, the failures so far, and whether it is a stretch.
+    Returns for each its last key + 1, the failures so far, and whether it is such a success.
     """
     size, failed, stretched = 0, 0, False
-    ends = np.empty(keys.size, np.int64)
+    last = np.empty(keys.size, np.int64)
     fails = np.empty(keys.size, np.int64)
     alone = np.empty(keys.size, np.bool_)
     for i in range(keys.size):
@@ -138,12 +140,12 @@ def events(keys: Array, opens: bool, closes: bool) -> tuple[IntArray, IntArray, 
         ahead = (keys[i] ^ keys[i + 1]) > 1 if i + 1 < keys.size else closes
         single = opens & ahead & (bit == 0)
         # A success by itself takes the slot of the one before it; no branch here either.
-        slot = size - (single & stretched)
-        ends[slot], fails[slot], alone[slot] = i + 1, failed, single
+        slot = size - (single & stretched & merge)
+        last[slot], fails[slot], alone[slot] = i + 1, failed, single
         size = slot + 1 if ahead else size
         stretched = single if ahead else stretched
         opens = ahead
-    return ends[:size].copy(), fails[:size].copy(), alone[:size].copy()
+    return last[:size].copy(), fails[:size].copy(), alone[:size].copy()
 
 
 @njit()

@@ -50,8 +50,8 @@ _LAYOUTS = {
 #: The 16-bit formats: the pattern of infinity, and how many zero bits widen it to float32.
 HALF_INFINITY, BRAIN_INFINITY = 0x7C00, 0x7F80
 
-#: From so many samples on, loading numba pays within one call.
-_COMPILED_FROM = 1_000_000
+#: So many samples NumPy sorts in the time that loading numba takes longer than they would save.
+_LOADED_AFTER = 50_000_000
 
 #: Keys that are searched for events at a time.
 _BLOCK = 1 << 16
@@ -65,7 +65,7 @@ class PackedKernels(Protocol):
     pack: Callable[[Array, Array, Array], tuple[int, bool]]
     split: Callable[[Array, Array, Array, Any, Any], int]
     sweep: Callable[[Array, int], tuple[int, int, float, int]]
-    events: Callable[[Array, bool, bool], tuple[IntArray, IntArray, BoolArray]]
+    ends: Callable[[Array, bool, bool, bool], tuple[IntArray, IntArray, BoolArray]]
     tally: Callable[[Array, Array, IntArray], bool]
 
 
@@ -77,10 +77,22 @@ def kernels() -> PackedKernels:
     return _NUMPY if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _compiled()
 
 
-def kernels_for(n: int) -> PackedKernels:
-    """Return the kernels that have a result first: fewer samples do not wait for numba."""
-    ready = "abstain._foundation.compiled" in sys.modules
-    return kernels() if ready or n >= _COMPILED_FROM else _NUMPY
+@dataclass
+class Spent:
+    """How many samples NumPy's kernels have taken in this process."""
+
+    samples: int = 0
+
+    def kernels(self, n: int) -> PackedKernels:
+        """Return the kernels for n more: a process that does little does not wait for numba."""
+        ready = "abstain._foundation.compiled" in sys.modules
+        if ready or self.samples >= _LOADED_AFTER:
+            return kernels()
+        self.samples += n
+        return _NUMPY
+
+
+_SPENT = Spent()
 
 
 @cache
@@ -134,32 +146,31 @@ class PackedKeys:
 
     def groups(self) -> Groups:
         """Return distinct confidences in descending order, weight, loss and count of each."""
-        return self._grouped(*blockwise.vertices(self.keys, self.split))
+        return self._grouped(merge=False)[:4]
 
     def events(self) -> Events:
         """Return the groups that bend a curve, and the stretches between them, as one group each.
 
         A stretch is successes next to each other that are tied with nothing.
         """
-        ends, fails, alone = zip(*self._event_blocks(), strict=True)
-        groups = self._grouped(np.concatenate(ends), np.concatenate(fails))
-        return *groups, np.concatenate(alone)
+        return self._grouped(merge=True)
 
-    def _event_blocks(self) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
+    def _grouped(self, *, merge: bool) -> Events:
+        ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
+        count, loss = steps(ends), steps(fails).astype(np.float64)
+        return self._values(ends), count.astype(np.float64), loss, count, alone
+
+    def _blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
         failed, opens = 0, True
         for begin, stop in ((0, self.split), (self.split, self.keys.size)):
             for low in range(begin, stop, _BLOCK):
                 high = min(low + _BLOCK, stop)
                 here = self.keys[low:high]
                 closes = high == stop or bool((here[-1] ^ self.keys[high]) > 1)
-                ends, fails, alone = self.run.events(here, opens, closes)
+                ends, fails, alone = self.run.ends(here, opens, closes, merge)
                 yield ends + low, fails + failed, alone
                 failed += int(np.count_nonzero(here & 1))
                 opens = closes
-
-    def _grouped(self, ends: IntArray, fails: IntArray) -> Groups:
-        count, loss = steps(ends), steps(fails).astype(np.float64)
-        return self._values(ends), count.astype(np.float64), loss, count
 
     def _values(self, ends: IntArray) -> Array:
         wide = np.dtype(f"f{self.keys.itemsize}")
@@ -217,7 +228,7 @@ def _plain_loss(loss: Array) -> Array | None:
 
 def sorted_keys(confidence: Array, loss: Array) -> PackedKeys | None:
     """Sort validated samples without weights; None where keys do not hold them, or counts do."""
-    run = kernels_for(confidence.size)
+    run = _SPENT.kernels(confidence.size)
     if confidence.dtype != np.float16:
         return pack(confidence, loss, run)
     if is_counted(confidence):
