@@ -281,6 +281,8 @@ def home_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> 
     if xp is not np or groups.n != confidence.size or not all_in:
         found = group_index(groups, confidence)
         return found if weight is None else xp.where(weight > 0, found, xp.full_like(found, -1))
+    if bool((confidence[:-1] >= confidence[1:]).all()):
+        return np.repeat(np.arange(groups.count.size), groups.count)
     # Sorting and counting off is many times faster than searching each sample's group.
     out = np.empty(confidence.size, dtype=np.int64)
     out[np.argsort(-confidence)] = np.repeat(np.arange(groups.count.size), groups.count)

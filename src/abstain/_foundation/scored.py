@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
-from abstain._foundation.packed import PackedKeys, sorted_keys
+from abstain._foundation.packed import AreaPair, PackedKeys, sorted_keys
 from abstain._foundation.ranks import (
     TieGroups,
     group_ties,
@@ -98,6 +98,32 @@ class Scored:
         if self.probability is None or self.probability is self.confidence:
             return self.groups
         return group_ties(self.probability, self.loss, self.weight)
+
+    @cached_property
+    def areas(self) -> AreaPair | None:
+        """Both areas in one pass over the keys, where keys hold the samples."""
+        known = self.known_groups is not None or self.known_events is not None
+        return None if known or self._keys is None else self._keys.areas()
+
+    @cached_property
+    def ordered(self) -> "Scored":
+        """The same samples, most confident first, for what neither needs rows nor classes.
+
+        Each step over them then reads what lies side by side. For a 0/1 loss without weights;
+        itself elsewhere.
+        """
+        if not self.binary or self.weight is not None or self.xp is not np:
+            return self
+        loss = untied_failures(self.groups, best=True)
+        confidence = np.repeat(self.groups.confidence, self.groups.count)
+        probability = None if self.probability is None else confidence
+        return Scored(
+            confidence,
+            loss,
+            probability=probability,
+            known_groups=self.groups,
+            known_events=self.events,
+        )
 
     @cached_property
     def best_untied(self) -> "Scored":

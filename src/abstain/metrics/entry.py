@@ -209,6 +209,12 @@ class Metric:
         unmet = [need.value for need in Need if need in self.needs and not _CHECKS[need](scored)]
         return "; ".join(unmet)
 
+    def enough(self, scored: Scored) -> Scored:
+        """Return the samples in the order that is fastest, where that is all the metric needs."""
+        of_classes = self.needs & {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}
+        own = scored.probability is None or scored.probability is scored.confidence
+        return scored.ordered if own and not of_classes else scored
+
     @property
     def why_no_influence(self) -> str:
         """Why it has no influence function and what to do; empty where it has one."""

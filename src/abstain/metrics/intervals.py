@@ -200,6 +200,7 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
+    s = metric.enough(s) if cluster is None else s
     if metric.interval is not None:
         return metric.interval(s, level, cluster)
     left_open = _left_open(metric, s, cluster)

@@ -15,6 +15,7 @@ import numpy as np
 from abstain._foundation.arrays import sealed
 from abstain._foundation.foreign import scalar, value_from
 from abstain._foundation.ranks import TieGroups
+from abstain._foundation.scored import Scored
 from abstain._foundation.segments import still_to_come
 from abstain._foundation.special import (
     first_of_series,
@@ -34,6 +35,13 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
     # Weights by place read nothing that those groups lack.
     held = cast("TieGroups", groups.holding) if phi in BY_PLACE else groups
     return scalar(groups.xp.sum(phi(held) * held.loss) / groups.total)
+
+
+def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
+    """Return the same of samples."""
+    if phi is trapezoid_weight and s.areas is not None:
+        return s.areas.aurc
+    return rank_weighted_risk(s.events, phi)
 
 
 def at_least_zero(excess: Scalar) -> Scalar:
@@ -94,27 +102,27 @@ BY_PLACE = frozenset({augrc_weight, sele_weight, two_sele_weight, plugin_weight,
 def trapezoid_weight(groups: TieGroups) -> AnyArray:
     """Trapezoid under the selective risk, flat from the first vertex to coverage 0."""
     if groups.stretch is not None:
-        return _trapezoid_in_stretches(groups, groups.stretch)
+        return trapezoid_in_stretches(groups.through, groups.weight, groups.stretch)
     return _through_vertices(groups, lambda own: vertex_area(own) * (own.total / own.through))
 
 
-def _trapezoid_in_stretches(groups: TieGroups, stretch: BoolArray) -> FloatArray:
-    """Sum the same over the vertices of each stretch, k = a + 1 to b.
+def trapezoid_in_stretches(b: FloatArray, m: FloatArray, stretch: BoolArray) -> FloatArray:
+    """Sum the same over the vertices of each stretch, k = b - m + 1 to b.
 
-    A vertex counts 1/k times half of what the segments to both sides of it are wide: 1 inside a
-    stretch. A sample counts with all vertices from its own on, so a stretch of m samples has a
-    mean over them, in which vertex k counts (k - a)/m times.
+    Takes `through`, `weight` and `stretch` of events, or of the last of them. A vertex counts 1/k
+    times half of what the segments to both sides of it are wide: 1 inside a stretch. A sample
+    counts with all vertices from its own on, so a stretch of m samples has a mean over them, in
+    which vertex k counts (k - b + m)/m times.
     """
-    a, b, m = groups.above, groups.through, groups.weight
+    a = b - m
     width = np.where(stretch, 1.0, m)
     after = np.append(width[1:], 0.0)
     inner, mean = np.zeros_like(m), np.zeros_like(m)
     # All vertices of a stretch but the last.
-    a, m = a[stretch], m[stretch]
-    inner[stretch] = harmonic_between(a, b[stretch]) - 1.0 / b[stretch]
-    mean[stretch] = 1.0 - (1.0 + a * inner[stretch]) / m
+    inner[stretch] = harmonic_between(a[stretch], b[stretch]) - 1.0 / b[stretch]
+    mean[stretch] = 1.0 - (1.0 + a[stretch] * inner[stretch]) / m[stretch]
     # Flat to coverage 0: all of the first segment belongs to the first vertex.
-    mean[0] += width[0] / (2.0 * groups.weight[0])
+    mean[:1] += np.where(a[:1] == 0, width[:1] / (2.0 * m[:1]), 0.0)
     last = (width + after) / (2.0 * b)
     whole = inner + last
     later = still_to_come(whole) - whole

@@ -10,7 +10,7 @@ from abstain._foundation.special import harmonic_between
 from abstain.inference.influence import Gradient, of_cumulated, trapezoid_steps
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.rank_weights import vertex_area_rising
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray, BoolArray, FloatArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
 
@@ -91,22 +91,24 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     f1 = from_zero(2 * right / (groups.through + everything))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
     if groups.stretch is not None:
-        area[groups.stretch] = _in_stretch(groups, everything, f1)[groups.stretch]
+        area[groups.stretch] = _in_stretches(groups, groups.stretch, everything, f1)
     return Measured(float(groups.xp.sum(area)) / groups.total)
 
 
-def _in_stretch(groups: TieGroups, everything: float, f1: FloatArray) -> FloatArray:
+def _in_stretches(
+    groups: TieGroups, stretch: BoolArray, everything: float, f1: FloatArray
+) -> FloatArray:
     """Add up the trapezoids within each stretch, k = a + 1 to b.
 
     A share c of them is acceptable, all or none, so F1 is 2 c + 2 (P - c (a + A)) / (k + A), where
     P of all A acceptable ones are retained before it.
     """
-    a, b, m = groups.above, groups.through, groups.weight
-    share = 1.0 - groups.loss / m
-    before = a - (groups.loss_through - groups.loss)
+    b, m, loss = groups.through[stretch], groups.weight[stretch], groups.loss[stretch]
+    a, share = b - m, 1.0 - loss / m
+    before = a - (groups.loss_through[stretch] - loss)
     falling = 2.0 * (before - share * (a + everything))
     each = 2.0 * share * m + falling * harmonic_between(a + everything, b + everything)
-    return np.asarray(each + (f1[:-1] - f1[1:]) / 2)
+    return np.asarray(each + (f1[:-1] - f1[1:])[stretch] / 2)
 
 
 def _influence(s: Scored) -> FloatArray:

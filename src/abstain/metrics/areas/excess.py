@@ -21,8 +21,10 @@ from abstain.metrics.rank_weights import (
     at_least_zero,
     plugin_weight,
     rank_weighted_risk,
+    trapezoid_in_stretches,
     trapezoid_weight,
     vertex_area,
+    weighted_risk,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray, Scalar
 
@@ -39,11 +41,22 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     distinct = _untied_optimum(s)
     if s.weight is None and s.events.tied == 0:
         return distinct
-    # The best order comes to its failures within a stretch, maybe.
-    groups = with_vertex(s.events, float(s.oracle.through[0]))
-    best = _best_losses(groups, s.oracle)
-    tied = s.xp.sum(trapezoid_weight(groups) * best) / groups.total
+    if s.binary and s.weight is None and s.xp is np:
+        right = s.n - s.failures
+        return min(distinct, _tied_optimum(with_vertex(s.events, right), right))
+    best = _best_losses(s.events, s.oracle)
+    tied = s.xp.sum(trapezoid_weight(s.events) * best) / s.events.total
     return min(distinct, scalar(tied))
+
+
+def _tied_optimum(events: TieGroups, right: int) -> float:
+    """Return the least value over the score's own ties, the failures after all that is right."""
+    # Weights follow from what comes later, and nothing is wrong before.
+    wrong = slice(int(np.searchsorted(events.through, right, side="right")), None)
+    through, weight = events.through[wrong], events.weight[wrong]
+    stretch = np.zeros(weight.size, np.bool_) if events.stretch is None else events.stretch[wrong]
+    phi = trapezoid_in_stretches(through, weight, stretch)
+    return float(phi @ np.minimum(weight, through - right)) / events.total
 
 
 def _untied_optimum(s: Scored) -> Scalar:
@@ -131,7 +144,7 @@ def e_aurc(
 
 def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
-    value = rank_weighted_risk(s.events, ESTIMATORS[estimator])
+    value = weighted_risk(s, ESTIMATORS[estimator])
     return Measured(at_least_zero(value - aurc_optimum(s, estimator)))
 
 

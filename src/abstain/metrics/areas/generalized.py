@@ -11,7 +11,13 @@ from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Extremes, Influence, Metric, Need, Resampled, value_of
 from abstain.metrics.influences import kept, of_loss, on_groups, on_oracle
-from abstain.metrics.rank_weights import RankWeight, at_least_zero, augrc_weight, rank_weighted_risk
+from abstain.metrics.rank_weights import (
+    RankWeight,
+    at_least_zero,
+    augrc_weight,
+    rank_weighted_risk,
+    weighted_risk,
+)
 from abstain.typing import AnyArray, FloatArray, Scalar
 
 _TRAUB = "Traub et al. (2024), {}, https://arxiv.org/abs/2407.01032"
@@ -66,7 +72,7 @@ def augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = Non
 
 
 def _augrc(s: Scored) -> Measured:
-    return Measured(rank_weighted_risk(s.events, augrc_weight))
+    return Measured(weighted_risk(s, augrc_weight))
 
 
 def augrc_gradient(groups: TieGroups) -> Gradient:
@@ -269,7 +275,7 @@ def rank_weighted(
     """Return the entry of a mean of rank-weighted losses that averages over ties."""
 
     def compute(s: Scored) -> Measured:
-        return Measured(rank_weighted_risk(s.events, phi))
+        return Measured(weighted_risk(s, phi))
 
     return Metric(
         name=name,

@@ -19,6 +19,7 @@ from abstain.metrics.rank_weights import (
     rank_weight,
     rank_weighted_risk,
     trapezoid_weight,
+    weighted_risk,
 )
 from abstain.typing import AnyArray, FloatArray, Scalar
 
@@ -82,7 +83,7 @@ def published_aurc(confidence: AnyArray, loss: AnyArray, *, convention: str) -> 
     checks.one_of(convention, "convention", _AURC)
     s = scored(confidence, loss)
     if convention == "fd-shifts":
-        return FD_SHIFTS_SCALE * rank_weighted_risk(s.events, trapezoid_weight)
+        return FD_SHIFTS_SCALE * weighted_risk(s, trapezoid_weight)
     if convention == "fd-shifts-legacy":
         return FD_SHIFTS_SCALE * _legacy_trapezoid(s)
     if convention == "geifman":
@@ -135,7 +136,7 @@ def published_augrc(confidence: AnyArray, loss: AnyArray, *, convention: str) ->
     checks.one_of(convention, "convention", _AUGRC)
     s = scored(confidence, loss)
     if convention == "fd-shifts":
-        return FD_SHIFTS_SCALE * rank_weighted_risk(s.events, augrc_weight)
+        return FD_SHIFTS_SCALE * weighted_risk(s, augrc_weight)
     return _trapezoid_from_one(s.xp.cumulative_sum(_in_row_order(s)) / s.n, scale=True)
 
 
@@ -181,7 +182,7 @@ def published_e_aurc(confidence: AnyArray, loss: AnyArray) -> float:
     tiny = float(np.finfo(np.float64).eps)
     optimum = best_aurc(risk) if risk < 1 else 1.0
     optimum += (1 - risk) * float(np.log1p(tiny / (1 - risk))) if risk < 1 else 0.0
-    return FD_SHIFTS_SCALE * (rank_weighted_risk(s.events, trapezoid_weight) - optimum)
+    return FD_SHIFTS_SCALE * (weighted_risk(s, trapezoid_weight) - optimum)
 
 
 def published_achievable_aurc(confidence: AnyArray, loss: AnyArray) -> float:

@@ -25,11 +25,11 @@ from abstain.metrics.rank_weights import (
     RankWeight,
     log_weight,
     plugin_weight,
-    rank_weighted_risk,
     sele_weight,
     trapezoid_weight,
     two_sele_weight,
     vertex_area,
+    weighted_risk,
 )
 from abstain.typing import AnyArray, AurcEstimator, FloatArray
 
@@ -108,7 +108,8 @@ def aurc(
     >>> round(ab.aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], estimator="plugin"), 6)
     0.333333
     """
-    return rank_weighted_risk(scored(confidence, loss, weight).events, _weight_of(estimator))
+    phi = _weight_of(estimator)
+    return weighted_risk(scored(confidence, loss, weight), phi)
 
 
 def _weight_of(estimator: str) -> RankWeight:
@@ -160,7 +161,7 @@ def area_under_accuracy_rejection(
     """
     s = scored(confidence, loss, weight)
     checks.unit_interval(s.loss, "loss")
-    return 1.0 - rank_weighted_risk(s.events, trapezoid_weight)
+    return 1.0 - weighted_risk(s, trapezoid_weight)
 
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
@@ -371,7 +372,7 @@ ACCURACY = Metric(
     name="auarc",
     title="area under the accuracy-rejection curve",
     family="area",
-    compute=lambda s: Measured(1.0 - rank_weighted_risk(s.events, trapezoid_weight)),
+    compute=lambda s: Measured(1.0 - weighted_risk(s, trapezoid_weight)),
     lower_is_better=False,
     meaning="Averaged over all rejection rates, {value} of the accepted samples are right.",
     source="Nadeem et al. (2009), https://proceedings.mlr.press/v8/nadeem10a.html",
