@@ -149,8 +149,9 @@ def studies_table() -> str:
 
 def cli_reference() -> str:
     """The help of every command, and of the commands below it."""
-    from abstain.cli.app import app
+    from abstain.cli.app import COMMANDS, application
 
+    app = application(list(COMMANDS))
     parts: list[list[str]] = [[]]
     for name in _commands(app):
         parts += [[name], *([name, below] for below in _commands(app[name]))]

@@ -10,97 +10,109 @@ Everything after the confidence score needs only ``confidence (n,)`` and ``loss 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from abstain import calibration, confidence, curves, inference, metrics, simulate, thresholds
-from abstain.curves import achievable_curve as achievable_curve
-from abstain.curves import generalized_risk_coverage_curve as generalized_risk_coverage_curve
-from abstain.curves import risk_coverage_curve as risk_coverage_curve
-from abstain.evaluation import CalibratedScore as CalibratedScore
-from abstain.evaluation import CalibrationCheck as CalibrationCheck
-from abstain.evaluation import Comparison as Comparison
-from abstain.evaluation import Evaluation as Evaluation
-from abstain.evaluation import PosteriorExpectation as PosteriorExpectation
-from abstain.evaluation import RuleChecks as RuleChecks
-from abstain.evaluation import SelectedScore as SelectedScore
-from abstain.evaluation import calibrate as calibrate
-from abstain.evaluation import calibration_check as calibration_check
-from abstain.evaluation import check_rule as check_rule
-from abstain.evaluation import compare as compare
-from abstain.evaluation import evaluate as evaluate
-from abstain.evaluation import fit_score as fit_score
-from abstain.evaluation import posterior_expectation as posterior_expectation
-from abstain.evaluation import select_score as select_score
-from abstain.evaluation import set_threshold as set_threshold
-from abstain.metrics import *  # noqa: F403  the public names of metrics are public here
-from abstain.predictions import CostMatrix as CostMatrix
-from abstain.predictions import Predictions as Predictions
-from abstain.predictions import per_sample_loss as per_sample_loss
-from abstain.tables import load as load
-from abstain.tables import read_predictions as read_predictions
-from abstain.tables import save as save
-from abstain.thresholds import DecisionRule as DecisionRule
-
 if TYPE_CHECKING:
     from abstain import benchmark as benchmark
+    from abstain import calibration as calibration
+    from abstain import confidence as confidence
+    from abstain import curves as curves
+    from abstain import inference as inference
+    from abstain import metrics as metrics
     from abstain import plots as plots
     from abstain import report as report
+    from abstain import simulate as simulate
     from abstain import studies as studies
+    from abstain import thresholds as thresholds
     from abstain import training as training
+    from abstain.curves import achievable_curve as achievable_curve
+    from abstain.curves import generalized_risk_coverage_curve as generalized_risk_coverage_curve
+    from abstain.curves import risk_coverage_curve as risk_coverage_curve
+    from abstain.evaluation import CalibratedScore as CalibratedScore
+    from abstain.evaluation import CalibrationCheck as CalibrationCheck
+    from abstain.evaluation import Comparison as Comparison
+    from abstain.evaluation import Evaluation as Evaluation
+    from abstain.evaluation import PosteriorExpectation as PosteriorExpectation
+    from abstain.evaluation import RuleChecks as RuleChecks
+    from abstain.evaluation import SelectedScore as SelectedScore
+    from abstain.evaluation import calibrate as calibrate
+    from abstain.evaluation import calibration_check as calibration_check
+    from abstain.evaluation import check_rule as check_rule
+    from abstain.evaluation import compare as compare
+    from abstain.evaluation import evaluate as evaluate
+    from abstain.evaluation import fit_score as fit_score
+    from abstain.evaluation import posterior_expectation as posterior_expectation
+    from abstain.evaluation import select_score as select_score
+    from abstain.evaluation import set_threshold as set_threshold
+    from abstain.metrics import *  # noqa: F403  the public names of metrics are public here
+    from abstain.predictions import CostMatrix as CostMatrix
+    from abstain.predictions import Predictions as Predictions
+    from abstain.predictions import per_sample_loss as per_sample_loss
+    from abstain.tables import load as load
+    from abstain.tables import read_predictions as read_predictions
+    from abstain.tables import save as save
+    from abstain.thresholds import DecisionRule as DecisionRule
 
 __version__ = "0.1.0"
 
-#: Names that other packages use too; they stay in `abstain.metrics`.
-_OF_METRICS = ("Metric", "Need")
+#: The packages that have names of their own to offer.
+_PACKAGES = (
+    "calibration",
+    "confidence",
+    "curves",
+    "inference",
+    "metrics",
+    "simulate",
+    "thresholds",
+)
 
-#: Modules that draw or train; loaded when they are first asked for.
-_LAZY = ("benchmark", "plots", "report", "studies", "training")
+#: Those that draw or train, which `from abstain import *` does not load.
+_HEAVY = ("benchmark", "plots", "report", "studies", "training")
+
+#: Whose names are public here too, as all of `metrics` are.
+_LIFTED = {
+    "curves": ("achievable_curve", "generalized_risk_coverage_curve", "risk_coverage_curve"),
+    "evaluation": (
+        "CalibratedScore",
+        "CalibrationCheck",
+        "Comparison",
+        "Evaluation",
+        "PosteriorExpectation",
+        "RuleChecks",
+        "SelectedScore",
+        "calibrate",
+        "calibration_check",
+        "check_rule",
+        "compare",
+        "evaluate",
+        "fit_score",
+        "posterior_expectation",
+        "select_score",
+        "set_threshold",
+    ),
+    "predictions": ("CostMatrix", "Predictions", "per_sample_loss"),
+    "tables": ("load", "read_predictions", "save"),
+    "thresholds": ("DecisionRule",),
+}
+#: Names that other packages use too; `from abstain import *` leaves them in `abstain.metrics`.
+_OF_METRICS = frozenset({"Metric", "Need"})
 
 
 def __dir__() -> list[str]:
-    """List the modules that wait to be asked for too, without loading them."""
-    return sorted({*globals(), *_LAZY})
+    """List also what waits to be asked for."""
+    return sorted({*globals(), *_HEAVY, *__getattr__("__all__")})
 
 
 def __getattr__(name: str) -> Any:
-    """Load a module that draws or trains on first use."""
-    if name in _LAZY:
+    """Load what is asked for: a program that needs one metric waits for no reader of files."""
+    if name in _PACKAGES or name in _HEAVY:
         return import_module(f"abstain.{name}")
-    msg = f"module 'abstain' has no attribute {name!r}"
-    raise AttributeError(msg)
-
-
-__all__ = [  # noqa: PLE0604
-    "CalibratedScore",
-    "CalibrationCheck",
-    "Comparison",
-    "CostMatrix",
-    "DecisionRule",
-    "Evaluation",
-    "PosteriorExpectation",
-    "Predictions",
-    "RuleChecks",
-    "SelectedScore",
-    "achievable_curve",
-    "calibrate",
-    "calibration",
-    "calibration_check",
-    "check_rule",
-    "compare",
-    "confidence",
-    "curves",
-    "evaluate",
-    "fit_score",
-    "generalized_risk_coverage_curve",
-    "inference",
-    "load",
-    "metrics",
-    "per_sample_loss",
-    "posterior_expectation",
-    "read_predictions",
-    "risk_coverage_curve",
-    "save",
-    "select_score",
-    "set_threshold",
-    "simulate",
-    "thresholds",
-    *(name for name in metrics.__all__ if name not in _OF_METRICS),
-]
+    if name == "__all__":
+        of_metrics = {*import_module("abstain.metrics").__all__} - _OF_METRICS
+        return sorted(of_metrics.union(_PACKAGES, *_LIFTED.values()))
+    home = next((package for package, names in _LIFTED.items() if name in names), "metrics")
+    where = None if name.startswith("_") else import_module(f"abstain.{home}")
+    if where is None or name not in where.__all__:
+        msg = f"module 'abstain' has no attribute {name!r}"
+        raise AttributeError(msg)
+    # Found at once the next time.
+    globals()[name] = getattr(where, name)
+    return globals()[name]

@@ -20,10 +20,11 @@ from tests.docs.blocks import PAGES, ROOT, blocks
 import abstain as ab
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
-from abstain.cli.app import app
+from abstain.cli.app import COMMANDS, application
 from abstain.cli.main import run
 from abstain.errors import UnknownNameError
 
+APP = application(list(COMMANDS))
 PACKAGE = Path(ab.__file__).parent
 CODE = re.compile(r"`(abstain [a-z][^`]*)`")
 IN_A_PAGE = re.compile(r"<code>(abstain [a-z][^<]*)</code>")
@@ -77,7 +78,7 @@ ADVISED = found()
 
 def path_of(words: list[str]) -> tuple[list[str], list[str]]:
     """Split a command line into the names of commands and the rest."""
-    here: App = app
+    here: App = APP
     for i, word in enumerate(words):
         names = [name for name in here if not name.startswith("-")]
         if word not in names:
@@ -100,19 +101,19 @@ def problem(line: str) -> str:
     if path == ["study"]:
         return "" if rest[0] in {"mnist", "..."} else "there is no such study"
     if path == ["benchmark"] and "|" in rest[0]:
-        there = {name for name in app["benchmark"] if not name.startswith("-")}
+        there = {name for name in APP["benchmark"] if not name.startswith("-")}
         return "" if set(rest[0].split("|")) <= there else "there is no such command"
     if path == ["study"] or rest == ["..."]:
         return ""
     if rest[-1].startswith("--") and rest[-1] != "--full":
         # An option that is named without a value.
         rest, option = rest[:-1], rest[-1]
-        command = functools.reduce(App.__getitem__, path, app)
+        command = functools.reduce(App.__getitem__, path, APP)
         known = {n for a in command.assemble_argument_collection() for n in a.names}
         if option not in known:
             return f"there is no option {option}"
     try:
-        app.parse_args([*path, *rest], exit_on_error=False, print_error=False)
+        APP.parse_args([*path, *rest], exit_on_error=False, print_error=False)
     except MissingArgumentError as error:
         # Of "`abstain compare --out DIR` leaves ..." nobody types the part.
         return "" if "--folder" not in str(error) else str(error)

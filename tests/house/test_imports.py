@@ -1,5 +1,6 @@
 """`import abstain` is light: heavy libraries are imported where they are used."""
 
+import ast
 import json
 import os
 import subprocess
@@ -7,6 +8,9 @@ import sys
 
 from tests.house.modules import module_name
 from tests.house.source import FILES, ROOT
+
+import abstain as ab
+from abstain.cli.app import COMMANDS, application
 
 HEAVY = {
     "altair", "cyclopts", "dask", "jinja2", "matplotlib", "narwhals", "numba", "pandas", "polars",
@@ -29,17 +33,47 @@ HEAVY_PARTS = {"scipy.optimize", "scipy.sparse", "scipy.stats"}
 
 def modules_after(statement: str) -> set[str]:
     """Names in sys.modules of a new interpreter that ran the statement."""
-    code = f"{statement}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
+    code = f"{statement}\nimport json, sys\nprint()\nprint(json.dumps(list(sys.modules)))"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stdout))
+    return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-def test_import_abstain_loads_nothing_heavy():
-    assert not modules_after("import abstain") & (HEAVY | HEAVY_PARTS)
+def test_import_abstain_loads_nothing_else():
+    loaded = modules_after("import abstain")
+    assert not loaded & (HEAVY | HEAVY_PARTS | {"numpy", "scipy"})
+    assert {name for name in loaded if name.startswith("abstain")} == {"abstain"}
+
+
+def test_all_public_names_load_nothing_heavy():
+    assert not modules_after("from abstain import *") & (HEAVY | HEAVY_PARTS)
+
+
+def test_a_name_is_there_under_the_checkers_eye_and_at_work():
+    statements = ast.parse((ROOT / "src" / "abstain" / "__init__.py").read_text("utf-8")).body
+    checked = next(node for node in statements if isinstance(node, ast.If))
+    seen = {(n.module or "", alias.name) for n in checked.body for alias in n.names}
+    lifted = {(f"abstain.{home}", name) for home, names in ab._LIFTED.items() for name in names}
+    packages = {("abstain", name) for name in ab._PACKAGES + ab._HEAVY}
+    assert seen == lifted | packages | {("abstain.metrics", "*")}
+    assert {*ab.__all__} <= {*dir(ab)}
+    assert all(hasattr(ab, name) for name in dir(ab))
+
+
+def test_help_and_version_load_no_command():
+    for option in ("--help", "--version"):
+        loaded = modules_after(f"from abstain.cli.main import run\nrun(['{option}'])")
+        assert not loaded & ((HEAVY | HEAVY_PARTS | {"numpy", "scipy"}) - {"cyclopts", "rich"})
+
+
+def test_a_command_is_listed_with_its_own_words():
+    app = application(list(COMMANDS))
+    for name, said in COMMANDS.items():
+        own = app[name].help.partition("\n\n")[0]
+        assert " ".join(own.split()) == said, name
 
 
 def test_computing_a_metric_loads_nothing_that_draws_or_prints():

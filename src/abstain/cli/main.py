@@ -39,9 +39,9 @@ def run(arguments: list[str]) -> int:
 def _status(arguments: list[str], *, whole: bool) -> int:
     try:
         # Inside, since Ctrl-C may come while the libraries load.
-        from abstain.cli.app import app
+        from abstain.cli.app import application
 
-        app(arguments, result_action="return_value")
+        application(arguments)(arguments, result_action="return_value")
         # Here, as a pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
     except BrokenPipeError:
