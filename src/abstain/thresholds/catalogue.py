@@ -4,9 +4,9 @@ from typing import Any
 
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.thresholds import certified, conformal, empirical
-from abstain.thresholds._scales import RuleScale
 from abstain.thresholds.entry import RULES, Rule
 from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.scales import RuleScale
 from abstain.typing import AnyArray
 
 for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):

@@ -12,10 +12,10 @@ from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Nu
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.thresholds import _scales
+from abstain.thresholds import scales
 from abstain.thresholds._relations import refuse_contradictions
-from abstain.thresholds._scales import UNKNOWN, RuleScale
 from abstain.thresholds.entry import RULES, Guarantee
+from abstain.thresholds.scales import UNKNOWN, RuleScale
 from abstain.typing import AnyArray, Scale
 
 #: What stands for the rule of a threshold from elsewhere.
@@ -133,7 +133,7 @@ class DecisionRule:
         bare = not self.score and self.scale == UNKNOWN
         if self.threshold is None or bare:
             return ""
-        return _scales.said(self.threshold, self.scale)
+        return scales.said(self.threshold, self.scale)
 
     def threshold_on(self, scale: Scale) -> float | None:
         """Return the threshold on a scale.
@@ -162,10 +162,10 @@ class DecisionRule:
         >>> rule.threshold_on("log-odds"), round(rule.threshold_on("probability"), 6)
         (2.0, 0.880797)
         """
-        checks.one_of(scale, "scale", _scales.SCALES)
+        checks.one_of(scale, "scale", scales.SCALES)
         if self.threshold is None or scale in {self.scale, "score"}:
             return self.threshold
-        return _scales.counterpart(self.threshold, self.scale)
+        return scales.counterpart(self.threshold, self.scale)
 
     def apply(
         self,
@@ -232,20 +232,21 @@ class DecisionRule:
         >>> rule.apply([0.95, 0.73], scale="probability").tolist()
         [True, False]
         """
-        given = _scales.one_of(confidence, logits, probabilities)
+        given = scales.one_of(confidence, logits, probabilities)
         kind = next((x for x in (logits, probabilities) if x is not None), given)
         if isinstance(given, Predictions):
-            given = _scales.scored(given, self.score, score)
+            given = scales.scored(given, self.score, score)
         elif score is not None:
             msg = "`score` computes confidences from predictions; got the confidences themselves"
             raise InputError(msg)
         said: str | None = scale
         if isinstance(given, ConfidenceScore):
-            given, said = _scales.on_scale(given, self.score, self.scale, scale)
+            scales.refuse_other(self.score, given.name)
+            given, said = scales.on_scale(given, self.scale, scale)
         values = checks.confidence(given)
         if self.threshold is None:
             return like(np.zeros(values.size, dtype=np.bool_), kind)
-        return like(_scales.reached(values, self.threshold, self.scale, said), kind)
+        return like(scales.reached(values, self.threshold, self.scale, said), kind)
 
     def for_score(self, name: str, *, scale: RuleScale | None = None) -> "DecisionRule":
         """Return the same rule, marked as belonging to the confidence score of that name.

@@ -19,6 +19,7 @@ from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
 from abstain.inference.intervals import level_of, no_interval
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups
+from abstain.thresholds.scales import refuse_other
 from abstain.typing import AnyArray, Scale
 
 _NAN = float("nan")
@@ -142,13 +143,7 @@ def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | Score
         raise InputError(msg)
     if score is None:
         return rule.score or None
-    name = score if isinstance(score, str) else getattr(score, "name", "")
-    if rule.score and name != rule.score:
-        msg = (
-            f"the rule is for the score {rule.score!r}; got {name!r}. A threshold of one score "
-            "means nothing on the scale of another"
-        )
-        raise InputError(msg)
+    refuse_other(rule.score, score if isinstance(score, str) else getattr(score, "name", ""))
     return score
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 from scipy.special import expit, logit
@@ -16,6 +16,7 @@ from abstain.confidence import score as named_score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
+from abstain.thresholds.scales import SCALES, refuse_said
 from abstain.typing import AnyArray, Array, FloatArray, Scale, Split
 
 #: Log-odds whose probability is 0 or 1 in double precision.
@@ -90,13 +91,8 @@ def as_said(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
     """Return the confidences of a column, measured in what was said; refuse what cannot be."""
     if scale is None:
         return own
-    checks.one_of(scale, "scale", get_args(Scale))
-    if not own.own and scale != own.scale:
-        msg = (
-            f"the score {own.name!r} is computed, and its scale is {own.scale!r}; got {scale!r}. "
-            "Drop `scale` (--scale)"
-        )
-        raise InputError(msg)
+    checks.one_of(scale, "scale", SCALES)
+    refuse_said(own, scale)
     if own.scale == scale:
         return own
     if scale == "probability":

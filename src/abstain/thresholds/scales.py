@@ -51,32 +51,38 @@ def scored(predictions: Predictions, wanted: str, state: ScoreState | None) -> C
     return score(wanted if state is None else state, predictions)
 
 
-def on_scale(
-    found: ConfidenceScore, wanted: str, own: str, scale: str | None
-) -> tuple[AnyArray, str | None]:
+def on_scale(found: ConfidenceScore, own: str, scale: str | None) -> tuple[AnyArray, str | None]:
     """Return the values to compare with a threshold on the scale `own`, and what they are in.
 
-    `wanted` is the score of the rule ("" for any), `scale` what was said of the values: of a
-    column of the caller's nothing else is known.
+    `scale` is what was said of the values: of a column of the caller's nothing else is known.
     """
-    if wanted and found.name and found.name != wanted:
-        msg = (
-            f"the rule is for the score {wanted!r}; got {found.name!r}. A threshold of one score "
-            "means nothing on the scale of another"
-        )
-        raise InputError(msg)
+    refuse_said(found, scale)
     if found.own:
         return found.values, scale
-    if scale is not None and scale != found.scale:
-        msg = (
-            f"the score {found.name!r} is computed, and its scale is {found.scale!r}; got {scale!r}"
-        )
-        raise InputError(f"{msg}. Drop `scale` (--scale)")
     if found.scale == own:
         return found.values, "score"
     if own == "probability" and found.probability is not None:
         return found.probability, "score"
     return found.values, found.scale
+
+
+def refuse_other(wanted: str, name: str) -> None:
+    """Refuse another score than that of a rule; without a name, either is any."""
+    if wanted and name and name != wanted:
+        msg = (
+            f"the rule is for the score {wanted!r}; got {name!r}. A threshold of one score "
+            "means nothing on the scale of another"
+        )
+        raise InputError(msg)
+
+
+def refuse_said(found: ConfidenceScore, scale: str | None) -> None:
+    """Refuse that a computed score is measured in something else than it is."""
+    if scale is not None and not found.own and scale != found.scale:
+        msg = (
+            f"the score {found.name!r} is computed, and its scale is {found.scale!r}; got {scale!r}"
+        )
+        raise InputError(f"{msg}. Drop `scale` (--scale)")
 
 
 def counterpart(threshold: float, scale: str) -> float | None:
