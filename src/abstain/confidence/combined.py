@@ -11,7 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import Number, Text, axes
 from abstain.confidence.entry import ConfidenceScore
-from abstain.confidence.fitted import Composed, FittedScore
+from abstain.confidence.fitted import Composed, FitNeed, FittedKind, FittedScore
 from abstain.confidence.registry import score as score_of
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions, per_sample_loss
@@ -280,3 +280,34 @@ def _right(predictions: Predictions) -> Array:
         msg = f"a learned combination needs failures and successes to learn from; got no {kind}"
         raise DomainError(msg)
     return right
+
+
+_NOTHING: frozenset[FitNeed] = frozenset()
+
+ENTRIES = (
+    FittedKind(
+        "rank",
+        "Place among the fitting data",
+        fit_rank,
+        Ranked,
+        "any score on the scale of its own distribution: the share of fitting samples below it",
+        "the empirical distribution function, ties counted half",
+        _NOTHING,
+        _NOTHING,
+        required=("score",),
+        weighted=True,
+    ),
+    FittedKind(
+        "combine",
+        "Combination of scores",
+        fit_combined,
+        Combined,
+        "the mean or product of scores on one scale, or the sum that predicts correctness best",
+        "learned: logistic regression, Platt (1999)",
+        _NOTHING,
+        _NOTHING,
+        {"how": "mean", "scale": "auto", "regularization": 1.0},
+        required=("scores",),
+        weighted=True,
+    ),
+)

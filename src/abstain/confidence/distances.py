@@ -10,6 +10,8 @@ from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import ClassNames, Natural, axes
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted import (
+    FitNeed,
+    FittedKind,
     FittedScore,
     classes_of,
     confidences,
@@ -297,3 +299,42 @@ def _lengths(x: FloatArray) -> FloatArray:
     with np.errstate(over="ignore"):
         out: FloatArray = np.sqrt((x**2).sum(axis=1))
     return out
+
+
+_FEATURES = frozenset({FitNeed.FEATURES})
+
+ENTRIES = (
+    FittedKind(
+        "mahalanobis",
+        "Mahalanobis distance",
+        fit_mahalanobis,
+        Mahalanobis,
+        "minus the squared distance to the nearest class mean, by the covariance the classes share",
+        "Lee et al. (2018), https://arxiv.org/abs/1807.03888, eq. 2",
+        _FEATURES | {FitNeed.LABELS},
+        _FEATURES,
+        {"shrinkage": "none"},
+    ),
+    FittedKind(
+        "relative_mahalanobis",
+        "Relative Mahalanobis distance",
+        fit_relative_mahalanobis,
+        RelativeMahalanobis,
+        "how much nearer the nearest class is than the Gaussian of all classes together",
+        "Ren et al. (2021), https://arxiv.org/abs/2106.09022 (RMD)",
+        _FEATURES | {FitNeed.LABELS},
+        _FEATURES,
+        {"shrinkage": "none"},
+    ),
+    FittedKind(
+        "knn",
+        "Distance to the k-th neighbor",
+        fit_neighbors,
+        NeighborDistance,
+        "minus the distance to the k-th nearest training sample, features divided by their length",
+        "Sun et al. (2022), https://arxiv.org/abs/2204.06507",
+        _FEATURES,
+        _FEATURES,
+        {"k": DEFAULT_K, "normalize": True},
+    ),
+)

@@ -10,6 +10,8 @@ from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import ClassNames, NotNegative, Number, Positive, axes
 from abstain.confidence.entry import ConfidenceScore, positive_temperature
 from abstain.confidence.fitted import (
+    FitNeed,
+    FittedKind,
     FittedScore,
     confidences,
     doubles,
@@ -312,3 +314,33 @@ def _logits_of(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArra
         out: FloatArray = x @ weight.T + bias
     hint = "Its features are too large; rescale them, for fitting too."
     return checks.finite(out, "the logits of the last layer", hint=hint)
+
+
+_FEATURES = frozenset({FitNeed.FEATURES})
+
+ENTRIES = (
+    FittedKind(
+        "vim",
+        "Virtual-logit matching (ViM)",
+        fit_virtual_logit,
+        VirtualLogit,
+        "the energy of the logits minus a virtual logit: how far the features leave the subspace "
+        "in which those of the training data vary most",
+        "Wang et al. (2022), https://arxiv.org/abs/2203.10807",
+        _FEATURES,
+        _FEATURES,
+        {"dim": None, "last_layer": None},
+    ),
+    FittedKind(
+        "react",
+        "Rectified activations (ReAct)",
+        fit_rectified,
+        RectifiedActivations,
+        "the energy of the logits after large features are cut off at a percentile of training",
+        "Sun et al. (2021), https://arxiv.org/abs/2111.12797",
+        _FEATURES | {FitNeed.LAST_LAYER},
+        _FEATURES,
+        {"percentile": DEFAULT_PERCENTILE, "base": "energy", "temperature": 1.0},
+        required=("last_layer",),
+    ),
+)

@@ -8,132 +8,16 @@ import numpy as np
 from abstain._foundation import records, saved
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence import combined, distances, energies, tuned
-from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore
+from abstain.confidence.fitted import FittedKind, FittedScore
 from abstain.confidence.registry import SCORES
 from abstain.confidence.tuned import Criterion, ScoreCriterion
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
-_FEATURES = frozenset({FitNeed.FEATURES})
-_NOTHING: frozenset[FitNeed] = frozenset()
-
-#: In the order the documentation shows them.
-_KINDS: tuple[FittedKind, ...] = (
-    FittedKind(
-        "mahalanobis",
-        "Mahalanobis distance",
-        distances.fit_mahalanobis,
-        distances.Mahalanobis,
-        "minus the squared distance to the nearest class mean, by the covariance the classes share",
-        "Lee et al. (2018), https://arxiv.org/abs/1807.03888, eq. 2",
-        _FEATURES | {FitNeed.LABELS},
-        _FEATURES,
-        {"shrinkage": "none"},
-    ),
-    FittedKind(
-        "relative_mahalanobis",
-        "Relative Mahalanobis distance",
-        distances.fit_relative_mahalanobis,
-        distances.RelativeMahalanobis,
-        "how much nearer the nearest class is than the Gaussian of all classes together",
-        "Ren et al. (2021), https://arxiv.org/abs/2106.09022 (RMD)",
-        _FEATURES | {FitNeed.LABELS},
-        _FEATURES,
-        {"shrinkage": "none"},
-    ),
-    FittedKind(
-        "knn",
-        "Distance to the k-th neighbor",
-        distances.fit_neighbors,
-        distances.NeighborDistance,
-        "minus the distance to the k-th nearest training sample, features divided by their length",
-        "Sun et al. (2022), https://arxiv.org/abs/2204.06507",
-        _FEATURES,
-        _FEATURES,
-        {"k": distances.DEFAULT_K, "normalize": True},
-    ),
-    FittedKind(
-        "vim",
-        "Virtual-logit matching (ViM)",
-        energies.fit_virtual_logit,
-        energies.VirtualLogit,
-        "the energy of the logits minus a virtual logit: how far the features leave the subspace "
-        "in which those of the training data vary most",
-        "Wang et al. (2022), https://arxiv.org/abs/2203.10807",
-        _FEATURES,
-        _FEATURES,
-        {"dim": None, "last_layer": None},
-    ),
-    FittedKind(
-        "react",
-        "Rectified activations (ReAct)",
-        energies.fit_rectified,
-        energies.RectifiedActivations,
-        "the energy of the logits after large features are cut off at a percentile of training",
-        "Sun et al. (2021), https://arxiv.org/abs/2111.12797",
-        _FEATURES | {FitNeed.LAST_LAYER},
-        _FEATURES,
-        {"percentile": energies.DEFAULT_PERCENTILE, "base": "energy", "temperature": 1.0},
-        required=("last_layer",),
-    ),
-    FittedKind(
-        "pnorm",
-        "MaxLogit-pNorm, tuned",
-        tuned.fit_norm,
-        tuned.TunedNorm,
-        "the largest centered logit over the p-norm with the best p, or the softmax response "
-        "where no p beats it",
-        "Cattelan & Silva (2024), https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm)",
-        frozenset({FitNeed.LOGITS, FitNeed.OUTCOMES}),
-        frozenset({FitNeed.LOGITS}),
-        {"base": "mls", "exponents": None, "temperatures": None},
-        searches=True,
-        weighted=True,
-    ),
-    FittedKind(
-        "temperature",
-        "Tuned temperature",
-        tuned.fit_temperature_score,
-        tuned.TunedTemperature,
-        "a score of the catalogue at the temperature that is best by a criterion",
-        "Guo et al. (2017), https://arxiv.org/abs/1706.04599; by AURC: Cattelan & Silva (2024)",
-        frozenset({FitNeed.CLASS_SCORES}),
-        frozenset({FitNeed.CLASS_SCORES}),
-        {"score": "msr", "temperature": None, "temperatures": None},
-        searches=True,
-        weighted=True,
-    ),
-    FittedKind(
-        "rank",
-        "Place among the fitting data",
-        combined.fit_rank,
-        combined.Ranked,
-        "any score on the scale of its own distribution: the share of fitting samples below it",
-        "the empirical distribution function, ties counted half",
-        _NOTHING,
-        _NOTHING,
-        required=("score",),
-        weighted=True,
-    ),
-    FittedKind(
-        "combine",
-        "Combination of scores",
-        combined.fit_combined,
-        combined.Combined,
-        "the mean or product of scores on one scale, or the sum that predicts correctness best",
-        "learned: logistic regression, Platt (1999)",
-        _NOTHING,
-        _NOTHING,
-        {"how": "mean", "scale": "auto", "regularization": 1.0},
-        required=("scores",),
-        weighted=True,
-    ),
-)
-
 #: Every confidence score that needs fitting, in the order the documentation shows them.
 FITTED: Catalogue[FittedKind] = Catalogue("fitted score", listed="list scores")
-for _kind in _KINDS:
+for _kind in (*distances.ENTRIES, *energies.ENTRIES, *tuned.ENTRIES, *combined.ENTRIES):
     FITTED.add(_kind)
 SCORES.refer(
     FITTED,

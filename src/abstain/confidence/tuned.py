@@ -10,7 +10,7 @@ from scipy.special import expit
 from abstain._foundation import checks
 from abstain._foundation.records import NotNegative, Positive, Several, Text
 from abstain.confidence.entry import ConfidenceScore, Score, positive_temperature
-from abstain.confidence.fitted import FittedScore
+from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore
 from abstain.confidence.logit_scores import max_logit, normalized_max_logit
 from abstain.confidence.registry import SCORES
 from abstain.confidence.softmax_scores import max_softmax_response
@@ -328,3 +328,34 @@ def _exponent(x: Any, name: str = "p") -> float:
         msg = f"`{name}` must be 0 (no norm) or at least 1; got {p!r}"
         raise DomainError(msg)
     return p
+
+
+ENTRIES = (
+    FittedKind(
+        "pnorm",
+        "MaxLogit-pNorm, tuned",
+        fit_norm,
+        TunedNorm,
+        "the largest centered logit over the p-norm with the best p, or the softmax response "
+        "where no p beats it",
+        "Cattelan & Silva (2024), https://arxiv.org/abs/2305.15508 (MaxLogit-pNorm)",
+        frozenset({FitNeed.LOGITS, FitNeed.OUTCOMES}),
+        frozenset({FitNeed.LOGITS}),
+        {"base": "mls", "exponents": None, "temperatures": None},
+        searches=True,
+        weighted=True,
+    ),
+    FittedKind(
+        "temperature",
+        "Tuned temperature",
+        fit_temperature_score,
+        TunedTemperature,
+        "a score of the catalogue at the temperature that is best by a criterion",
+        "Guo et al. (2017), https://arxiv.org/abs/1706.04599; by AURC: Cattelan & Silva (2024)",
+        frozenset({FitNeed.CLASS_SCORES}),
+        frozenset({FitNeed.CLASS_SCORES}),
+        {"score": "msr", "temperature": None, "temperatures": None},
+        searches=True,
+        weighted=True,
+    ),
+)
