@@ -18,20 +18,34 @@ from abstain.typing import Array, FloatArray, Scale
 
 
 class ScoreNeed(StrEnum):
-    """What a score needs of the predictions; the value is the reason shown."""
+    """What a score needs of predictions, to score or to be fitted; the value is the reason."""
 
+    FEATURES = "needs features"
     LOGITS = "needs logits"
     CLASS_SCORES = "needs class probabilities or logits"
     SAMPLES = "needs Monte-Carlo samples"
     LOGIT_SAMPLES = "needs Monte-Carlo samples of the logits"
+    LABELS = "needs labels"
+    OUTCOMES = "needs labels, or a loss of your own"
+    LAST_LAYER = "needs the last layer (`last_layer=(weight, bias)`)"
 
 
 _CHECKS: dict[ScoreNeed, Callable[[Predictions], bool]] = {
+    ScoreNeed.FEATURES: lambda p: p.features is not None,
     ScoreNeed.LOGITS: lambda p: p.has_logits,
     ScoreNeed.CLASS_SCORES: lambda p: p.has_class_scores,
     ScoreNeed.SAMPLES: lambda p: p.has_samples,
     ScoreNeed.LOGIT_SAMPLES: lambda p: p.logit_samples is not None,
+    ScoreNeed.LABELS: lambda p: p.has_labels,
+    ScoreNeed.OUTCOMES: lambda p: p.has_labels or p.loss is not None,
+    # It comes as an option, which `fit` asks for.
+    ScoreNeed.LAST_LAYER: lambda _: True,
 }
+
+
+def unmet(needs: frozenset[ScoreNeed], predictions: Predictions) -> list[str]:
+    """Return the reasons why predictions do not meet the needs."""
+    return [need.value for need in ScoreNeed if need in needs and not _CHECKS[need](predictions)]
 
 
 @dataclass(frozen=True)
@@ -83,8 +97,7 @@ class Score:
 
     def missing(self, predictions: Predictions) -> str:
         """Return why the score does not apply to these predictions, or an empty string."""
-        unmet = [need.value for need in self.needs if not _CHECKS[need](predictions)]
-        return "; ".join(sorted(unmet))
+        return "; ".join(sorted(unmet(self.needs, predictions)))
 
     def at(self, temperature: float) -> "Score":
         """Return the score computed from logits divided by a temperature.

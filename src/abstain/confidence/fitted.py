@@ -3,40 +3,20 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from abstain._foundation import checks, records
 from abstain._foundation.arrays import to_numpy
-from abstain.confidence.entry import ConfidenceScore
+from abstain.confidence.entry import ConfidenceScore, ScoreNeed, unmet
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.softmax import row_blocks
 from abstain.typing import Array, FloatArray, IntArray
 
-
-class FitNeed(StrEnum):
-    """What a score needs of predictions to be fitted, or to score; the value is the reason."""
-
-    FEATURES = "needs features"
-    LOGITS = "needs logits"
-    CLASS_SCORES = "needs class probabilities or logits"
-    LABELS = "needs labels"
-    OUTCOMES = "needs labels, or a loss of your own"
-    LAST_LAYER = "needs the last layer (`last_layer=(weight, bias)`)"
-
-
-_CHECKS: dict[FitNeed, Callable[[Predictions], bool]] = {
-    FitNeed.FEATURES: lambda p: p.features is not None,
-    FitNeed.LOGITS: lambda p: p.has_logits,
-    FitNeed.CLASS_SCORES: lambda p: p.has_class_scores,
-    FitNeed.LABELS: lambda p: p.has_labels,
-    FitNeed.OUTCOMES: lambda p: p.has_labels or p.loss is not None,
-    # It comes as an option, which `fit` asks for.
-    FitNeed.LAST_LAYER: lambda _: True,
-}
+#: What a score needs to be fitted is what any score may need.
+FitNeed = ScoreNeed
 
 
 @runtime_checkable
@@ -181,8 +161,7 @@ class FittedKind:
 
     def missing(self, predictions: Predictions) -> str:
         """Return why the score cannot be fitted on these predictions, or an empty string."""
-        unmet = [n.value for n in FitNeed if n in self.to_fit and not _CHECKS[n](predictions)]
-        return "; ".join(unmet)
+        return "; ".join(unmet(self.to_fit, predictions))
 
 
 def option_name(kind: str, **changed: tuple[Any, Any]) -> str:
