@@ -22,6 +22,9 @@ Tensor = Any
 _BLOCK = 500
 _POINTS = 1 << 21
 
+#: What is told in a sampled pass, and its name in `Outputs`.
+_SAMPLED = {"logits": "samples", "confidence": "sample_confidence"}
+
 
 def outputs_of(
     network: Network,
@@ -104,15 +107,18 @@ def _passes(
     out: dict[str, Array] = {}
     with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(where)):
         _seed(where, seed)
-        for rows in _blocks(*pictures.shape):
+        n, _, height, width = pictures.shape
+        step = max(1, min(_BLOCK, _POINTS // (height * width)))
+        for start in range(0, n, step):
+            rows = slice(start, min(start + step, n))
             begun = _begun(network, pictures[rows].to(where))
             told = _told(objective, _ended(network, begun), always=True)
-            _write(out, rows, len(pictures), told)
+            _write(out, rows, (n,), told)
             for layer in dropout:
                 layer.train()
             for i in range(samples):
                 told = _told(objective, _ended(network, begun), always=False)
-                _write_sample(out, (rows, i), (len(pictures), samples), told)
+                _write(out, (rows, i), (n, samples), {_SAMPLED[k]: x for k, x in told.items()})
             for layer in dropout:
                 layer.eval()
     return out
@@ -161,11 +167,6 @@ def _seed(where: Any, seed: int) -> None:
             torch.cuda.manual_seed(seed)
 
 
-def _blocks(n: int, _channels: int, height: int, width: int) -> list[slice]:
-    step = max(1, min(_BLOCK, _POINTS // (height * width)))
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
-
-
 def _told(objective: Objective, output: Output, *, always: bool) -> dict[str, Array]:
     """Bring what a pass gave to the host; the features of a sampled pass are not kept."""
     told = {"logits": wide(objective.class_logits(output))}
@@ -177,18 +178,8 @@ def _told(objective: Objective, output: Output, *, always: bool) -> dict[str, Ar
     return {name: tensor.cpu().numpy() for name, tensor in told.items()}
 
 
-def _write(out: dict[str, Array], rows: slice, n: int, told: dict[str, Array]) -> None:
+def _write(out: dict[str, Array], at: Any, size: tuple[int, ...], told: dict[str, Array]) -> None:
     for name, array in told.items():
         if name not in out:
-            out[name] = np.empty((n, *array.shape[1:]), dtype=array.dtype)
-        out[name][rows] = array
-
-
-def _write_sample(
-    out: dict[str, Array], at: tuple[slice, int], size: tuple[int, int], told: dict[str, Array]
-) -> None:
-    for name, array in told.items():
-        into = {"logits": "samples", "confidence": "sample_confidence"}[name]
-        if into not in out:
-            out[into] = np.empty((*size, *array.shape[1:]), dtype=array.dtype)
-        out[into][at] = array
+            out[name] = np.empty((*size, *array.shape[1:]), dtype=array.dtype)
+        out[name][at] = array

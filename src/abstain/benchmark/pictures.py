@@ -65,17 +65,18 @@ class LoadedTask:
 
     def exposed(self, exposure: Exposure) -> InputPictures:
         """Return what is tested of one exposure."""
-        return self._once(f"exposure {exposure.key}", lambda: self._exposed(exposure))
+
+        def read() -> InputPictures:
+            images = exposure.load()
+            # They may come from a large file, and are read once.
+            pictures = self.inputs.exposed(exposure, seed=EXPOSED_SEED, images=images)
+            return InputPictures(pictures, images.labels, images.places)
+
+        return self._once(f"exposure {exposure.key}", read)
 
     def digest(self) -> str:
         """Return a hash of the pictures that are learned from and chosen on."""
         return digest_of([self.parts.train, self.parts.validation])
-
-    def _exposed(self, exposure: Exposure) -> InputPictures:
-        images = exposure.load()
-        # They may come from a large file, and are read once.
-        pictures = self.inputs.exposed(exposure, seed=EXPOSED_SEED, images=images)
-        return InputPictures(pictures, images.labels, images.places)
 
     def _fixed(self, images: Images, seed: int) -> InputPictures:
         return InputPictures(self.inputs.fixed(images, seed=seed), images.labels, images.places)

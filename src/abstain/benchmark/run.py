@@ -4,7 +4,7 @@ import hashlib
 import os
 import platform
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -112,10 +112,15 @@ def run_benchmark(
         refuse_absent(devices)
     folder = Path(out)
     make_folder(folder / JOBS)
-    task = _looked_at(config)
+    # Under the same name as the jobs of this process do, so that it is not loaded twice.
+    task = loaded(config.task, _absolute(config.folder))
+    # What is missing is told before training.
+    MODELS[config.model].make(task.shape, seed=config.seeds[0])
     notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
-    spec = _specification(config, task, exposures, kind_of(devices), folder)
+    spec = Specification(config, tuple(one.key for one in exposures), kind_of(devices))
+    if TASKS[config.task].needs_folder:
+        spec = replace(spec, pictures=task.digest(), files=_listing(config.folder, folder))
     run = _OngoingRun(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
@@ -130,15 +135,6 @@ def run_benchmark(
     run.over(do(spec.before_choice()))
     run.over(do(run.tests()))
     return Store.read(folder), run.outcomes
-
-
-def _specification(
-    config: Config, task: LoadedTask, exposures: Iterable[Exposure], device: str, out: Path
-) -> Specification:
-    keys = tuple(exposure.key for exposure in exposures)
-    if not TASKS[config.task].needs_folder:
-        return Specification(config, keys, device)
-    return Specification(config, keys, device, task.digest(), _listing(config.folder, out))
 
 
 @dataclass
@@ -217,14 +213,6 @@ class _OngoingRun:
 def facts_of(exposure: Exposure) -> ExposureFacts:
     """Return what is known of an exposure without its pictures."""
     return ExposureFacts(*(getattr(exposure, each.name) for each in fields(ExposureFacts)))
-
-
-def _looked_at(config: Config) -> LoadedTask:
-    """Load the pictures and make a model, so that what is missing is told before training."""
-    # Under the same name as the jobs of this process do, so that it is not loaded twice.
-    task = loaded(config.task, _absolute(config.folder))
-    MODELS[config.model].make(task.shape, seed=config.seeds[0])
-    return task
 
 
 def _absolute(folder: str) -> str:

@@ -13,7 +13,7 @@ from abstain._foundation.random import generator
 from abstain.benchmark.data.entry import DataSet
 from abstain.benchmark.data.images import Images
 from abstain.errors import InputError
-from abstain.typing import Array, FloatArray, IntArray, Rng
+from abstain.typing import Array, FloatArray, Rng
 
 #: The names of ten classes.
 DIGITS: Final = tuple(str(digit) for digit in range(10))
@@ -341,22 +341,13 @@ def glyphs(
         raise InputError(msg)
     columns = [known.index(c) for c in wanted]
     labels = [LETTERS.find(c) for c in wanted]
-    return _taken(levels[np.ix_(rows, columns)], labels, _numbers(rows, columns, known), copies)
-
-
-def _numbers(rows: list[int], columns: list[int], known: str) -> IntArray:
-    """Return the number of each master in the file."""
-    numbers: IntArray = np.add.outer(np.array(rows) * len(known), np.array(columns))
-    return numbers.astype(np.int64)
-
-
-def _taken(levels: Array, labels: list[int], numbers: IntArray, copies: int) -> Images:
+    # The number of each master in the file.
+    numbers = np.add.outer(np.array(rows) * len(known), np.array(columns)).astype(np.int64)
     side = levels.shape[-1]
-    pixels = levels.reshape(-1, 1, side, side)
-    label = np.tile(labels, len(levels))
+    pixels = levels[np.ix_(rows, columns)].reshape(-1, 1, side, side)
+    label = np.tile(labels, len(rows))
     # Not every typeface has every symbol.
-    there = np.flatnonzero(pixels.any(axis=(1, 2, 3)))
-    chosen = np.tile(there, copies)
+    chosen = np.tile(np.flatnonzero(pixels.any(axis=(1, 2, 3))), copies)
     return Images(pixels[chosen], label[chosen], tuple(LETTERS), numbers.ravel()[chosen])
 
 

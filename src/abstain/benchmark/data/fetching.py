@@ -202,21 +202,23 @@ def _refuse_full(place: Path, file: Download, part: Path) -> None:
 @contextlib.contextmanager
 def _words(file: Download, url: str, place: Path) -> Iterator[None]:
     """Turn what goes wrong on the way into one line that says what to do."""
-    import requests
+    import requests.exceptions as known
     import urllib3
 
     broken = (
-        requests.exceptions.RequestException, urllib3.exceptions.HTTPError, ConnectionError,
-        TimeoutError,
+        known.RequestException, urllib3.exceptions.HTTPError, ConnectionError, TimeoutError,
     )  # fmt: skip
     try:
         yield
-    except requests.exceptions.HTTPError as error:
+    except known.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
         msg = f"{file.name} could not be fetched: {url} answers {status}; {_by_hand(file, place)}"
         raise InputError(msg) from None
     except broken as error:
-        why = "the address is not one of http or https" if _bad_address(error) else "no connection"
+        bad = (known.InvalidSchema, known.MissingSchema, known.InvalidURL)
+        why = "no connection"
+        if isinstance(error, bad):
+            why = "the address is not one of http or https"
         msg = (
             f"{file.name} could not be fetched from {url} ({why}, or it broke); call again to go "
             f"on from there, or {_by_hand(file, place)}"
@@ -232,21 +234,15 @@ def _words(file: Download, url: str, place: Path) -> Iterator[None]:
         # pooch says so of checksums; the file it fetched is deleted by then.
         if "hash" not in str(error):
             raise
-        kind, known = file.checksum
+        kind, published = file.checksum
         msg = (
             f"{file.name} from {url} is not the published file: its {_KINDS[kind]} checksum is "
-            f"not {known}, so it was deleted; fetch again, or {_by_hand(file, place)}"
+            f"not {published}, so it was deleted; fetch again, or {_by_hand(file, place)}"
         )
         raise FileFormatError(msg) from None
     except OSError as error:
         msg = f"{file.name} cannot be written in {str(place)!r}: {error.strerror or error}"
         raise InputError(msg) from None
-
-
-def _bad_address(error: Exception) -> bool:
-    import requests.exceptions as known
-
-    return isinstance(error, known.InvalidSchema | known.MissingSchema | known.InvalidURL)
 
 
 def _by_hand(file: Download, place: Path) -> str:

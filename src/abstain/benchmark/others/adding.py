@@ -246,8 +246,9 @@ def _validation_notes(
         return []
     places = dict.fromkeys((run.arm, run.setting) for run in runs)
     if len(places) > 1:
+        labels = [f"{arm} {setting}".strip() for arm, setting in places]
         msg = (
-            f"{source}: it scores {len(places)} settings ({_listed(_labels(places))}), and among "
+            f"{source}: it scores {len(places)} settings ({_listed(labels)}), and among "
             "them only validation data may choose; add the rows of the exposure 'validation' of "
             f"{_listed(lacking)}, or keep the rows of one setting"
         )
@@ -263,10 +264,6 @@ def _validation_notes(
         "thresholds) cannot be told of this method"
     )
     return [note]
-
-
-def _labels(places: Collection[tuple[str, str]]) -> list[str]:
-    return [f"{arm} {setting}".strip() for arm, setting in places]
 
 
 def _listed(names: list[str]) -> str:

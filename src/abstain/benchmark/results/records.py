@@ -290,7 +290,10 @@ class BenchmarkResults:
             return [row for place, own in self.curves.items() for row in _points(place, own)]
         if table == "left_out":
             return [{"method": name, "reason": why} for name, why in self.left_out.items()]
-        return [_flat(asdict(record)) for record in getattr(self, table)]
+        return [
+            {name: _text(value) for name, value in asdict(record).items()}
+            for record in getattr(self, table)
+        ]
 
     def frame(self, table: str = "estimates") -> "pl.DataFrame":
         """Return one table as a tidy polars frame; see `rows`."""
@@ -309,12 +312,8 @@ def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:
     ]
 
 
-def _flat(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record with texts where it holds tuples or mappings."""
-    return {name: _text(value) for name, value in record.items()}
-
-
 def _text(value: Any) -> Any:
+    """Return a text for a tuple or a mapping."""
     if isinstance(value, Mapping):
         return "; ".join(f"{name or '(the only one)'}: {own:.6g}" for name, own in value.items())
     if isinstance(value, tuple):

@@ -112,7 +112,8 @@ def _completed(
 ) -> StoredRun:
     if not kept.tested:
         return kept
-    names = _tested(store, kept)
+    # The methods that scored the first exposure.
+    names = store.scores(kept.run, store.exposures[0].key).confidence
     lacking = {
         name: averages_of(name)
         for name in names
@@ -127,11 +128,6 @@ def _completed(
     found = seen[place]
     values = {name: {**found[name], **kept.validated.get(name, {})} for name in lacking}
     return replace(kept, validated={**kept.validated, **values})
-
-
-def _tested(store: Store, kept: StoredRun) -> list[str]:
-    """Return the methods that scored the first exposure."""
-    return list(store.scores(kept.run, store.exposures[0].key).confidence)
 
 
 def _found(

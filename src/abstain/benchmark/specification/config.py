@@ -164,8 +164,10 @@ class Arm:
     def settings(self) -> tuple[Setting, ...]:
         """All combinations of dropout rates and options to try."""
         return tuple(
-            Setting(float(tried["dropout"]), {**self.options, **_without(tried)}, tried)
-            for tried in tried_in({"dropout": self.dropout, **self.grid})
+            # The dropout is no option of the objective.
+            Setting(float(dropout), {**self.options, **tried}, {"dropout": dropout, **tried})
+            for dropout in self.dropout
+            for tried in tried_in(self.grid)
         )
 
 
@@ -289,11 +291,6 @@ def look_up_arm(arm: Arm) -> None:
             msg = f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
             raise InputError(msg)
         kind.make(rng=0, **{**setting.options, **shares}).plan(whole.epochs)
-
-
-def _without(tried: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is tried beside the dropout, which is no option of the objective."""
-    return {name: value for name, value in tried.items() if name != "dropout"}
 
 
 # --------------------------------------------------------------------- where nobody asks otherwise

@@ -237,9 +237,8 @@ def plain(config: Config) -> dict[str, Any]:
     True
     """
     base = asdict(config.arms[0].recipe)
-    own = {
-        name: _lists(getattr(config, name)) for name in _FIELDS if name not in {"recipe", "arms"}
-    }
+    own = {name: getattr(config, name) for name in _FIELDS if name not in {"recipe", "arms"}}
+    own = {name: list(x) if isinstance(x, tuple) else x for name, x in own.items()}
     return own | {
         "recipe": base,
         "arms": {arm.name: _plain_arm(arm, base) for arm in config.arms},
@@ -294,10 +293,11 @@ def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
     kind = own.get("kind", name)
     rates = own.get("dropout", 0.0)
     rates = rates if isinstance(rates, list) else [rates]
+    rates = [float(rate) if type(rate) is int else rate for rate in rates]
     tried = {key: tuple_of(values, f"arms.{name}.try.{key}") for key, values in grid.items()}
     own_recipe = recipe_of(recipe, f"[arms.{name}.recipe]", base)
     with named(where):
-        return Arm(name, kind, own_recipe, tuple(map(_float, rates)), options, tried, stages)
+        return Arm(name, kind, own_recipe, tuple(rates), options, tried, stages)
 
 
 def _look_up_named(arm: Arm) -> None:
@@ -338,14 +338,6 @@ def named(where: str) -> Iterator[None]:
     except InputError as error:
         msg = f"{where}: {error}"
         raise InputError(msg) from None
-
-
-def _float(given: Any) -> Any:
-    return float(given) if type(given) is int else given
-
-
-def _lists(given: Any) -> Any:
-    return list(given) if isinstance(given, tuple) else given
 
 
 def _tuples(given: Any) -> Any:
