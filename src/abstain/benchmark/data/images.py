@@ -262,12 +262,9 @@ def held_out(
     (('0', '1', '2', '3', '4', '5'), 1083, 714, {-1})
     """
     out = held_out_classes(images.count, share=share, classes=classes, rng=rng)
-    number = np.full(images.count, -1)
     left = np.setdiff1d(np.arange(images.count), out)
-    number[left] = np.arange(left.size)
     names = tuple(images.classes[i] for i in left)
-    # A picture that was of no known class before stays one.
-    labels = np.where(images.labels < 0, -1, number[images.labels])
+    labels = numbered_anew(images.labels, images.count, left)
     sides = np.flatnonzero(labels >= 0), np.flatnonzero(labels < 0)
     if not sides[0].size or not sides[1].size:
         what = "kept" if not sides[0].size else "held-out"
@@ -277,3 +274,11 @@ def held_out(
         Images(images.pixels[rows], labels[rows], names, images.places[rows]) for rows in sides
     )
     return kept, new
+
+
+def numbered_anew(labels: IntArray, count: int, kept: Array) -> IntArray:
+    """Return labels of `count` classes as numbers of those kept, in their order, or else -1."""
+    # The last is that of the label -1: who was of no known class before still is.
+    number = np.full(count + 1, -1)
+    number[kept] = np.arange(len(kept))
+    return number[labels].astype(np.int64)

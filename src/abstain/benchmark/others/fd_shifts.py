@@ -15,6 +15,7 @@ from abstain._foundation import checks
 from abstain._foundation.archives import Archive
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.data.exposures import KINDS
+from abstain.benchmark.data.images import numbered_anew
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.store import VALIDATION, ExposureFacts
 from abstain.errors import FileFormatError, InputError, MissingInputError
@@ -351,12 +352,10 @@ def _held_out(part: ExposureOutputs, rows: IntArray, keep: IntArray) -> Exposure
 def _of_classes(outputs: Outputs, rows: IntArray, keep: IntArray) -> Outputs:
     """Return some rows, with the outputs of the classes to keep, which are counted anew."""
     own = outputs.subset(rows)
-    code = np.full(outputs.classes + 1, -1)  # the last one is that of the label -1
-    code[keep] = np.arange(len(keep))
     return replace(
         own,
         logits=own.logits[:, keep],
-        labels=code[own.labels],
+        labels=numbered_anew(own.labels, outputs.classes, keep),
         samples=None if own.samples is None else own.samples[:, :, keep],
     )
 

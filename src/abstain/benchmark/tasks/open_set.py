@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from abstain.benchmark.data import Exposure
+from abstain.benchmark.data.images import numbered_anew
 from abstain.benchmark.data.published import (
     PictureFiles,
     find_iwildcam,
@@ -85,9 +86,7 @@ def _without(files: PictureFiles, classes: list[int]) -> tuple[PictureFiles, Pic
     """Hold classes out of pictures that are files, as `held_out` does with those in memory."""
     out = held_out_classes(len(files.classes), classes=classes)
     left = np.setdiff1d(np.arange(len(files.classes)), out)
-    number = np.full(len(files.classes), -1)
-    number[left] = np.arange(left.size)
-    labels = number[files.labels]
+    labels = numbered_anew(files.labels, len(files.classes), left)
     names = tuple(files.classes[i] for i in left)
     anew = replace(files, labels=labels, classes=names)
     return anew.subset(np.flatnonzero(labels >= 0)), anew.subset(np.flatnonzero(labels < 0))

@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.random import generator
 from abstain.benchmark.data.downloads import class_names
-from abstain.benchmark.data.images import Images
+from abstain.benchmark.data.images import Images, numbered_anew
 from abstain.benchmark.data.published.cifar import CIFAR100, read_cifar100
 from abstain.benchmark.data.published.image_folder import find_image_folder
 from abstain.benchmark.data.published.pictures import FileParts, PictureFiles, PublishedPictures
@@ -83,11 +83,9 @@ def read_cifar100_super(folder: str | Path, *, records: int | None = None) -> Pu
     out = _held_out(fine[0].classes, above, names)
     keep = [i for i, name in enumerate(names) if name != DROPPED]
     kept = tuple(names[i] for i in keep)
-    number = np.full(len(names), -1)
-    number[keep] = np.arange(len(keep))
     inside, outside = [], []
     for part, own in zip(fine, coarse, strict=True):
-        labels = number[own]
+        labels = numbered_anew(own, len(names), np.array(keep))
         held = np.isin(part.labels, out)
         inside.append(_part(part, labels, (labels >= 0) & ~held, kept))
         outside.append(_part(part, labels, (labels >= 0) & held, kept))
