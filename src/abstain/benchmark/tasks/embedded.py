@@ -19,7 +19,7 @@ from abstain.benchmark.data import (
     textures,
 )
 from abstain.benchmark.recipe import Recipe
-from abstain.benchmark.tasks._entry import Parts, Task, corrupted, given
+from abstain.benchmark.tasks._entry import Parts, Task, corrupted, given, in_memory
 
 #: Digits that are no letter in any typeface.
 _DIGITS: Final = "".join(c for c in "0123456789" if c not in LOOK_ALIKES)
@@ -107,17 +107,13 @@ def _of_digits(
     letters: Callable[[tuple[str, ...]], Images],
 ) -> Parts:
     """Return the parts of digits; corruptions spoil `some` of the test pictures."""
-    return Parts(
-        given(train),
-        given(validation),
-        (
-            Exposure("iid", "iid", given(test)),
-            *corrupted(given(some)),
-            Exposure("letters", "new-class", partial(letters, train.classes)),
-            Exposure(
-                "textures", "far-new-class", partial(_textures, train.shape[1], train.classes)
-            ),
-        ),
+    return in_memory(
+        train,
+        validation,
+        test,
+        *corrupted(given(some)),
+        Exposure("letters", "new-class", partial(letters, train.classes)),
+        Exposure("textures", "far-new-class", partial(_textures, train.shape[1], train.classes)),
     )
 
 

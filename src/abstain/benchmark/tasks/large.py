@@ -52,31 +52,34 @@ def chosen_on(files: FileParts) -> PictureFiles:
     return files.validation
 
 
+def from_files(
+    sizes: Sizes,
+    train: PictureFiles,
+    chosen: PictureFiles,
+    tested: PictureFiles,
+    *others: Exposure,
+) -> Parts:
+    """Return parts whose pictures are read when they are needed, the i.i.d. ones exposed first."""
+    exposures = (Exposure("iid", "iid", read(tested, sizes.tested, sizes)), *others)
+    learned, validation = read(train, sizes.learned, sizes), read(chosen, sizes.validation, sizes)
+    return Parts(learned, validation, exposures)
+
+
 def _entity13(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     files = required("imagenet", folder, lambda place: find_entity13(place, test=sizes.tested))
     chosen, tested = _divided(files.test, sizes.validation)
-    exposures = (
-        Exposure("iid", "iid", read(tested, sizes.tested, sizes)),
-        Exposure(
-            "unseen-sub-classes",
-            "sub-class",
-            read(files.shifts["sub-class"], sizes.tested, sizes),
-        ),
-    )
-    learned = read(files.train, sizes.learned, sizes)
-    return Parts(learned, read(chosen, sizes.validation, sizes), exposures)
+    shifted = read(files.shifts["sub-class"], sizes.tested, sizes)
+    exposure = Exposure("unseen-sub-classes", "sub-class", shifted)
+    return from_files(sizes, files.train, chosen, tested, exposure)
 
 
 def _wilds(name: str, shift: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     records = sizes.records.get(name)
     finder = find_iwildcam if name == "iwildcam" else find_camelyon17
     files = required(name, folder, lambda place: finder(place, records=records))
-    exposures = (
-        Exposure("iid", "iid", read(files.test, sizes.tested, sizes)),
-        Exposure(f"other-{shift}", "sub-class", read(files.shifts[shift], sizes.tested, sizes)),
-    )
-    validation = read(chosen_on(files), sizes.validation, sizes)
-    return Parts(read(files.train, sizes.learned, sizes), validation, exposures)
+    shifted = read(files.shifts[shift], sizes.tested, sizes)
+    exposure = Exposure(f"other-{shift}", "sub-class", shifted)
+    return from_files(sizes, files.train, chosen_on(files), files.test, exposure)
 
 
 def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
@@ -92,7 +95,6 @@ def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     # A tenth of what is learned from is enough to choose on.
     train, chosen = _divided(whole, whole.n - min(sizes.validation, max(1, whole.n // 10)))
     exposures = (
-        Exposure("iid", "iid", read(test, sizes.tested, sizes)),
         *corrupted(read(test, _FEW, sizes)),
         *(
             Exposure(name, "sub-class", read(_shifted(place, whole), sizes.tested, sizes))
@@ -103,8 +105,7 @@ def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
             for name, place in _beside(folder, "new-")
         ),
     )
-    validation = read(chosen, sizes.validation, sizes)
-    return Parts(read(train, sizes.learned, sizes), validation, exposures)
+    return from_files(sizes, train, chosen, test, *exposures)
 
 
 def _divided(files: PictureFiles, count: int) -> tuple[PictureFiles, PictureFiles]:

@@ -27,6 +27,7 @@ from abstain.benchmark.tasks._entry import (
     Task,
     divided,
     given,
+    in_memory,
     required,
 )
 from abstain.benchmark.tasks.large import (
@@ -35,6 +36,7 @@ from abstain.benchmark.tasks.large import (
     RESNET_DROPOUT,
     RESNET_REWARDS,
     chosen_on,
+    from_files,
     read,
 )
 from abstain.benchmark.tasks.published import SVHN, whole
@@ -60,11 +62,8 @@ def _svhn(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     kept, _ = held_out(train, classes=out)
     known, new = held_out(test, classes=out)
     validation, tested = divided(known, sizes.validation)
-    exposures = (
-        Exposure("iid", "iid", given(tested)),
-        Exposure("held-out-classes", "new-class", given(new)),
-    )
-    return Parts(given(kept), given(validation), exposures)
+    exposure = Exposure("held-out-classes", "new-class", given(new))
+    return in_memory(kept, validation, tested, exposure)
 
 
 def _iwildcam(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
@@ -74,12 +73,8 @@ def _iwildcam(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
     train, _ = _without(files.train, out)
     chosen, _ = _without(chosen_on(files), out)
     tested, new = _without(files.test, out)
-    exposures = (
-        Exposure("iid", "iid", read(tested, sizes.tested, sizes)),
-        Exposure("held-out-classes", "new-class", read(new, sizes.tested, sizes)),
-    )
-    validation = read(chosen, sizes.validation, sizes)
-    return Parts(read(train, sizes.learned, sizes), validation, exposures)
+    exposure = Exposure("held-out-classes", "new-class", read(new, sizes.tested, sizes))
+    return from_files(sizes, train, chosen, tested, exposure)
 
 
 def _without(files: PictureFiles, classes: list[int]) -> tuple[PictureFiles, PictureFiles]:

@@ -22,6 +22,7 @@ from abstain.benchmark.tasks._entry import (
     corrupted,
     divided,
     given,
+    in_memory,
     left_out,
     of_no_class,
     required,
@@ -44,8 +45,7 @@ def _as_fd_shifts(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
     where = folder or Path()
     spoiled, notes = _spoiled(name, where, tested, sizes)
     new, lacking = _new_classes(name, where, train, sizes)
-    exposures = (Exposure("iid", "iid", given(tested)), *spoiled, *new)
-    return Parts(given(train), given(validation), exposures, (*notes, *lacking))
+    return in_memory(train, validation, tested, *spoiled, *new, notes=(*notes, *lacking))
 
 
 def _ours(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
@@ -54,19 +54,15 @@ def _ours(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     validation, tested = split(test, sizes.validation, test.n - sizes.validation)
     some = tested if tested.n <= _FEW else split(tested, _FEW)[0]
     new, notes = _new_classes(name, folder or Path(), train, sizes)
-    iid = Exposure("iid", "iid", given(tested))
-    return Parts(given(train), given(validation), (iid, *corrupted(given(some)), *new), notes)
+    return in_memory(train, validation, tested, *corrupted(given(some)), *new, notes=notes)
 
 
 def _super(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     records = sizes.records.get("cifar100")
     found = required("cifar100", folder, lambda place: read_cifar100_super(place, records=records))
     validation, tested = split(found.test, sizes.validation, found.test.n - sizes.validation)
-    exposures = (
-        Exposure("iid", "iid", given(tested)),
-        Exposure("unseen-sub-classes", "sub-class", given(found.shifts["sub-class"])),
-    )
-    return Parts(given(found.train), given(validation), exposures)
+    shifted = Exposure("unseen-sub-classes", "sub-class", given(found.shifts["sub-class"]))
+    return in_memory(found.train, validation, tested, shifted)
 
 
 def _spoiled(
