@@ -157,6 +157,17 @@ def test_no_name_becomes_an_element(attack):
     assert "".join(page.text).count(shown) > 30
 
 
+@pytest.mark.parametrize("format", ["html", "markdown", "latex", "terminal"])
+def test_a_warning_names_its_place_everywhere(format):
+    found = (Remark("warning", "Only few failures.", "cifar, msr"), Remark("note", "Rounded."))
+    document = Document("d", "d", tuple, lambda: (Findings(found),), findings=found)
+    text = printed(document) if format == "terminal" else render(document, format)
+    said = " ".join("".join(Page(text).text).split()) if format == "html" else text
+    assert said.count("cifar, msr") == 1
+    assert said.index("cifar, msr") < said.index("Rounded.")
+    assert said.index("Only few failures.") < said.index("Rounded.")
+
+
 def test_a_number_is_spelled_alike_everywhere():
     document = everything("name")
     page = re.sub(r"[ \n]+", " ", "".join(Page(render(document, "html")).text))

@@ -42,6 +42,36 @@ def test_boolean_and_categorical_classes():
     assert read_predictions(words).only().correct.tolist() == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ([5, None, 7], "3 values (5, 7, (missing))"),
+        ([0.5, None, 2.5], "3 values (0.5, 2.5, (missing))"),
+        ([True, None, True], "2 values (True, (missing))"),
+        (["a", None, "b"], "3 values (a, b, (missing))"),
+    ],
+)
+def test_what_stands_in_a_missing_entry_is_no_value(values, shown):
+    table = pl.DataFrame({"confidence": [3, 2, 1], "correct": [1, 1, 0], "fold": values})
+    (said,) = read_predictions(table).warnings
+    assert f"'fold' has {shown} and every number" in said
+
+
+def test_a_value_of_dropped_rows_is_none_of_those_that_are_mixed():
+    table = pl.DataFrame(
+        {"confidence": [3, 2, None], "correct": [1, 1, 0], "fold": ["a", "a", "b"]}
+    )
+    assert not any("'fold'" in said for said in read_predictions(table, missing="drop").warnings)
+
+
+@pytest.mark.parametrize("values", [["a", "a", None, "b"], [1, 1, None, 2]])
+def test_rows_without_a_value_stay_apart_where_others_are_dropped(values):
+    table = pl.DataFrame({"confidence": [4, None, 2, 1], "correct": [1, 1, 1, 0], "shift": values})
+    parts = read_predictions(table, by="shift", missing="drop")
+    assert [name for ((_, name),) in parts] == [str(values[0]), "(missing)", str(values[3])]
+    assert [p.n for p in parts.values()] == [1, 1, 1]
+
+
 def test_text_that_happens_to_start_like_a_confidence():
     table = GOOD | {"confidence_level": ["high", "low"], "confidence_b": [1, 2]}
     assert list(read_predictions(table).only().confidence) == ["confidence", "confidence_b"]

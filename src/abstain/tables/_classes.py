@@ -172,9 +172,8 @@ def _scored_labels(
     if label.is_text != isinstance(classes[0], str):
         classes = _reconcile(b, label, classes)
     present = label if label.missing is None else label.rows(np.flatnonzero(~label.missing))
-    codes, values = present.distinct()
-    used = np.bincount(codes, minlength=len(values)) > 0
-    foreign = [v for v, there in zip(values, used, strict=True) if there and v not in classes]
+    values = present.distinct()[1]
+    foreign = [v for v in values if v not in classes]
     if b.asked.unknown_label == (REST,) and REST not in values:
         marks: list[Hashable] = list(foreign)
     else:

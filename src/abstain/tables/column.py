@@ -68,16 +68,16 @@ class DataColumn:
         return str(self.values[row])
 
     def distinct(self) -> tuple[IntArray, list[Any]]:
-        """Return a code for each row and the distinct values, ascending, missing ones last."""
-        if self.texts is not None:
-            codes, names = self.values.astype(np.int64), [str(t) for t in self.texts]
-        else:
-            found, codes = np.unique(self.values, return_inverse=True)
-            names = found.tolist()
-        if self.missing is not None:
-            codes = np.where(self.missing, len(names), codes)
-            names.append(MISSING)
-        return codes, names
+        """Return a code for each row and the distinct values, ascending, missing ones last.
+
+        What stands in a missing entry is no value.
+        """
+        there = slice(None) if self.missing is None else ~self.missing
+        found, own = np.unique(self.values[there], return_inverse=True)
+        names = found.tolist() if self.texts is None else [str(t) for t in self.texts[found]]
+        codes = np.full(self.values.size, len(names))
+        codes[there] = own
+        return codes, names if self.missing is None else [*names, MISSING]
 
     def as_text(self) -> "DataColumn":
         """Return numbers as text: whole numbers without a decimal point."""
@@ -86,15 +86,14 @@ class DataColumn:
         values = self.values
         if self.whole and values.dtype.kind == "f":
             values = np.where(np.isfinite(values), values, 0).astype(np.int64)
-        found, codes = np.unique(values, return_inverse=True)
-        texts = np.array([str(v) for v in found.tolist()], dtype=object)
+        codes, names = replace(self, values=values).distinct()
+        present = names if self.missing is None else names[:-1]
+        texts = np.array([str(v) for v in present], dtype=object)
         order = np.argsort(texts, kind="stable")
         place = np.empty(order.size, dtype=np.int64)
         place[order] = np.arange(order.size)
-        codes = place[codes]
-        if self.missing is not None:
-            codes[self.missing] = -1
-        return replace(self, values=codes, texts=texts[order])
+        # The code of a missing entry is behind all others.
+        return replace(self, values=np.append(place, -1)[codes], texts=texts[order])
 
     def strings(self) -> Array:
         """Return a text column as an object array of str, None where missing."""
