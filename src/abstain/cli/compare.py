@@ -17,7 +17,7 @@ from abstain.cli.options import (
     Seed,
     several,
 )
-from abstain.cli.out import REPORT, RESULTS, command, finish, place
+from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import FILENAME, read, split_by, told
 from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
@@ -132,14 +132,8 @@ def _named(reading: Reading, columns: Columns) -> list[str] | None:
 
 def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
     from abstain.report import comparison_html
-    from abstain.report.writing import figure_files
-    from abstain.tables.results import result_files
 
-    files = result_files(comparison.rows("estimates"))
-    for table in comparison.TABLES[1:]:
-        if rows := comparison.rows(table):
-            files |= result_files(rows, table)
-    files[REPORT] = comparison_html(comparison, source=source, command=command()).encode()
-    if formats:
-        files |= figure_files(comparison, formats)
-    return files
+    first, *others = comparison.TABLES
+    tables = {"results": comparison.rows(first)} | {name: comparison.rows(name) for name in others}
+    page = comparison_html(comparison, source=source, command=command())
+    return files_of(tables, page, comparison, formats)

@@ -17,7 +17,7 @@ from abstain.cli.options import (
     Seed,
     several,
 )
-from abstain.cli.out import REPORT, RESULTS, command, finish, place
+from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import read, told
 from abstain.errors import InputError
 from abstain.evaluation import Evaluation
@@ -105,7 +105,6 @@ def evaluate(
 
 def _files(evaluation: Evaluation, source: str) -> dict[str, bytes]:
     from abstain.report import html_report
-    from abstain.tables.results import result_files
 
     page = html_report(evaluation, source=source, command=command())
-    return {**result_files(evaluation.rows()), REPORT: page.encode()}
+    return files_of({"results": evaluation.rows()}, page)

@@ -64,6 +64,24 @@ def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | Non
     return Out(folder, tuple((path, _stamp(path)) for path in files))
 
 
+def files_of(
+    tables: Mapping[str, Sequence[Any]],
+    page: str,
+    drawn: object = None,
+    formats: Sequence[str] = (),
+) -> dict[str, bytes]:
+    """Return the files of tables that have rows, of the page, and of the figures of a result."""
+    from abstain.report.writing import figure_files
+    from abstain.tables.results import result_files
+
+    files: dict[str, bytes] = {}
+    for name, rows in tables.items():
+        if rows:
+            files |= result_files(rows, name)
+    files[REPORT] = page.encode()
+    return files | figure_files(drawn, formats) if formats else files
+
+
 def finish(
     screen: Callable[[], Any],
     files: Callable[[], Mapping[str, bytes]],

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from abstain.cli.console import JobLines, interruptible, progress, working
 from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
-from abstain.cli.out import REPORT, RESULTS, command, finish, place
+from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import read_named
 from abstain.errors import InputError
 from abstain.studies import STUDIES, StudyEntry, StudyOption, StudyResult
@@ -132,17 +132,12 @@ def _found(
 
 
 def _files(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
-    """Return the tables, the page and the figures of a study."""
     from abstain.report import study_html
-    from abstain.report.writing import figure_files
-    from abstain.tables.results import result_files
 
-    files: dict[str, bytes] = {}
-    for i, (name, rows) in enumerate(found.tables.items()):
-        if rows:
-            files |= result_files(rows, "results" if i == 0 else name)
-    files[REPORT] = study_html(found, command=command()).encode()
-    return files | figure_files(found, formats)
+    first, *others = found.tables
+    tables = {"results": found.rows(first)} | {name: found.rows(name) for name in others}
+    page = study_html(found, command=command())
+    return files_of(tables, page, found, formats)
 
 
 study = App(name="study", help="Run a study of the literature: tables, figures and a verdict.")

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from abstain.cli.command_line import flag
 from abstain.cli.console import working
 from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
-from abstain.cli.out import REPORT, RESULTS, Out, command, finish, place
+from abstain.cli.out import REPORT, RESULTS, Out, command, files_of, finish, place
 from abstain.cli.parts import (
     AppliedData,
     CalibrationFile,
@@ -260,13 +260,9 @@ def _saved_apart(checks: RuleChecks, saved: Path | None, to: Out | None) -> list
 
 def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
-    from abstain.report.writing import figure_files
-    from abstain.tables.results import result_files
     from abstain.tables.saved import text_file
 
-    files = {_RULE: text_file(checks.rule)}
-    if rows := checks.rows():
-        files |= result_files(rows)
     name = "" if source is None else source.name
-    files[REPORT] = threshold_html(checks, source=name, command=command()).encode()
-    return files | figure_files(checks, ("svg", "png"))
+    page = threshold_html(checks, source=name, command=command())
+    left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
+    return {_RULE: text_file(checks.rule), **left}
