@@ -11,7 +11,8 @@ from abstain.metrics import population_aurc, weight_bias
 from abstain.simulate import beta_scores, make
 from abstain.studies import SoftmaxNorm, study_estimators
 from abstain.studies._data import StudyRequest
-from abstain.studies._estimates import TARGETS, estimated, spread
+from abstain.studies._estimates import estimated, spread
+from abstain.studies._words import AREA_ESTIMATORS
 
 CLOSED = ("plugin", "log", "trapezoid", "sele", "2sele", "augrc")
 
@@ -139,7 +140,7 @@ def test_a_seed_repeats_the_study():
     first, again, other = (study_estimators(**options, rng=seed) for seed in (1, 1, 2))
     assert first.rows() == again.rows()
     assert first.rows() != other.rows()
-    assert set(first.frame()["estimator"]) == set(TARGETS)
+    assert set(first.frame()["estimator"]) == set(AREA_ESTIMATORS)
 
 
 def test_logits_have_a_truth_with_an_error():

@@ -12,18 +12,8 @@ from abstain._foundation.ranks import TieGroups
 from abstain.metrics import rank_weights
 from abstain.metrics.rank_weights import trapezoid_weight
 from abstain.studies._sources import OrderedBlock, Source
+from abstain.studies._words import AREA_ESTIMATORS
 from abstain.typing import BoolArray, FloatArray, IntArray
-
-#: Every estimator, and the area that it is measured against.
-TARGETS: Final = {
-    "plugin": "aurc",
-    "log": "aurc",
-    "monte-carlo": "aurc",
-    "trapezoid": "aurc",
-    "sele": "aurc",
-    "2sele": "aurc",
-    "augrc": "augrc",
-}
 
 #: Draws behind each set of Monte-Carlo weights.
 DRAWS: Final = 25
@@ -67,7 +57,7 @@ def rows_of(
         truth = source.truth(score, loss)._asdict()
         about = {"data": source.name, "samples": source.kind, "loss": loss, "score": score}
         for i, name in enumerate(estimators):
-            target = TARGETS[name]
+            target = AREA_ESTIMATORS[name].target
             head = {"estimator": name, "target": target, "n": n, "repeats": repeats}
             numbers = spread(values[:, i], truth[target])
             yield {**about, **head, "truth": truth[target], **numbers}

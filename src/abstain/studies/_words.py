@@ -1,23 +1,54 @@
 """Names and meanings that the studies of the area under the risk-coverage curve share."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 PAPER: Final = "https://arxiv.org/abs/2410.15361"
 
-#: What people read for the name of an estimator.
-ESTIMATOR_TITLES: Final = {
-    "plugin": "plug-in",
-    "log": "log",
-    "monte-carlo": "Monte-Carlo",
-    "trapezoid": "trapezoid",
-    "sele": "SELE",
-    "2sele": "2 x SELE",
-    # The only one that is measured against another truth.
-    "augrc": "AUGRC (vs AUGRC)",
+
+@dataclass(frozen=True)
+class AreaEstimator:
+    """An estimator of an area, as the studies know it."""
+
+    #: What people read.
+    title: str
+    #: For the glossary.
+    meaning: str = ""
+    #: The area whose true value it is measured against.
+    target: str = "aurc"
+    #: Whether it goes to that as the sample grows.
+    consistent: bool = True
+
+
+#: By the names that scripts use; their order is that of their colors in every figure.
+AREA_ESTIMATORS: Final = {
+    "plugin": AreaEstimator(
+        "plug-in",
+        "Weights H_n - H_{n-r}, harmonic numbers, for the rank r among n: the mean selective risk "
+        "over all n coverages.",
+    ),
+    "log": AreaEstimator("log", "Weights -ln(1 - r/(n + 1))."),
+    "monte-carlo": AreaEstimator(
+        "Monte-Carlo",
+        "Weights -ln(1 - u) averaged over sampled population ranks of the n samples; with endless "
+        "draws they are those of the plug-in.",
+    ),
+    "trapezoid": AreaEstimator(
+        "trapezoid",
+        "Straight lines between the distinct thresholds, flat to coverage 0, as FD-Shifts computes "
+        "it.",
+    ),
+    "sele": AreaEstimator(
+        "SELE", "Weights r/n: they converge to AUGRC, not to AURC.", consistent=False
+    ),
+    "2sele": AreaEstimator(
+        "2 x SELE", "Twice SELE, proposed as an upper bound of AURC.", consistent=False
+    ),
+    "augrc": AreaEstimator("AUGRC (vs AUGRC)", target="augrc"),
 }
 
-#: The order of their colors in every figure.
+ESTIMATOR_TITLES: Final = {name: e.title for name, e in AREA_ESTIMATORS.items()}
 COLORS: Final = tuple(ESTIMATOR_TITLES.values())
 
 WORDS: Final = {
@@ -30,21 +61,7 @@ WORDS: Final = {
         "estimator is measured against its own true value."
     ),
     "Rank u": "The share of the population whose confidence is at most that of a sample, 0 to 1.",
-    "plug-in": (
-        "Weights H_n - H_{n-r}, harmonic numbers, for the rank r among n: the mean selective risk "
-        "over all n coverages."
-    ),
-    "log": "Weights -ln(1 - r/(n + 1)).",
-    "Monte-Carlo": (
-        "Weights -ln(1 - u) averaged over sampled population ranks of the n samples; with endless "
-        "draws they are those of the plug-in."
-    ),
-    "trapezoid": (
-        "Straight lines between the distinct thresholds, flat to coverage 0, as FD-Shifts computes "
-        "it."
-    ),
-    "SELE": "Weights r/n: they converge to AUGRC, not to AURC.",
-    "2 x SELE": "Twice SELE, proposed as an upper bound of AURC.",
+    **{e.title: e.meaning for e in AREA_ESTIMATORS.values() if e.meaning},
     "Bias": "Mean of the estimates minus the true value.",
     "SD": "Standard deviation of the estimates over repeated samples.",
     "MSE": "Mean squared error: squared bias plus variance.",

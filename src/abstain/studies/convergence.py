@@ -23,7 +23,14 @@ from abstain.studies._estimates import rows_of
 from abstain.studies._figures import above_zero, lines
 from abstain.studies._sources import Source
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
-from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
+from abstain.studies._words import (
+    AREA_ESTIMATORS,
+    COLORS,
+    ESTIMATOR_TITLES,
+    PAPER,
+    WORDS,
+    range_said,
+)
 from abstain.typing import FloatArray, Rng
 
 #: What is studied without a file: smooth, overconfident, a continuous loss.
@@ -34,7 +41,7 @@ _BUDGET: Final = 2_000_000
 _FEWEST, _MOST = 64, 2000
 
 #: Monte-Carlo weights would add nothing to the plug-in but their own noise.
-NAMES: Final = ("plugin", "log", "trapezoid", "sele", "2sele", "augrc")
+NAMES: Final = tuple(name for name in AREA_ESTIMATORS if name != "monte-carlo")
 
 #: As a share of the truth: where every estimate is the truth, nothing but this is left.
 _ROUNDING: Final = 1e-12
@@ -52,7 +59,7 @@ _LEVEL: Final = 0.95
 _SURE: Final = 1e-6
 
 #: These go to AUGRC and twice AUGRC.
-_OTHER_LIMIT: Final = frozenset({"sele", "2sele"})
+_OTHER_LIMIT: Final = frozenset(n for n, e in AREA_ESTIMATORS.items() if not e.consistent)
 
 #: Intervals that lie below the slope of sqrt(ln n / n).
 _STEEPER: Final = frozenset({"1/sqrt(n)", "faster than both", "between the two"})
@@ -161,7 +168,7 @@ def study_convergence(
         shown=("rates",),
         figures=_figures(rows),
         notes=(*asked.left_out, _NOTE, *ties_said(sources), *truths_said(sources)),
-        verdict=_verdict(rates, fits),
+        verdict=tuple(_verdict(rates, fits)),
     )
 
 
@@ -297,18 +304,26 @@ def _lines(rows: Sequence[Row], value: Callable[[Row], float]) -> tuple[Series, 
 
 
 # ------------------------------------------------------------------------------ what they say
-def _verdict(rates: Sequence[Row], fits: Sequence[Row]) -> tuple[str, ...]:
+def _verdict(rates: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
     """Say which rate the errors follow, as far as there are errors."""
     known = [row for row in rates if np.isfinite(row["slope"])]
     kept = [row for row in known if row["estimator"] not in _OTHER_LIMIT]
-    return (
-        *(_which(kept, fits) if kept else ()),
-        *_elsewhere([row for row in known if row["estimator"] in _OTHER_LIMIT]),
-        *_no_error(len(rates) - len(known), len(rates)),
-    )
+    if kept:
+        yield from _which(kept, fits)
+    others = [row["slope"] for row in known if row["estimator"] in _OTHER_LIMIT]
+    if others:
+        yield (
+            "SELE and 2 x SELE go to AUGRC and twice AUGRC, so that their errors stay where those "
+            f"are far from the AURC: slopes of {range_said(others, '{:.2f}')}."
+        )
+    if len(known) < len(rates):
+        yield (
+            f"{len(rates) - len(known)} of {len(rates)} fits have no slope, as there is no error "
+            "at some size."
+        )
 
 
-def _which(kept: Sequence[Row], fits: Sequence[Row]) -> tuple[str, ...]:
+def _which(kept: Sequence[Row], fits: Sequence[Row]) -> Iterator[str]:
     """Say which of the two rates is nearer to the errors of consistent estimators."""
     steep, log = ([r["misfit"] for r in fits if _is(r, name)] for name in RATES)
     nearer = sum(a < b for a, b in zip(steep, log, strict=True))
@@ -316,42 +331,23 @@ def _which(kept: Sequence[Row], fits: Sequence[Row]) -> tuple[str, ...]:
     slopes = range_said([row["slope"] for row in kept], "{:.3f}")
     expected = range_said([r["slope_of_rate"] for r in fits if _is(r, tuple(RATES)[1])], "{:.3f}")
     steeper = sum(row["agrees_with"] in _STEEPER for row in kept)
-    first = (
+    yield (
         f"Plug-in, log, trapezoid and AUGRC: RMSE follows 1/sqrt(n) more closely than "
         f"sqrt(ln n / n) in {nearer} of {len(kept)} fits. Slopes are {slopes}, where 1/sqrt(n) has "
         f"\u22120.5 and sqrt(ln n / n) has {expected} over these sizes; {within} of {len(kept)} "
         f"intervals hold \u22120.5, {steeper} lie below that of sqrt(ln n / n)."
     )
-    half = len(kept) / 2
-    return first, *([_FASTER] if nearer > half and steeper > half else [])
-
-
-def _elsewhere(others: Sequence[Row]) -> tuple[str, ...]:
-    if not others:
-        return ()
-    flat = range_said([row["slope"] for row in others], "{:.2f}")
-    sentence = (
-        "SELE and 2 x SELE go to AUGRC and twice AUGRC, so that their errors stay where those are "
-        f"far from the AURC: slopes of {flat}."
-    )
-    return (sentence,)
-
-
-def _no_error(count: int, total: int) -> tuple[str, ...]:
-    if not count:
-        return ()
-    return (f"{count} of {total} fits have no slope, as there is no error at some size.",)
+    if min(nearer, steeper) > len(kept) / 2:
+        yield (
+            "So sqrt(ln n / n) is an upper bound on the rate that these data do not reach: the "
+            "error falls faster by a factor of sqrt(ln n)."
+        )
 
 
 def _is(row: Row, rate: str) -> bool:
     mine = row["rate"] == rate and row["estimator"] not in _OTHER_LIMIT
     return mine and bool(np.isfinite(row["misfit"]))
 
-
-_FASTER: Final = (
-    "So sqrt(ln n / n) is an upper bound on the rate that these data do not reach: the error falls "
-    "faster by a factor of sqrt(ln n)."
-)
 
 _NOTE: Final = (
     "Rows of a file are drawn independently, so that samples may be larger than the file. Rows "

@@ -21,7 +21,7 @@ from abstain.studies._data import (
     ties_said,
     truths_said,
 )
-from abstain.studies._estimates import DRAWS, TARGETS, rows_of
+from abstain.studies._estimates import DRAWS, rows_of
 from abstain.studies._figures import above_zero, lines
 from abstain.studies._sources import OWN, Source
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
@@ -38,6 +38,8 @@ USUAL: Final = (
     "two-sele-counterexample",
     LOGITS,
 )
+
+_NAMES: Final = tuple(ESTIMATOR_TITLES)
 
 #: Figures are made of so many data sets and losses; the tables have all of them.
 _MOST: Final = 6
@@ -152,10 +154,10 @@ def study_estimators(
 
 def _estimators(names: Sequence[str] | None) -> tuple[str, ...]:
     if not names:
-        return tuple(TARGETS)
+        return _NAMES
     titles = {title: name for name, title in ESTIMATOR_TITLES.items()}
     given = [titles.get(name, name) for name in ([names] if isinstance(names, str) else names)]
-    return tuple(checks.one_of(name, "estimators", tuple(TARGETS)) for name in dict.fromkeys(given))
+    return tuple(checks.one_of(name, "estimators", _NAMES) for name in dict.fromkeys(given))
 
 
 def _fitting(source: Source, sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -276,7 +278,7 @@ ESTIMATORS: Final = StudyEntry(
         StudyOption(
             "estimators",
             tuple[str, ...],
-            f"{', '.join(list(TARGETS)[:-1])} or {list(TARGETS)[-1]} (default: all)",
+            f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]} (default: all)",
             "estimator",
         ),
         SIZES,

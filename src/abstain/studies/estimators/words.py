@@ -5,10 +5,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from abstain.studies._estimates import TARGETS
 from abstain.studies._sources import OWN
 from abstain.studies._study import Row
-from abstain.studies._words import ESTIMATOR_TITLES, cases_said, loss_said, range_said
+from abstain.studies._words import (
+    AREA_ESTIMATORS,
+    ESTIMATOR_TITLES,
+    cases_said,
+    loss_said,
+    range_said,
+)
 
 #: From so many Monte-Carlo standard errors on a bias is called one.
 _CLEAR: Final = 4.0
@@ -134,7 +139,7 @@ def _biases(rows: Sequence[Row]) -> Iterator[str]:
     """Say how large the biases are, and whether they go away."""
     sizes = _three(rows)
     last = sizes[-1]
-    at_last = {name: own for name in TARGETS if (own := _at(rows, last, name))}
+    at_last = {name: own for name in AREA_ESTIMATORS if (own := _at(rows, last, name))}
     kept = [name for name in ("plugin", "log") if name in at_last]
     if kept:
         said = "; ".join(
@@ -151,7 +156,7 @@ def _biases(rows: Sequence[Row]) -> Iterator[str]:
             f"Monte-Carlo standard errors from 0 in {sum(map(_is_clear, pairs))} of "
             f"{len(pairs)} pairs of estimator and case."
         )
-    other = [name for name in ("sele", "2sele") if name in at_last]
+    other = [name for name in at_last if not AREA_ESTIMATORS[name].consistent]
     if other:
         listed = ", ".join(f"{ESTIMATOR_TITLES[n]} {_biases_said(at_last[n])}" for n in other)
         yield (
