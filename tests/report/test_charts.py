@@ -12,7 +12,7 @@ from abstain.plots.style import DARK, LIGHT, dash, variable
 from abstain.report.render.html import script_json
 from abstain.report.subjects.evaluation import charts
 from abstain.report.subjects.evaluation.charts import chart_data
-from abstain.report.subjects.evaluation.lookup import pivot
+from abstain.report.subjects.evaluation.lookup import Pivot
 
 SPECS = {
     "selective": lambda names: charts.risk_coverage(names, kind="selective", zero_one=True),
@@ -45,7 +45,7 @@ def charts_version():
 
 
 def test_drawn_vertices_are_vertices_of_the_curves(plain):
-    data = chart_data(pivot(plain))
+    data = chart_data(Pivot(plain))
     for drawn, case in zip(data["cases"], plain.cases, strict=True):
         frame = case.selective.frame()
         at = np.searchsorted(np.asarray(frame["accepted"]), drawn["curve"]["accepted"])
@@ -56,7 +56,7 @@ def test_drawn_vertices_are_vertices_of_the_curves(plain):
 
 
 def test_bands_are_those_of_the_cases(plain):
-    data = chart_data(pivot(plain))
+    data = chart_data(Pivot(plain))
     assert data["level"] == "95 %"
     for drawn, case in zip(data["cases"], plain.cases, strict=True):
         band = case.band
@@ -76,11 +76,11 @@ def test_bands_are_those_of_the_cases(plain):
 
 
 def test_bands_of_many_cases_are_thinned(plain, large):
-    many = chart_data(pivot(large))
+    many = chart_data(Pivot(large))
     sizes = {len(case["band"]["coverage"]) for case in many["cases"]}
     assert sizes == {57}
     crowd = [replace(plain.cases[0], split=(("part", f"{i}"),)) for i in range(600)]
-    thin = chart_data(pivot(replace(plain, cases=tuple(crowd), results=())))["cases"][0]["band"]
+    thin = chart_data(Pivot(replace(plain, cases=tuple(crowd), results=())))["cases"][0]["band"]
     assert len(thin["coverage"]) == 20
     assert thin["coverage"][-1] == 1
     assert set(thin["coverage"]) <= set(np.round(plain.cases[0].band.coverage, 3))
@@ -88,14 +88,14 @@ def test_bands_of_many_cases_are_thinned(plain, large):
 
 def test_no_intervals_no_bands(plain):
     bare = replace(plain, cases=tuple(replace(case, band=None) for case in plain.cases))
-    data = chart_data(pivot(bare))
+    data = chart_data(Pivot(bare))
     assert data["level"] == ""
     assert not [case for case in data["cases"] if "band" in case]
 
 
 def test_one_sample_has_no_band():
     one = ab.evaluate(ab.Predictions(confidence=[0.5], loss=[1.0]))
-    assert "band" not in chart_data(pivot(one))["cases"][0]
+    assert "band" not in chart_data(Pivot(one))["cases"][0]
 
 
 def test_script_json_cannot_leave_its_element():

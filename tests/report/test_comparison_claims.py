@@ -11,8 +11,7 @@ from tests.report.pages import Page
 from abstain.evaluation.comparison import AggregateRow, NonInferiorityRow, Profile
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED
 from abstain.report import comparison_html, comparison_terminal
-from abstain.report.subjects.comparison.margin import margin_line
-from abstain.report.subjects.comparison.verdict import comparison_verdict
+from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_line
 
 #: Each draws a page of many figures.
 pytestmark = pytest.mark.slow

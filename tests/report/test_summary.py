@@ -12,7 +12,7 @@ from abstain.predictions import LOSSES
 from abstain.report import html_report
 from abstain.report.document import Document, Glossary, Origin, Section, Table, joined
 from abstain.report.subjects.evaluation.document import evaluation_document
-from abstain.report.subjects.evaluation.lookup import pivot
+from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.subjects.evaluation.samples import parts
 from abstain.report.subjects.evaluation.tables import every
 from abstain.report.subjects.evaluation.verdict import verdict
@@ -35,7 +35,7 @@ def section(evaluation: Evaluation, anchor: str) -> Section:
 
 def explained(evaluation: Evaluation) -> Table:
     """The table of every number of the page."""
-    return next(block for block in every(pivot(evaluation)) if isinstance(block, Table))
+    return next(block for block in every(Pivot(evaluation)) if isinstance(block, Table))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_number(value, text):
 
 
 def test_best_is_the_best(plain):
-    found = pivot(plain)
+    found = Pivot(plain)
     for result in plain:
         rivals = [r.value for r in plain if r.metric == result.metric]
         marked = (result.split, result.score, result.metric) in found.best
@@ -68,12 +68,12 @@ def test_best_is_the_best(plain):
 
 
 def test_equal_scores_have_no_best(plain):
-    assert not pivot(plain).leaders((), "accuracy")
+    assert not Pivot(plain).leaders((), "accuracy")
 
 
 def test_verdict_takes_its_numbers_from_the_results(plain):
-    sentences = " ".join(verdict(pivot(plain), zero_one=True))
-    leader = pivot(plain).leaders((), "augrc")[0]
+    sentences = " ".join(verdict(Pivot(plain)))
+    leader = Pivot(plain).leaders((), "augrc")[0]
     assert f"“{leader}”" in sentences
     assert number(plain.value("augrc", score=leader)) in sentences
     assert number(plain.value("accuracy", score=leader)) in sentences
@@ -81,8 +81,8 @@ def test_verdict_takes_its_numbers_from_the_results(plain):
 
 
 def test_verdict_gives_the_interval_of_the_leader(plain):
-    sentences = " ".join(verdict(pivot(plain), zero_one=True))
-    leader = pivot(plain).leaders((), "augrc")[0]
+    sentences = " ".join(verdict(Pivot(plain)))
+    leader = Pivot(plain).leaders((), "augrc")[0]
     found = next(r for r in plain if r.metric == "augrc" and r.score == leader)
     said = f"95 % interval {number(found.low)} to {number(found.high)})"
     assert said in sentences
@@ -90,14 +90,14 @@ def test_verdict_gives_the_interval_of_the_leader(plain):
 
 
 def test_verdict_of_one_score_compares_nothing(graded):
-    sentences = " ".join(verdict(pivot(graded), zero_one=False))
+    sentences = " ".join(verdict(Pivot(graded)))
     assert "95 % interval" in sentences
     assert "compare" not in sentences
 
 
 def test_verdict_without_an_interval(plain):
     bare = tuple(replace(r, low=float("nan"), high=float("nan")) for r in plain)
-    sentences = " ".join(verdict(pivot(replace(plain, results=bare)), zero_one=True))
+    sentences = " ".join(verdict(Pivot(replace(plain, results=bare))))
     assert "interval" not in sentences
     assert "nan" not in sentences
 

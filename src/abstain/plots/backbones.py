@@ -25,18 +25,7 @@ _SHAPES = "osD^vP*X"
 
 @dataclass(frozen=True)
 class BackboneValue:
-    """What a model achieves on a data set by a metric.
-
-    Attributes
-    ----------
-    model, data, metric : str
-        As they are written on the figure.
-    plain : float
-        Of the baseline.
-    best : float
-        Of the best method; NaN draws none.
-    best_method : str
-        Its name.
+    """What a model achieves on a data set by a metric: the baseline, and the best method if any.
 
     Examples
     --------

@@ -128,17 +128,11 @@ def between(low: float, high: float, form: Form = "number", *, scale: int = 1) -
     return first if form == "rank" and first == last else f"{first} to {last}"
 
 
-def bracketed(low: float, high: float, form: Form = "number", *, scale: int = 1) -> str:
-    """Write an interval as it stands behind a number in a line: [0.1, 0.2]."""
-    found = between(low, high, form, scale=scale)
-    return f"[{found.replace(' to ', ', ')}]" if found else ""
-
-
 def behind(cell: Number) -> list[str]:
-    """Return the small words that stand behind a number in a line."""
+    """Return the small words behind a number in a line, its interval in brackets."""
     error = "" if math.isnan(cell.spread) else f"± {spread(cell.spread)}"
-    ends = bracketed(cell.low, cell.high, cell.form, scale=cell.scale)
-    return [words for words in (ends, error, cell.beside) if words]
+    ends = between(cell.low, cell.high, cell.form, scale=cell.scale).replace(" to ", ", ")
+    return [words for words in (f"[{ends}]" if ends else "", error, cell.beside) if words]
 
 
 def numeral(cell: Number) -> str:

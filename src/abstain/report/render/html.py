@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import abstain as ab
 from abstain.plots.bands import METHOD
-from abstain.plots.drawable import Drawable
 from abstain.plots.style import DARK, GRID, INK, LIGHT, MUTED, PAPER, variable
 from abstain.plots.words import visible
 from abstain.report import document as doc
@@ -77,11 +76,6 @@ def blocks(several: Iterable[doc.Block]) -> "Markup":
 def kind(one: object) -> str:
     """Return the name of what something is."""
     return type(one).__name__
-
-
-def figure_svg(figure: doc.Figure) -> "Markup":
-    """Draw a figure for the page."""
-    return _trusted(inline_svg(figure.display, figure.key))
 
 
 @cache
@@ -177,6 +171,7 @@ def _library() -> str:
     return f"(() => {{{bundle}\n}})();"
 
 
+# ------------------------------------------------------------------------------------- figures
 # Light and dark scheme choose what these are.
 _COLORS = {
     INK: "var(--ink)",
@@ -199,30 +194,22 @@ _FONT = re.compile(r"font-family:[^;\"]*;? ?")
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
-def inline_svg(display: Drawable, key: str) -> str:
-    """Draw a display and return it as an element for a page.
+def figure_svg(figure: doc.Figure) -> "Markup":
+    """Draw a figure for the page: an ``svg`` element without a title, whose text is escaped.
 
-    Parameters
-    ----------
-    display : Drawable
-        Not drawn yet.
-    key : str
-        Letters, digits and hyphens that no other figure of the page has.
-
-    Returns
-    -------
-    str
-        An ``svg`` element without a title, whose text is escaped.
+    Its key keeps the identifiers of one figure apart from those of another.
     """
     with warnings.catch_warnings():
         # Text stays text; whether a font of this machine has its letters does not matter.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        svg = display.image(".svg", letters=True, title=False).decode()
+        svg = figure.display.image(".svg", letters=True, title=False).decode()
     body = _DROPPED.sub("", svg)
     used = set(_USED.findall(body))
     # Names of the caller stand between tags, where they must stay as they are.
-    parts = [_tag(part, key, used) if part.startswith("<") else part for part in _TAG.split(body)]
-    return "".join(part for part in parts if part.strip())
+    parts = [
+        _tag(part, figure.key, used) if part.startswith("<") else part for part in _TAG.split(body)
+    ]
+    return _trusted("".join(part for part in parts if part.strip()))
 
 
 def _tag(tag: str, key: str, used: set[str]) -> str:

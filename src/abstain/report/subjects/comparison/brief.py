@@ -17,10 +17,9 @@ from abstain.report.document import (
 )
 from abstain.report.render.terminal import narrow
 from abstain.report.subjects.comparison.across import independence_said
-from abstain.report.subjects.comparison.margin import margin_lines
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import METHOD, numbers
-from abstain.report.subjects.comparison.verdict import comparison_verdict
+from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_lines
 from abstain.report.words import first_of, remarks
 
 #: More tables than this are lines instead.

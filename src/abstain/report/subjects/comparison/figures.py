@@ -32,18 +32,7 @@ _MOST_METRIC_PAIRS = 3
 class Drawn:
     """A figure that is not drawn yet, and what it is of.
 
-    Attributes
-    ----------
-    kind : str
-        "forest", "significance", "ranks", "rank-change", "critical-difference" or "bands".
-    metric : str
-        The metric, or the first of two; empty for curves.
-    data : tuple of (column, value), or None
-        The data set; None for all together.
-    name : str
-        Of its files, without an ending.
-    display : Drawable
-        The figure.
+    `metric` is empty for curves, `data` None for all together, `name` that of its files.
     """
 
     kind: str

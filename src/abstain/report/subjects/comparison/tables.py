@@ -19,8 +19,8 @@ from abstain.report.document import (
     Table,
     rows_of,
 )
-from abstain.report.subjects.comparison.margin import margin_asked, margin_caution
 from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.report.subjects.comparison.verdict import margin_asked, margin_caution
 from abstain.report.words import count, printed_x1000, unique
 
 _STANDS = {

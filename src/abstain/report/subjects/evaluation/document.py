@@ -12,7 +12,7 @@ from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words, skipped_words
 from abstain.report.subjects.evaluation import charts, samples, tables
 from abstain.report.subjects.evaluation.charts import chart_data
-from abstain.report.subjects.evaluation.lookup import Pivot, forms, level_of, pivot, without
+from abstain.report.subjects.evaluation.lookup import Pivot, forms, without
 from abstain.report.subjects.evaluation.verdict import verdict
 from abstain.report.words import count, first_of, loss_label, remarks, unique
 from abstain.tables import split_name
@@ -28,64 +28,63 @@ _BANDS: Final = 3
 
 def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Document:
     """Say an evaluation; a terminal shows every metric where all is asked for."""
-    found = pivot(evaluation)
+    found = Pivot(evaluation)
     return doc.Document(
         origin.title or _TITLE,
         "Selective classification report",
-        sections=lambda: _sections(evaluation, found, origin.command),
-        brief=lambda: _brief(evaluation, found, origin.full),
-        verdict=tuple(verdict(found, zero_one=evaluation.binary)),
-        facts=tuple(_facts(evaluation, found, origin.source)),
+        sections=lambda: _sections(found, origin.command),
+        brief=lambda: _brief(found, origin.full),
+        verdict=tuple(verdict(found)),
+        facts=tuple(_facts(found, origin.source)),
         findings=remarks(evaluation.findings, origin.notes),
         data=lambda: chart_data(found),
     )
 
 
-def _facts(evaluation: Evaluation, found: Pivot, source: str) -> Iterator[tuple[str, str]]:
+def _facts(found: Pivot, source: str) -> Iterator[tuple[str, str]]:
     first = next(iter(found.cases.values()), None)
     yield "Source", source
     # With several splits each has its own count, in the table of numbers.
-    if first is not None and len(found.splits) == 1:
+    if first is not None and not found.several:
         yield "Samples", count(first.n)
         yield "Failures (loss above 0)", count(first.failures)
-    yield "Loss", loss_label(evaluation.loss)
+    yield "Loss", loss_label(found.evaluation.loss)
     yield "Scores", first_of(found.scores, _NAMED)
-    if len(found.splits) > 1:
+    if found.several:
         columns = unique(column for split in found.splits for column, _ in split)
         yield "Splits", f"{len(found.splits)}, by {', '.join(columns)}"
 
 
-def _brief(evaluation: Evaluation, found: Pivot, full: bool) -> Iterator[doc.Block]:
+def _brief(found: Pivot, full: bool) -> Iterator[doc.Block]:
     """Yield the headline numbers and where they may lie, or every number."""
-    asked = bool(evaluation.asked)
+    asked = bool(found.evaluation.asked)
     if full or not found.headline or (asked and len(found.headline) < len(found.metrics)):
         yield from tables.spoken(found)
     else:
         yield tables.headline(found, whole=asked)
         yield from tables.spans(found)
-    yield doc.Findings(remarks(evaluation.findings), whole=full)
+    yield doc.Findings(remarks(found.evaluation.findings), whole=full)
     best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
     yield doc.Prose(best if full else f"{best} --full shows every metric.", "notes")
 
 
-def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[doc.Block]:
-    several = len(found.splits) > 1
+def _sections(found: Pivot, command: str) -> Iterator[doc.Block]:
     splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(found.splits))
     lines = tuple(doc.line_option(i, name) for i, name in enumerate(found.scores))
     chosen = (
-        *([doc.Choice("split", "Split", splits)] if several else []),
+        *([doc.Choice("split", "Split", splits)] if found.several else []),
         doc.Choice("score", "Scores", lines, some=True),
     )
     yield doc.Controls(chosen, "What the charts and tables show", sticky=True, only=doc.PAGE)
-    yield _curves(evaluation, found)
-    yield doc.Section("numbers", "The numbers", tuple(_numbers(evaluation, found)), nav="Numbers")
-    if any(case.reliability is not None for case in evaluation.cases):
+    yield _curves(found)
+    yield doc.Section("numbers", "The numbers", tuple(_numbers(found)), nav="Numbers")
+    if any(case.reliability is not None for case in found.evaluation.cases):
         yield _reliability(found)
-    if any(case.cwsa is not None for case in evaluation.cases):
+    if any(case.cwsa is not None for case in found.evaluation.cases):
         yield _cwsa(found)
     if found.cases:
-        yield samples.section(evaluation, found)
-    yield doc.Section("glossary", "Glossary", tuple(_glossary(evaluation, found)))
+        yield samples.section(found)
+    yield doc.Section("glossary", "Glossary", tuple(_glossary(found)))
     yield doc.reproduce(
         command,
         cite="Cite the sources of the metrics you report, listed above, and name this version.",
@@ -93,14 +92,14 @@ def _sections(evaluation: Evaluation, found: Pivot, command: str) -> Iterator[do
 
 
 # ---------------------------------------------------------------------------------------- charts
-def _bands(evaluation: Evaluation) -> str:
+def _bands(found: Pivot) -> str:
     """Return the level of the bands, or an empty string where no curve has one."""
-    bands = [case.band for case in evaluation.cases if case.band is not None]
+    bands = [case.band for case in found.evaluation.cases if case.band is not None]
     return next((percent(band.level) for band in bands if np.isfinite(band.low).all()), "")
 
 
-def _curves(evaluation: Evaluation, found: Pivot) -> doc.Section:
-    bands, zero_one = _bands(evaluation), evaluation.binary
+def _curves(found: Pivot) -> doc.Section:
+    bands, zero_one = _bands(found), found.evaluation.binary
     said = _RISKS if zero_one else _LOSSES
     pair = tuple(
         doc.Chart(
@@ -139,7 +138,7 @@ def _curves(evaluation: Evaluation, found: Pivot) -> doc.Section:
 
 def _points(found: Pivot, bands: str) -> doc.Fold:
     """Return the table that the page fills with some points of its curves."""
-    split = " and the split" if len(found.splits) > 1 else ""
+    split = " and the split" if found.several else ""
     names = ("Coverage", "Selective risk", "Generalized risk")
     table = doc.Table(
         (doc.Column("Score", "name"), *(doc.Column(name, "number") for name in names)),
@@ -202,8 +201,8 @@ def _cwsa(found: Pivot) -> doc.Section:
 
 
 # --------------------------------------------------------------------------------------- numbers
-def _numbers(evaluation: Evaluation, found: Pivot) -> Iterator[doc.Block]:
-    yield doc.Prose(tuple(_lead(evaluation)), "lead", only=doc.PAGE)
+def _numbers(found: Pivot) -> Iterator[doc.Block]:
+    yield doc.Prose(tuple(_lead(found)), "lead", only=doc.PAGE)
     label = "Show AURC and AUGRC × 1000, as the literature prints them"
     yield doc.Controls((doc.Switch("thousand", label),), only=doc.PAGE)
     yield doc.Section(
@@ -217,10 +216,10 @@ def _numbers(evaluation: Evaluation, found: Pivot) -> Iterator[doc.Block]:
     yield doc.Section(
         "all", "Every number, explained", tuple(tables.every(found)), level=3, only=doc.PAGE
     )
-    yield from tables.paper(evaluation, None, intervals=True)
+    yield from tables.paper(found.evaluation, None, intervals=True)
 
 
-def _lead(evaluation: Evaluation) -> Iterator[str | doc.Span]:
+def _lead(found: Pivot) -> Iterator[str | doc.Span]:
     yield (
         "All values are fractions between 0 and 1 unless the glossary says otherwise. Arrows point "
         "to where better is. "
@@ -232,13 +231,13 @@ def _lead(evaluation: Evaluation) -> Iterator[str | doc.Span]:
     )
     yield doc.Span("abstain compare", "code")
     yield " does."
-    if level := level_of(evaluation.results):
+    if level := found.level:
         yield (
             f" The small numbers below are the {level} interval: where the value may lie on new "
             "data of the same kind. Two intervals that overlap do not say that two scores are "
             "alike, since both were measured on the same samples."
         )
-    if not evaluation.binary:
+    if not found.evaluation.binary:
         yield (
             " The loss here is not simply right or wrong: where a sentence says how many are "
             "wrong, read the mean loss."
@@ -246,13 +245,16 @@ def _lead(evaluation: Evaluation) -> Iterator[str | doc.Span]:
 
 
 # -------------------------------------------------------------------------------------- glossary
-def _glossary(evaluation: Evaluation, found: Pivot) -> Iterator[doc.Block]:
-    level = level_of(evaluation.results)
+def _glossary(found: Pivot) -> Iterator[doc.Block]:
+    level = found.level
     words = {title: said for title, said in _WORDS.items() if level or title != "Interval"}
     yield doc.Glossary(
-        tuple(doc.Entry(title, _leveled(said, level)) for title, said in words.items())
+        tuple(
+            doc.Entry(title, said.format(level=level) if isinstance(said, str) else said)
+            for title, said in words.items()
+        )
     )
-    own = {case.score for case in evaluation.cases if case.own}
+    own = {case.score for case in found.evaluation.cases if case.own}
     scores = doc.Glossary(score_words(found.scores, own))
     yield doc.Section("scores", "Scores in this report", (scores,), level=3)
     metrics = metric_words(found.metrics)
@@ -261,21 +263,17 @@ def _glossary(evaluation: Evaluation, found: Pivot) -> Iterator[doc.Block]:
     yield doc.Section("metrics", "Metrics in this report", (folded,), level=3)
     if level:
         title = "How they were made, and why some numbers have none"
-        folded = doc.Fold(title, (doc.Glossary(tuple(_interval_words(evaluation))),))
+        folded = doc.Fold(title, (doc.Glossary(tuple(_interval_words(found))),))
         yield doc.Section("intervals", "Intervals in this report", (folded,), level=3)
-    if evaluation.skipped:
-        skipped = doc.Glossary(skipped_words(evaluation.skipped))
+    if found.evaluation.skipped:
+        skipped = doc.Glossary(skipped_words(found.evaluation.skipped))
         yield doc.Section("skipped", "Metrics that do not apply to these data", (skipped,), level=3)
 
 
-def _leveled(said: doc.Text, level: str) -> doc.Text:
-    return said.format(level=level) if isinstance(said, str) else said
-
-
-def _interval_words(evaluation: Evaluation) -> Iterator[doc.Entry]:
-    for form, titles in forms(evaluation.results).items():
+def _interval_words(found: Pivot) -> Iterator[doc.Entry]:
+    for form, titles in forms(found.evaluation.results).items():
         yield doc.Entry(form[:1].upper() + form[1:], "; ".join(titles))
-    if reasons := without(evaluation.results):
+    if reasons := without(found.evaluation.results):
         yield doc.Entry("No interval", " ".join(f"{r[:1].upper()}{r[1:]}." for r in reasons))
 
 

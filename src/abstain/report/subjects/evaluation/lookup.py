@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from abstain.errors import InputError
 from abstain.evaluation.records import Case, Evaluation, Result
@@ -15,31 +16,62 @@ Key = tuple[Split, str, str]
 
 @dataclass(frozen=True, eq=False)
 class Pivot:
-    """The results of an evaluation, ready to be looked up.
+    """The results of an evaluation, ready to be looked up; every output format starts here."""
 
-    Attributes
-    ----------
-    splits, scores, metrics : list
-        In the order of their first result.
-    results : dict
-        From (split, score, metric) to the result.
-    best : frozenset
-        The keys of results that no other score on the same split betters.
-    cases : dict
-        From (split, score) to the case.
-    """
+    evaluation: Evaluation
 
-    splits: list[Split]
-    scores: list[str]
-    metrics: list[str]
-    results: dict[Key, Result]
-    best: frozenset[Key]
-    cases: dict[tuple[Split, str], Case]
+    def __post_init__(self) -> None:
+        """Refuse what is no evaluation."""
+        given: object = self.evaluation
+        if not isinstance(given, Evaluation):
+            msg = f"`evaluation` must be what `evaluate` returned; got {type(given).__name__}"
+            raise InputError(msg)
+
+    @cached_property
+    def results(self) -> dict[Key, Result]:
+        """From (split, score, metric) to the result."""
+        return {(r.split, r.score, r.metric): r for r in self.evaluation.results}
+
+    @cached_property
+    def cases(self) -> dict[tuple[Split, str], Case]:
+        """From (split, score) to the case."""
+        return {(c.split, c.score): c for c in self.evaluation.cases}
+
+    @cached_property
+    def splits(self) -> list[Split]:
+        """The splits, in the order of their first result."""
+        known = [*(key[0] for key in self.results), *(key[0] for key in self.cases)]
+        return list(dict.fromkeys(known))
+
+    @cached_property
+    def scores(self) -> list[str]:
+        """The scores, in the order of their first result."""
+        return unique([*(key[1] for key in self.results), *(key[1] for key in self.cases)])
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The metrics, in the order of their first result."""
+        return unique(metric for *_, metric in self.results)
+
+    @cached_property
+    def best(self) -> frozenset[Key]:
+        """The keys of results that no other score on the same split betters."""
+        return _best(self.results)
 
     @property
     def headline(self) -> list[str]:
         """The headline metrics that are present."""
         return headline(self.metrics)
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several splits."""
+        return len(self.splits) > 1
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals in words, or an empty string where there are none."""
+        return level_of(self.evaluation.results)
 
     def pairs(self) -> list[tuple[Split, str]]:
         """Return the (split, score) pairs that have a result, split by split."""
@@ -56,26 +88,6 @@ class Pivot:
     def leaders(self, split: Split, metric: str) -> list[str]:
         """Return the scores with the best value; several when they are equal."""
         return [score for score in self.scores if (split, score, metric) in self.best]
-
-
-def pivot(evaluation: Evaluation) -> Pivot:
-    """Order the results for lookup; every output format starts here."""
-    given: object = evaluation
-    if not isinstance(given, Evaluation):
-        msg = f"`evaluation` must be what `evaluate` returned; got {type(given).__name__}"
-        raise InputError(msg)
-    results = {(r.split, r.score, r.metric): r for r in evaluation.results}
-    splits = list(
-        dict.fromkeys([r.split for r in evaluation] + [c.split for c in evaluation.cases])
-    )
-    return Pivot(
-        splits=splits,
-        scores=unique([r.score for r in evaluation] + [c.score for c in evaluation.cases]),
-        metrics=unique(r.metric for r in evaluation),
-        results=results,
-        best=_best(results),
-        cases={(c.split, c.score): c for c in evaluation.cases},
-    )
 
 
 def _best(results: dict[Key, Result]) -> frozenset[Key]:
@@ -100,11 +112,6 @@ def _compared(result: Result) -> float:
 
 #: What follows is different for every number: the degrees of freedom.
 _OF_ONE = ", t with "
-
-
-def form_of(result: Result) -> str:
-    """Return how an interval was made, without what holds of this one number only."""
-    return result.interval.partition(_OF_ONE)[0]
 
 
 def level_of(results: Iterable[Result]) -> str:
@@ -134,7 +141,9 @@ def forms(results: Iterable[Result]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for result in results:
         if result.interval:
-            found.setdefault(form_of(result), []).append(metric_title(result.metric))
+            found.setdefault(result.interval.partition(_OF_ONE)[0], []).append(
+                metric_title(result.metric)
+            )
     return {form: unique(titles) for form, titles in found.items()}
 
 

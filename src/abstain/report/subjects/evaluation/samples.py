@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from abstain.evaluation.records import Case, Evaluation, ExtremeSample, Part
+from abstain.evaluation.records import Case, ExtremeSample, Part
 from abstain.report import document as doc
 from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.subjects.evaluation.verdict import leading_score
@@ -19,7 +19,7 @@ _LEAD = (
 )
 
 
-def section(evaluation: Evaluation, found: Pivot) -> doc.Section:
+def section(found: Pivot) -> doc.Section:
     """Return the samples of every score and split, one of them shown at a time."""
     blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
     if len(found.scores) > 1:
@@ -32,8 +32,8 @@ def section(evaluation: Evaluation, found: Pivot) -> doc.Section:
             "split": str(found.splits.index(case.split)),
             "by": str(found.scores.index(case.score)),
         }
-        split = f", {split_name(case.split)}" if len(found.splits) > 1 else ""
-        shown = _case(case, f"{case.score}{split}", graded=not evaluation.binary)
+        split = f", {split_name(case.split)}" if found.several else ""
+        shown = _case(case, f"{case.score}{split}", graded=not found.evaluation.binary)
         blocks.append(doc.Box(tuple(shown), "pair", tags))
     return doc.Section(
         "samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=doc.PAGE

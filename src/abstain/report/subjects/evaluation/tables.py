@@ -8,7 +8,7 @@ from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.records import Evaluation, Result
 from abstain.plots.words import metric_title
 from abstain.report import document as doc
-from abstain.report.subjects.evaluation.lookup import Pivot, footnotes, level_of, note_of, pivot
+from abstain.report.subjects.evaluation.lookup import Pivot, footnotes, note_of
 from abstain.report.words import (
     between,
     count,
@@ -61,11 +61,10 @@ def _better(result: Result) -> Literal["lower", "higher"]:
 # ---------------------------------------------------------------------------------------- a page
 def headline_on_page(found: Pivot) -> doc.Table:
     """Return the headline metrics of each split and score."""
-    several = len(found.splits) > 1
     rows = [
         doc.Row(
             (
-                *([split_name(split)] if several else []),
+                *([split_name(split)] if found.several else []),
                 score,
                 *(value(found.results.get((split, score, m)), found) for m in found.headline),
             ),
@@ -74,10 +73,10 @@ def headline_on_page(found: Pivot) -> doc.Table:
         for split, score in found.pairs()
     ]
     scroll = f": {len(rows)} rows, scroll for the rest" if len(rows) > _TALL else ""
-    each = "split and score" if several else "score"
+    each = "split and score" if found.several else "score"
     return doc.Table(
         (
-            *([doc.Column("Split", "name")] if several else []),
+            *([doc.Column("Split", "name")] if found.several else []),
             doc.Column("Score", "name", head=True),
             *(doc.Column(_label(m, found, short_title(m)), "number") for m in found.headline),
         ),
@@ -97,9 +96,9 @@ def every(found: Pivot) -> Iterator[doc.Block]:
     options += [doc.Option(_key(family), family) for family in families]
     family = doc.Choice("family", "Show", tuple(options), chosen="headline")
     yield doc.Controls((family, doc.Find("every", "numbers")))
-    level = level_of(found.results.values())
+    level = found.level
     small = f"; small, the {level} interval" if level else ""
-    split = "; the split chosen above" if len(found.splits) > 1 else ""
+    split = "; the split chosen above" if found.several else ""
     yield doc.Table(
         (
             doc.Column("Metric"),
@@ -191,7 +190,7 @@ def spans(found: Pivot) -> Iterator[doc.Table]:
     names = [name for name in wanted if name in with_interval][:_MOST]
     if not names:
         return
-    level = level_of(found.results.values())
+    level = found.level
     columns = [
         doc.Column(replace(_label(m, found, short_title(m)), short=""), "number") for m in names
     ]
@@ -228,7 +227,7 @@ def _by_split(
 
 def spoken(found: Pivot) -> Iterator[doc.Table]:
     """Yield a table of every number of each split, with what it means."""
-    level = level_of(found.results.values())
+    level = found.level
     for split in found.splits:
         rows = [
             (
@@ -247,7 +246,7 @@ def spoken(found: Pivot) -> Iterator[doc.Table]:
                 doc.Column("What it means", "words"),
             ),
             doc.rows_of(rows),
-            title=split_name(split) if split or len(found.splits) > 1 else "",
+            title=split_name(split) if split or found.several else "",
         )
 
 
@@ -260,7 +259,7 @@ def paper(
     intervals: bool = False,
 ) -> Iterator[doc.Block]:
     """Yield metrics x scores for each split, and the sentences below them."""
-    found = pivot(evaluation)
+    found = Pivot(evaluation)
     wanted = found.metrics if metrics is None else [_known(name, found) for name in metrics]
     shown = []
     for split in found.splits:
@@ -272,7 +271,7 @@ def paper(
             doc.rows_of(
                 _across(m, results, found, thousand, intervals) for m, results in kept.items()
             ),
-            caption=doc.Span(split_name(split), "strong") if len(found.splits) > 1 else "",
+            caption=doc.Span(split_name(split), "strong") if found.several else "",
             only=doc.PAPER,
         )
     yield doc.Prose(" ".join(_conventions(shown, intervals=intervals)), "notes", only=doc.PAPER)

@@ -13,7 +13,7 @@ _AUGRC = "augrc"
 _MANY_SPLITS = 3
 
 
-def verdict(pivot: Pivot, *, zero_one: bool) -> list[str]:
+def verdict(pivot: Pivot) -> list[str]:
     """Return a few sentences; each is skipped when the number behind it is not there."""
     if not pivot.cases:
         return []
@@ -21,10 +21,10 @@ def verdict(pivot: Pivot, *, zero_one: bool) -> list[str]:
     leader = leading_score(pivot, split)
     case = pivot.cases.get((split, leader))
     sentences = [
-        _where(pivot, split) + _without_abstention(pivot, case, zero_one=zero_one),
-        _best_score(pivot, split, zero_one=zero_one),
-        _at_80(pivot, split, leader, case, zero_one=zero_one),
-        _elsewhere(pivot, zero_one=zero_one),
+        _where(pivot, split) + _without_abstention(pivot, case),
+        _best_score(pivot, split),
+        _at_80(pivot, split, leader, case),
+        _elsewhere(pivot),
     ]
     return [sentence for sentence in sentences if sentence]
 
@@ -36,13 +36,13 @@ def leading_score(pivot: Pivot, split: Split) -> str:
 
 
 def _where(pivot: Pivot, split: Split) -> str:
-    return f"On {split_name(split)}: " if len(pivot.splits) > 1 else ""
+    return f"On {split_name(split)}: " if pivot.several else ""
 
 
-def _without_abstention(pivot: Pivot, case: Case | None, *, zero_one: bool) -> str:
+def _without_abstention(pivot: Pivot, case: Case | None) -> str:
     if case is None:
         return ""
-    if not zero_one:
+    if not pivot.evaluation.binary:
         return f"Accepting every answer, the mean loss is {number(case.risk)}."
     accuracy = pivot.value(case.split, case.score, "accuracy")
     tail = "" if math.isnan(accuracy) else f" (accuracy {number(accuracy)})"
@@ -51,12 +51,16 @@ def _without_abstention(pivot: Pivot, case: Case | None, *, zero_one: bool) -> s
     return f"Accepting every answer, {of_thousand(case.risk)} of 1000 are wrong{tail}."
 
 
-def _best_score(pivot: Pivot, split: Split, *, zero_one: bool) -> str:
+def _best_score(pivot: Pivot, split: Split) -> str:
     if len(pivot.scores) == 1:
         value = pivot.value(split, pivot.scores[0], _AUGRC)
         if math.isnan(value):
             return ""
-        let = "a silent failure through with a risk of" if zero_one else "through a mean loss of"
+        let = (
+            "a silent failure through with a risk of"
+            if pivot.evaluation.binary
+            else "through a mean loss of"
+        )
         interval = _interval(pivot, split, pivot.scores[0])
         return (
             f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} "
@@ -80,12 +84,12 @@ def _interval(pivot: Pivot, split: Split, score: str) -> str:
     return said_with(result) if result else ""
 
 
-def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None, *, zero_one: bool) -> str:
+def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None) -> str:
     risk = pivot.value(split, score, _RISK_AT_80)
     if math.isnan(risk) or case is None or case.risk == 0:
         return ""
     lead = f"Keeping at least the most confident 80 % by “{score}”"
-    if not zero_one:
+    if not pivot.evaluation.binary:
         return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
     if risk >= case.risk:
         return f"No threshold that keeps 80 % by “{score}” makes the accepted answers better."
@@ -95,14 +99,14 @@ def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None, *, zero_on
     )
 
 
-def _elsewhere(pivot: Pivot, *, zero_one: bool) -> str:
+def _elsewhere(pivot: Pivot) -> str:
     """Name the easiest and the hardest split when there are several."""
     risks = {split: _risk(pivot, split) for split in pivot.splits}
     if len(risks) < _MANY_SPLITS or len(set(risks.values())) == 1:
         return ""
     low = min(risks, key=lambda split: risks[split])
     high = max(risks, key=lambda split: risks[split])
-    if zero_one:
+    if pivot.evaluation.binary:
         easy, hard = of_thousand(risks[low]), of_thousand(risks[high])
         return (
             f"Across the {len(risks)} splits, answers wrong without abstention go from {easy} "
