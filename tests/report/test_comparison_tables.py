@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from abstain.report.subjects.comparison.curves import _points
 from rich.console import Console
 from tests.plots.comparisons import DATA, METHODS, made_up
 from tests.report.pages import DISARMED, HOSTILE, steering
@@ -22,6 +21,7 @@ from abstain.evaluation.comparison import (
 from abstain.plots.words import SUPPOSED
 from abstain.report import comparison_latex, comparison_markdown, comparison_terminal
 from abstain.report.render.terminal import narrow
+from abstain.report.subjects.comparison.document import _points
 from abstain.report.words import number
 
 WRITERS = (comparison_latex, comparison_markdown, comparison_terminal)
