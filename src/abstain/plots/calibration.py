@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from abstain.curves.reliability import ReliabilityCurve
-from abstain.errors import InputError
 from abstain.evaluation.calibration import CalibrationCheck
 from abstain.plots.curves import ReliabilityDisplay
 from abstain.plots.drawable import column
 from abstain.plots.style import LIGHT, MUTED
+from abstain.plots.words import returned
 from abstain.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -72,11 +72,7 @@ class CalibrationDisplay(ReliabilityDisplay):
         CalibrationDisplay
             Call `plot` to draw it.
         """
-        given: object = check
-        if not isinstance(given, CalibrationCheck):
-            msg = f"`check` must be what `calibration_check` returned; got {type(given).__name__}"
-            raise InputError(msg)
-        ece = check.ece
+        ece = returned(check, CalibrationCheck, "check", "calibration_check").ece
         curves: dict[str, ReliabilityCurve] = {}
         if check.reliability_before is not None:
             curves[BEFORE] = check.reliability_before

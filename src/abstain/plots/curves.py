@@ -26,7 +26,7 @@ from abstain.curves.risk_coverage import (
 )
 from abstain.errors import InputError
 from abstain.plots.drawable import CurveT, Display, by_score, column
-from abstain.plots.style import COVERAGE, CURVE, RISKS, reference_style
+from abstain.plots.style import BINS, COVERAGE, CURVE, RISKS, reference_style
 from abstain.typing import AnyArray
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class ReliabilityDisplay(Display[ReliabilityCurve]):
         ax.plot([0, 1], [0, 1], label="_diagonal", **reference_style())
 
     def _titles(self) -> tuple[str, str]:
-        return "Mean confidence in the bin", "Share right in the bin"
+        return BINS
 
 
 @dataclass(eq=False)

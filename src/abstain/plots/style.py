@@ -31,6 +31,9 @@ RISKS = {
 }
 COVERAGE = "Coverage (share accepted)"
 
+#: Those of a reliability diagram.
+BINS = ("Mean confidence in the bin", "Share right in the bin")
+
 #: Tells the curves from the reference lines among the lines of the axes.
 CURVE = "abstain-curve"
 

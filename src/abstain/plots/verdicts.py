@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Final
 
-from abstain.errors import InputError
 from abstain.evaluation.rules import RuleChecks
 from abstain.plots.labels import WIDTH, labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
+from abstain.plots.words import returned
 
 #: A severity behind the name of a shift: "noise_3", "blur 2".
 _SEVERITY = re.compile(r"^(.*?)[\s_\-.:]*\d+(?:\.\d+)?$")
@@ -100,7 +100,4 @@ def _start(names: Sequence[str]) -> str:
 
 def checked_rule(checks: object) -> RuleChecks:
     """Refuse what is no result of `check_rule`."""
-    if not isinstance(checks, RuleChecks):
-        msg = f"`checks` must be what `check_rule` returned; got {type(checks).__name__}"
-        raise InputError(msg)
-    return checks
+    return returned(checks, RuleChecks, "checks", "check_rule")

@@ -2,12 +2,15 @@
 
 import math
 import re
+from typing import TypeVar
 
 from abstain._foundation.names import split_name
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation import Comparison
 from abstain.metrics import metric_named
 from abstain.typing import Split
+
+ResultT = TypeVar("ResultT")
 
 # Control characters, line and paragraph separators, half characters, and the marks that change
 # the direction of the text around them.
@@ -39,12 +42,24 @@ SUPPOSED = "if the values found were the true ones"
 NOT_ADJUSTED = "not adjusted for the number of pairs, p is"
 
 
+def returned(given: object, kind: type[ResultT], name: str, by: str) -> ResultT:
+    """Refuse what is no result of the function that makes such results.
+
+    Examples
+    --------
+    >>> returned({}, list, "rows", "rows_of")
+    Traceback (most recent call last):
+    abstain.errors.InputError: `rows` must be what `rows_of` returned; got dict
+    """
+    if not isinstance(given, kind):
+        msg = f"`{name}` must be what `{by}` returned; got {type(given).__name__}"
+        raise InputError(msg)
+    return given
+
+
 def checked(comparison: object) -> Comparison:
     """Refuse what is no comparison."""
-    if not isinstance(comparison, Comparison):
-        msg = f"`comparison` must be what `compare` returned; got {type(comparison).__name__}"
-        raise InputError(msg)
-    return comparison
+    return returned(comparison, Comparison, "comparison", "compare")
 
 
 def metric_title(name: str) -> str:

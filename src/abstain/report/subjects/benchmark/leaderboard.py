@@ -10,9 +10,9 @@ from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain.benchmark.results.records import MEAN
-from abstain.errors import InputError, UnknownNameError, suggest
+from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.comparison import AcrossData, Footing
-from abstain.plots.words import sentence
+from abstain.plots.words import returned, sentence
 from abstain.report.document import NAN, Label, Number
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.words import printed_x1000, short_title
@@ -99,10 +99,7 @@ class Leaderboard:
 
     def __post_init__(self) -> None:
         """Refuse what is no result of a benchmark."""
-        given: object = self.results
-        if not isinstance(given, BenchmarkResults):
-            msg = f"`results` must be what `results_of` returned; got {type(given).__name__}"
-            raise InputError(msg)
+        returned(self.results, BenchmarkResults, "results", "results_of")
 
     @cached_property
     def metrics(self) -> list[str]:

@@ -10,7 +10,7 @@ from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve, thin
 from abstain.evaluation.records import Case
-from abstain.plots.style import dash, variable
+from abstain.plots.style import BINS, dash, variable
 from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.typing import Array
@@ -194,7 +194,7 @@ def reliability(scores: list[str]) -> dict[str, Any]:
     """Return the reliability diagram: observed accuracy against mean confidence, by bin."""
     import altair as alt
 
-    x_title, y_title = "Mean confidence in the bin", "Share right in the bin"
+    x_title, y_title = BINS
     square = alt.Scale(domain=[-0.03, 1.03], nice=False)  # room for the dots at 0 and 1
     base = alt.Chart(alt.NamedData(name="reliability")).encode(
         x=alt.X("confidence:Q", title=x_title, scale=square),

@@ -5,9 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from abstain.errors import InputError
 from abstain.evaluation.records import Case, Evaluation, Result
-from abstain.plots.words import metric_title, percent
+from abstain.plots.words import metric_title, percent, returned
 from abstain.report.words import between, headline, unique
 from abstain.typing import Split
 
@@ -22,10 +21,7 @@ class Pivot:
 
     def __post_init__(self) -> None:
         """Refuse what is no evaluation."""
-        given: object = self.evaluation
-        if not isinstance(given, Evaluation):
-            msg = f"`evaluation` must be what `evaluate` returned; got {type(given).__name__}"
-            raise InputError(msg)
+        returned(self.evaluation, Evaluation, "evaluation", "evaluate")
 
     @cached_property
     def results(self) -> dict[Key, Result]:
