@@ -152,6 +152,20 @@ class Column:
     only: tuple[Format, ...] = EVERYWHERE
 
 
+#: The column of what is compared.
+METHOD = Column("Method", "name")
+
+
+def numbers(label: str | Label) -> Column:
+    """Return a column of numbers."""
+    return Column(label, "number")
+
+
+def ends(label: str) -> Column:
+    """Return a column of intervals, by which nobody sorts."""
+    return Column(label, "number", sort=False)
+
+
 @dataclass(frozen=True)
 class Row:
     """A row: a cell for each column, and `tags` for what a choice shows.

@@ -14,6 +14,7 @@ from abstain.plots.drawable import Drawable
 from abstain.plots.style import dash, variable
 from abstain.report.cells import (
     EVERYWHERE,
+    METHOD,
     NAN,
     PAGE,
     PAPER,
@@ -33,7 +34,9 @@ from abstain.report.cells import (
     Shot,
     Span,
     Text,
+    ends,
     joined,
+    numbers,
     rows_of,
 )
 
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EVERYWHERE",
+    "METHOD",
     "NAN",
     "PAGE",
     "PAPER",
@@ -62,7 +66,9 @@ __all__ = [
     "Shot",
     "Span",
     "Text",
+    "ends",
     "joined",
+    "numbers",
     "rows_of",
 ]
 

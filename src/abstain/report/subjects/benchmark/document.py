@@ -144,7 +144,7 @@ def _leaders(grid: Grid, base: str) -> doc.Table:
     columns = (
         doc.Column("Study"),
         doc.Column("Best"),
-        *(doc.Column(head, "number") for head in ("Value", "Alike", "Baseline")),
+        *map(doc.numbers, ("Value", "Alike", "Baseline")),
     )
     return doc.Table(columns, doc.rows_of(rows), title=head_of(grid))
 
@@ -164,7 +164,7 @@ def _overall(board: Leaderboard, grid: Grid) -> doc.Table:
     ]
     heads = [*(f"Rank by {short_title(metric)}" for metric in means), "Best in", "Alike in"]
     return doc.Table(
-        (doc.Column("Method"), *(doc.Column(head, "number") for head in heads)),
+        (doc.Column("Method"), *map(doc.numbers, heads)),
         doc.rows_of(rows),
         title="The best mean ranks over all studies",
         most=_MOST,

@@ -117,7 +117,7 @@ def _chosen(results: BenchmarkResults, name: str) -> Iterator[doc.Table]:
     several = any(one.seeds > 1 for one in own)
     over = "means over the seeds, as fractions" if several else "fractions"
     notes = dict.fromkeys(one.note for one in own if one.note)
-    value = doc.Column("On validation data", "number")
+    value = doc.numbers("On validation data")
     columns = (doc.Column("Metric"), doc.Column("Chosen"), value, doc.Column("Tried"))
     rows = (
         (
@@ -151,7 +151,7 @@ def calibration_section(board: Leaderboard) -> Iterator[doc.Section]:
     if not studies or not methods:
         return
     columns = (
-        doc.Column("Method", "name"),
+        doc.METHOD,
         *(doc.Column(study.title, "number") for study in studies),
     )
     body = (
@@ -199,7 +199,7 @@ def backbones_section(board: Leaderboard, beside: Sequence[Leaderboard]) -> Iter
 def _table(display: BackboneDisplay) -> doc.Table:
     columns = (
         *(doc.Column(head) for head in ("Metric", "Study", "Model")),
-        *(doc.Column(head, "number") for head in ("Baseline", "Best")),
+        *map(doc.numbers, ("Baseline", "Best")),
         doc.Column("Best method"),
     )
     rows = (

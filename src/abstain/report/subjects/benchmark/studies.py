@@ -61,9 +61,9 @@ def study_table(board: Leaderboard, study: Study) -> doc.Table:
     """Return every method of a study by every metric, with intervals and ranks."""
     grids = [board.grid(metric).only([study]) for metric in board.results.comparisons]
     known = [(grid, grid.column(study)) for grid in grids if grid.methods]
-    columns = [doc.Column("Method", "name")]
+    columns = [doc.METHOD]
     for grid, _ in known:
-        columns += [doc.Column(grid.label, "number"), doc.Column("Rank", "number")]
+        columns += [doc.numbers(grid.label), doc.numbers("Rank")]
 
     def cells(method: MethodFacts) -> Iterator[doc.Cell]:
         yield method_link(board, method)
@@ -141,11 +141,8 @@ def threshold_table(board: Leaderboard, study: Study) -> doc.Table | None:
     if any(row.verdict == "unattainable" for row in rows):
         caption += " “No threshold”: none could promise that on validation data."
     columns = (
-        doc.Column("Method", "name"),
-        *(
-            doc.Column(head, "number")
-            for head in ("Failures among the accepted", "Above the target", "Coverage")
-        ),
+        doc.METHOD,
+        *map(doc.numbers, ("Failures among the accepted", "Above the target", "Coverage")),
         doc.Column("Verdict"),
     )
     links = {method.name: method_link(board, method) for method in board.results.methods}

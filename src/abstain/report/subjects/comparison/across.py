@@ -10,10 +10,7 @@ from abstain.report import document as doc
 from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import (
-    METHOD,
     chances_tables,
-    ends,
-    numbers,
     pairs_table,
     shared_note,
     tested,
@@ -90,7 +87,7 @@ def _of_metric(place: Place, shown: Shown) -> list[doc.Block]:
         blocks += shown.of("critical-difference", place, "" if note in said else note)
         ranked = zip(across.methods, across.mean_ranks, strict=True)
         table = doc.Table(
-            (METHOD, numbers("Mean rank")),
+            (doc.METHOD, doc.numbers("Mean rank")),
             doc.rows_of((method, doc.Number(rank, form="two")) for method, rank in ranked),
             caption=f"Mean ranks over all {place.comparison.blocks}; {place.title}",
         )
@@ -127,9 +124,9 @@ def _aggregates(place: Place) -> list[doc.Table]:
             "take them for a rough range."
         )
     said += unique(f"{sentence(a.note)}." for a in found if a.note)
-    interval = ends(f"{percent(place.comparison.level)} interval")
+    interval = doc.ends(f"{percent(place.comparison.level)} interval")
     table = doc.Table(
-        (METHOD, numbers("Interquartile mean"), interval),
+        (doc.METHOD, doc.numbers("Interquartile mean"), interval),
         doc.rows_of(
             (a.method, doc.Number(a.interquartile_mean), doc.Interval(a.low, a.high)) for a in found
         ),
@@ -153,8 +150,8 @@ def _improvements(place: Place) -> list[doc.Fold]:
     columns = (
         doc.Column("First", "name"),
         doc.Column("Second", "name"),
-        numbers("First better, %"),
-        ends(f"{percent(place.comparison.level)} interval"),
+        doc.numbers("First better, %"),
+        doc.ends(f"{percent(place.comparison.level)} interval"),
     )
     rows = (
         (
@@ -206,7 +203,7 @@ def _change(display: RankingChangeDisplay, figure: doc.Figure) -> doc.Table:
         (method, *(doc.Number(rank, form="rank") for rank in found))
         for method, found in display.ranks.items()
     )
-    heads = (METHOD, *(numbers(f"Rank by {title}") for title in titles))
+    heads = (doc.METHOD, *(doc.numbers(f"Rank by {title}") for title in titles))
     return doc.Table(heads, doc.rows_of(rows), caption=figure.title)
 
 
@@ -216,8 +213,8 @@ def _taus(comparison: Comparison) -> doc.Table:
         doc.Column("Metric"),
         doc.Column("Metric"),
         doc.Column("Data", "name"),
-        numbers("tau"),
-        ends(f"{percent(comparison.level)} of studies"),
+        doc.numbers("tau"),
+        doc.ends(f"{percent(comparison.level)} of studies"),
     )
     rows = (
         (
@@ -259,8 +256,8 @@ def stability(comparison: Comparison) -> Iterator[doc.Fold]:
         columns = (
             doc.Column("Metric"),
             doc.Column("Data", "name"),
-            numbers("Mean tau"),
-            ends("Range"),
+            doc.numbers("Mean tau"),
+            doc.ends("Range"),
         )
         table = doc.Table(columns, doc.rows_of(rows), caption=about)
         yield doc.Fold("How alike the rankings of resamples are", (table,))

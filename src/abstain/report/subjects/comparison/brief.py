@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from abstain.evaluation.comparison import Comparison, Estimate
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, percent
 from abstain.report.document import (
+    METHOD,
     Block,
     Cell,
     Findings,
@@ -13,12 +14,12 @@ from abstain.report.document import (
     Number,
     Prose,
     Table,
+    numbers,
     rows_of,
 )
 from abstain.report.render.terminal import narrow
 from abstain.report.subjects.comparison.across import independence_said
 from abstain.report.subjects.comparison.place import Place, places_of
-from abstain.report.subjects.comparison.tables import METHOD, numbers
 from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_lines
 from abstain.report.words import first_of, remarks
 

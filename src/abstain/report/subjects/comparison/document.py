@@ -13,11 +13,8 @@ from abstain.report.subjects.comparison.brief import brief
 from abstain.report.subjects.comparison.figures import Shown
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import (
-    METHOD,
-    ends,
     glance_table,
     margin_table,
-    numbers,
     pairs_table,
     tested,
     values_table,
@@ -240,9 +237,14 @@ def _half(place: Place, kind: str, shown: Shown) -> Iterator[doc.Box]:
         return
     bands = {band.method: getattr(band, kind) for band in found}
     (figure,) = shown.of(f"{kind}-bands", place, " ".join(_notes(list(bands.values()))))
-    risk = (numbers("Coverage"), numbers("Risk"), ends("Pointwise"), ends("Simultaneous"))
+    risk = (
+        doc.numbers("Coverage"),
+        doc.numbers("Risk"),
+        doc.ends("Pointwise"),
+        doc.ends("Simultaneous"),
+    )
     rows = (row for method, band in bands.items() for row in _points(method, band))
-    points = doc.Table((METHOD, *risk), doc.rows_of(rows), caption=figure.title, look="points")
+    points = doc.Table((doc.METHOD, *risk), doc.rows_of(rows), caption=figure.title, look="points")
     yield doc.Box((figure, doc.Fold("Some points of these curves", (points,))))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from abstain.evaluation.comparison import Comparison, PairedDifference, Standing
 from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, percent, sentence
 from abstain.report.document import (
+    METHOD,
     NAN,
     Block,
     Cell,
@@ -17,6 +18,8 @@ from abstain.report.document import (
     Prose,
     Span,
     Table,
+    ends,
+    numbers,
     rows_of,
 )
 from abstain.report.subjects.comparison.place import Place, places_of
@@ -33,18 +36,6 @@ _STANDS = {
 
 #: Pairs that are seen at once.
 _PAIRS = 12
-
-METHOD = Column("Method", "name")
-
-
-def numbers(label: str | Label) -> Column:
-    """Return a column of numbers."""
-    return Column(label, "number")
-
-
-def ends(label: str) -> Column:
-    """Return a column of intervals, by which nobody sorts."""
-    return Column(label, "number", sort=False)
 
 
 def glance_table(comparison: Comparison) -> Table:

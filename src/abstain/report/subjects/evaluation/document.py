@@ -141,7 +141,7 @@ def _points(found: Pivot, bands: str) -> doc.Fold:
     split = " and the split" if found.several else ""
     names = ("Coverage", "Selective risk", "Generalized risk")
     table = doc.Table(
-        (doc.Column("Score", "name"), *(doc.Column(name, "number") for name in names)),
+        (doc.Column("Score", "name"), *map(doc.numbers, names)),
         (doc.Rows(()),),
         title="Some points of the curves",
         caption=f"The scores{split} chosen above",

@@ -51,8 +51,8 @@ def _samples(samples: tuple[ExtremeSample, ...], caption: str, graded: bool) -> 
     columns = (
         doc.Column("Sample"),
         *((doc.Column("Label"), doc.Column("Predicted")) if named else ()),
-        doc.Column("Confidence", "number"),
-        *((doc.Column("Loss", "number"),) if graded else ()),
+        doc.numbers("Confidence"),
+        *((doc.numbers("Loss"),) if graded else ()),
     )
     rows = [tuple(_cells(sample, named=named, graded=graded)) for sample in samples]
     return doc.Table(columns, doc.rows_of(rows), caption=caption, rest="" if rows else "None.")
@@ -78,7 +78,7 @@ def _parts(kind: str, found: tuple[Part, ...], where: str) -> doc.Table:
     heads = ("Samples", "Share of samples", "Share of AUGRC", "Part of AUGRC")
     more = len(found) - _SHOWN
     return doc.Table(
-        (doc.Column(kind.capitalize()), *(doc.Column(head, "number") for head in heads)),
+        (doc.Column(kind.capitalize()), *map(doc.numbers, heads)),
         doc.rows_of(map(_part, found[:_SHOWN])),
         caption=f"AUGRC by {kind}, largest part first ({where})",
         rest=f"and {more} more" if more > 0 else "",

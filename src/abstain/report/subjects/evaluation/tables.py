@@ -103,10 +103,10 @@ def every(found: Pivot) -> Iterator[doc.Block]:
         (
             doc.Column("Metric"),
             doc.Column("Score", "name"),
-            doc.Column("Value", "number"),
+            doc.numbers("Value"),
             doc.Column("What it means", "words"),
-            doc.Column("Samples", "number"),
-            doc.Column("Failures", "number"),
+            doc.numbers("Samples"),
+            doc.numbers("Failures"),
         ),
         tuple(
             doc.Rows(
@@ -267,7 +267,7 @@ def paper(
         kept = {m: results for m, results in rows.items() if any(results)}
         shown += [r for results in kept.values() for r in results if r is not None]
         yield doc.Table(
-            (doc.Column("Metric"), *(doc.Column(score, "number") for score in found.scores)),
+            (doc.Column("Metric"), *map(doc.numbers, found.scores)),
             doc.rows_of(
                 _across(m, results, found, thousand, intervals) for m, results in kept.items()
             ),
