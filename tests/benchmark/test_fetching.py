@@ -16,9 +16,9 @@ from tests.benchmark.published_files import write_idx
 
 from abstain._foundation.catalogue import Catalogue
 from abstain.benchmark.data import fetching
+from abstain.benchmark.data.archives import unpack
 from abstain.benchmark.data.fetching import SOURCES, Download, DownloadSource, fetch
 from abstain.benchmark.data.published import read_mnist
-from abstain.benchmark.data.unpacking import unpack
 from abstain.errors import FileFormatError, InputError, MissingInputError, UnknownNameError
 
 pytest.importorskip("pooch")

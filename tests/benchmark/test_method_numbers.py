@@ -15,7 +15,7 @@ from tests.docs.blocks import ROOT, blocks
 
 import abstain as ab
 from abstain.benchmark.methods import METHODS, NEEDS, Known, Method, fit_all, score_all, unlabeled
-from abstain.benchmark.methods.scoring import named, on_training, own
+from abstain.benchmark.methods.fits import named, on_training, own
 from abstain.confidence import fit, score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.metrics import failure_auroc

@@ -7,7 +7,7 @@ import abstain as ab
 from abstain.calibration import fit_temperature
 from abstain.confidence import FITTED, fit, score
 from abstain.errors import InputError, MissingInputError, UnknownNameError
-from abstain.evaluation.fitting import MetricCriterion, fit_score, select_score
+from abstain.evaluation.criterion import MetricCriterion, fit_score, select_score
 from abstain.metrics import METRICS, metric_named
 from abstain.predictions import per_sample_loss
 

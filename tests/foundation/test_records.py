@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pytest
 
-from abstain._foundation import records, saved
+from abstain._foundation import json_records, records
 from abstain._foundation.records import (
     ONCE,
     Chance,
@@ -196,11 +196,11 @@ def test_one_value_has_the_same_sentences(kind, value, says):
 @pytest.mark.parametrize("version", [3, "1", True, None, 1.0])
 def test_a_version_that_is_not_known_is_refused(version):
     with pytest.raises(InputError, match="the field `version` must be 1 or 2; got"):
-        saved.take_version({"version": version}, "version", (1, 2))
+        json_records.take_version({"version": version}, "version", (1, 2))
 
 
 def test_a_kind_that_is_not_known_names_the_nearest():
     with pytest.raises(InputError, match=r"one of .platt., .isotonic.; got .plat.\. Did you mean"):
-        saved.take_kind({"kind": "plat"}, ("platt", "isotonic"))
+        json_records.take_kind({"kind": "plat"}, ("platt", "isotonic"))
     with pytest.raises(InputError, match="the field `kind` must be 'rule'; got None"):
-        saved.take_kind({}, ("rule",))
+        json_records.take_kind({}, ("rule",))

@@ -11,3 +11,16 @@ IN_CIRCLES: frozenset[str] = frozenset()
 
 #: Names that two public classes, or two catalogues, share.
 HOMONYMS: frozenset[str] = frozenset({"Entry", "Interval", "Shown"})
+
+#: Modules that are named by what is done, not by what is inside.
+NO_NOUNS: frozenset[str] = frozenset(
+    {
+        "_foundation/packed.py",
+        "_foundation/scored.py",
+        # Public: docs say that scripts import them.
+        "benchmark/data/fetching.py",
+        "benchmark/reading.py",
+        # It holds the class `Reading`.
+        "tables/_reading.py",
+    }
+)

@@ -50,9 +50,9 @@ OTHER_WORDS = {
 
 #: Where a metric is still named. Only to be shortened: what they ask belongs to its entry.
 REMAINING = {
-    "benchmark/methods/scoring.py",
+    "benchmark/methods/fits.py",
     "cli/benchmark/run.py",
-    "evaluation/fitting.py",
+    "evaluation/criterion.py",
     "evaluation/posterior.py",
     "report/subjects/benchmark/document.py",
     "report/subjects/benchmark/grids.py",

@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from abstain._foundation.reading import opened, plain_words, refuse_beyond_memory
+from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 

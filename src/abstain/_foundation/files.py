@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from abstain._foundation.saved import parsed
+from abstain._foundation.json_records import parsed
 from abstain.errors import InputError
 
 #: Seconds.

@@ -23,7 +23,7 @@ from msgspec import inspect as types
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
-from abstain._foundation.saved import refuse, shown
+from abstain._foundation.json_records import refuse, shown
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import Array
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation import reading
+from abstain._foundation import input_files
 from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNameError, suggest
 
 
@@ -17,7 +17,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         msg = f"there is no configuration {str(path)!r}"
         raise InputError(msg)
     try:
-        return tomllib.loads(reading.text(path))
+        return tomllib.loads(input_files.text(path))
     except AbstainError:
         raise
     except RecursionError:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.reading import last_line
+from abstain._foundation.input_files import last_line
 from abstain.benchmark.jobs import Job, Outcome
 from abstain.benchmark.jobs.record import Receipt, receipts_in
 from abstain.benchmark.selection import Chosen, choose

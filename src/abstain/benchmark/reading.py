@@ -1,7 +1,7 @@
-"""Where scripts find what reads a configuration: from `abstain.benchmark.specification`."""
+"""The first name of `abstain.benchmark.specification` in scripts; kept for them."""
 
 from abstain.benchmark.specification.changes import Changes, changed
-from abstain.benchmark.specification.reading import (
+from abstain.benchmark.specification.plain_values import (
     default_config,
     from_plain,
     plain,

@@ -61,7 +61,7 @@ def run_benchmark(
     Parameters
     ----------
     config : Config
-        What to run; `abstain.benchmark.reading.default_config` and `read_config` make one.
+        What to run; `abstain.benchmark.specification.default_config` and `read_config` make one.
     out : str or Path
         The folder in which everything is kept. With the same configuration the run goes on from
         where it was stopped.
@@ -100,7 +100,7 @@ def run_benchmark(
 
     Examples
     --------
-    >>> from abstain.benchmark.reading import default_config
+    >>> from abstain.benchmark.specification import default_config
     >>> from abstain.benchmark.run import run_benchmark
     >>> store, _ = run_benchmark(default_config("glyphs", seeds=5), "runs")  # doctest: +SKIP
     """

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from dataclasses import Field, fields
 from typing import Any, ClassVar
 
-from abstain._foundation import checks, records, saved
+from abstain._foundation import checks, json_records, records
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
 from abstain.typing import AnyArray
@@ -97,9 +97,9 @@ def from_json(text: str) -> Calibration:
         msg = f"`text` must be a JSON text; got {type(given).__name__}"
         raise InputError(msg)
     try:
-        found = saved.parsed(text)
-        state = Calibration.kinds[saved.take_kind(found, Calibration.kinds)]
-        saved.take_version(found, "format", (FORMAT,))
+        found = json_records.parsed(text)
+        state = Calibration.kinds[json_records.take_kind(found, Calibration.kinds)]
+        json_records.take_version(found, "format", (FORMAT,))
         return records.read(state, found, f"a calibration of kind {state.kind!r}")
     except InputError as error:
         why = str(error) if str(error)[-1] in ".?" else f"{error}."

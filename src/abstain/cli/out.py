@@ -71,7 +71,7 @@ def files_of(
     formats: Sequence[str] = (),
 ) -> dict[str, bytes]:
     """Return the files of tables that have rows, of the page, and of the figures of a result."""
-    from abstain.report.writing import figure_files
+    from abstain.report.output import figure_files
     from abstain.tables.results import result_files
 
     files: dict[str, bytes] = {}

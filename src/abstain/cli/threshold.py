@@ -260,7 +260,7 @@ def _saved_apart(checks: RuleChecks, saved: Path | None, to: Out | None) -> list
 
 def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
-    from abstain.tables.saved import text_file
+    from abstain.tables.state_files import text_file
 
     name = "" if source is None else source.name
     page = threshold_html(checks, source=name, command=command())

@@ -9,8 +9,8 @@ from abstain.confidence.combined import Combined, Ranked
 from abstain.confidence.distances import Mahalanobis, NeighborDistance, RelativeMahalanobis
 from abstain.confidence.energies import RectifiedActivations, VirtualLogit
 from abstain.confidence.entry import ConfidenceScore, Score, ScoreNeed
-from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore, ScoreState
-from abstain.confidence.fitting import FITTED, fit, from_arrays
+from abstain.confidence.fitted_kinds import FITTED, fit, from_arrays
+from abstain.confidence.fitted_score import FitNeed, FittedKind, FittedScore, ScoreState
 from abstain.confidence.logit_scores import (
     logit_margin,
     max_logit,

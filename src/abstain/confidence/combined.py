@@ -11,7 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import Number, Text, axes
 from abstain.confidence.entry import ConfidenceScore
-from abstain.confidence.fitted import Composed, FitNeed, FittedKind, FittedScore
+from abstain.confidence.fitted_score import Composed, FitNeed, FittedKind, FittedScore
 from abstain.confidence.registry import score as score_of
 from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions, per_sample_loss

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import ClassNames, Natural, axes
 from abstain.confidence.entry import ConfidenceScore
-from abstain.confidence.fitted import (
+from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.records import ClassNames, NotNegative, Number, Positive, axes
 from abstain.confidence.entry import ConfidenceScore, positive_temperature
-from abstain.confidence.fitted import (
+from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
     FittedScore,

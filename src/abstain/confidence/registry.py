@@ -6,7 +6,7 @@ from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence import logit_scores, monte_carlo, softmax_scores
 from abstain.confidence.entry import ConfidenceScore, Score
-from abstain.confidence.fitted import ScoreState
+from abstain.confidence.fitted_score import ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.typing import Array

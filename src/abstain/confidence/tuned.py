@@ -10,7 +10,7 @@ from scipy.special import expit
 from abstain._foundation import checks
 from abstain._foundation.records import NotNegative, Positive, Several, Text
 from abstain.confidence.entry import ConfidenceScore, Score, positive_temperature
-from abstain.confidence.fitted import FitNeed, FittedKind, FittedScore
+from abstain.confidence.fitted_score import FitNeed, FittedKind, FittedScore
 from abstain.confidence.logit_scores import max_logit, normalized_max_logit
 from abstain.confidence.registry import SCORES
 from abstain.confidence.softmax_scores import max_softmax_response

@@ -6,11 +6,11 @@ from abstain.evaluation.calibration import calibrate as calibrate
 from abstain.evaluation.calibration import calibration_check as calibration_check
 from abstain.evaluation.comparison import Comparison as Comparison
 from abstain.evaluation.comparison import compare as compare
+from abstain.evaluation.criterion import SelectedScore as SelectedScore
+from abstain.evaluation.criterion import Tried as Tried
+from abstain.evaluation.criterion import fit_score as fit_score
+from abstain.evaluation.criterion import select_score as select_score
 from abstain.evaluation.evaluate import evaluate as evaluate
-from abstain.evaluation.fitting import SelectedScore as SelectedScore
-from abstain.evaluation.fitting import Tried as Tried
-from abstain.evaluation.fitting import fit_score as fit_score
-from abstain.evaluation.fitting import select_score as select_score
 from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
 from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
 from abstain.evaluation.records import Case as Case

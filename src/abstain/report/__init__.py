@@ -4,6 +4,26 @@ Nothing here computes: numbers come from an `Evaluation`, a `Comparison`, `RuleC
 `StudyResult` and are formatted.
 """
 
+from abstain.report.output import benchmark_html as benchmark_html
+from abstain.report.output import benchmark_terminal as benchmark_terminal
+from abstain.report.output import comparison_html as comparison_html
+from abstain.report.output import comparison_terminal as comparison_terminal
+from abstain.report.output import document_of as document_of
+from abstain.report.output import html_report as html_report
+from abstain.report.output import study_html as study_html
+from abstain.report.output import study_terminal as study_terminal
+from abstain.report.output import terminal_table as terminal_table
+from abstain.report.output import threshold_html as threshold_html
+from abstain.report.output import threshold_terminal as threshold_terminal
+from abstain.report.output import write as write
+from abstain.report.output import write_benchmark as write_benchmark
+from abstain.report.output import write_comparison as write_comparison
+from abstain.report.output import write_figures as write_figures
+from abstain.report.output import write_html as write_html
+from abstain.report.output import write_rule_figures as write_rule_figures
+from abstain.report.output import write_study as write_study
+from abstain.report.output import write_study_figures as write_study_figures
+from abstain.report.output import write_threshold as write_threshold
 from abstain.report.render import render as render
 from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
 from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
@@ -14,26 +34,6 @@ from abstain.report.tables import comparison_markdown as comparison_markdown
 from abstain.report.tables import latex_table as latex_table
 from abstain.report.tables import markdown_table as markdown_table
 from abstain.report.tables import write_tables as write_tables
-from abstain.report.writing import benchmark_html as benchmark_html
-from abstain.report.writing import benchmark_terminal as benchmark_terminal
-from abstain.report.writing import comparison_html as comparison_html
-from abstain.report.writing import comparison_terminal as comparison_terminal
-from abstain.report.writing import document_of as document_of
-from abstain.report.writing import html_report as html_report
-from abstain.report.writing import study_html as study_html
-from abstain.report.writing import study_terminal as study_terminal
-from abstain.report.writing import terminal_table as terminal_table
-from abstain.report.writing import threshold_html as threshold_html
-from abstain.report.writing import threshold_terminal as threshold_terminal
-from abstain.report.writing import write as write
-from abstain.report.writing import write_benchmark as write_benchmark
-from abstain.report.writing import write_comparison as write_comparison
-from abstain.report.writing import write_figures as write_figures
-from abstain.report.writing import write_html as write_html
-from abstain.report.writing import write_rule_figures as write_rule_figures
-from abstain.report.writing import write_study as write_study
-from abstain.report.writing import write_study_figures as write_study_figures
-from abstain.report.writing import write_threshold as write_threshold
 
 __all__ = [
     "Pictures",

@@ -5,8 +5,8 @@ from abstain.tables._reading import Reading as Reading
 from abstain.tables.read import read_predictions as read_predictions
 from abstain.tables.results import ResultFiles as ResultFiles
 from abstain.tables.results import write_results as write_results
-from abstain.tables.saved import load as load
-from abstain.tables.saved import save as save
+from abstain.tables.state_files import load as load
+from abstain.tables.state_files import save as save
 from abstain.typing import Split as Split
 
 __all__ = [

@@ -12,10 +12,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from abstain._foundation import reading
+from abstain._foundation import input_files
 from abstain._foundation.archives import Archive
-from abstain._foundation.reading import HEADER, opened, refuse_absent, refuse_beyond_memory, size_of
-from abstain._foundation.saved import parsed
+from abstain._foundation.input_files import (
+    HEADER,
+    opened,
+    refuse_absent,
+    refuse_beyond_memory,
+    size_of,
+)
+from abstain._foundation.json_records import parsed
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.column import DataColumn, from_series
 from abstain.tables.table import (
@@ -355,4 +361,4 @@ def plain_words(source: str, format_name: str) -> AbstractContextManager[None]:
     import polars as pl
 
     # A panic of polars is no `Exception`.
-    return reading.plain_words(source, format_name, (pl.exceptions.PanicException,))
+    return input_files.plain_words(source, format_name, (pl.exceptions.PanicException,))

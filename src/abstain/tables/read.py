@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.reading import refuse_absent
+from abstain._foundation.input_files import refuse_absent
 from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import build

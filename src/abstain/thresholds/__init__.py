@@ -3,7 +3,6 @@
 Every rule returns a `DecisionRule`: accept when confidence >= threshold.
 """
 
-from abstain.thresholds.achieved import RuleCheck
 from abstain.thresholds.binomial import binomial_risk_bound
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.certified import learn_then_test, sgr
@@ -12,6 +11,7 @@ from abstain.thresholds.conformal import conformal_risk_control, coverage_guaran
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
 from abstain.thresholds.entry import RULES, Rule
 from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.rule_check import RuleCheck
 
 #: The name that `RULES` had before.
 METHODS = RULES

@@ -10,8 +10,8 @@ from abstain._foundation.arrays import to_numpy
 from abstain._foundation.names import coded, codes_of
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
-from abstain.thresholds.achieved import RuleCheck, Verdict, decided, measured, sample
 from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.rule_check import RuleCheck, Verdict, decided, measured, sample
 from abstain.typing import AnyArray, Scale
 
 #: Verdicts about a target, the worst first; others are the same for the whole and its groups.

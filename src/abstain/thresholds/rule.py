@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation import checks, records, saved
+from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import like
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, ScoreState
@@ -312,9 +312,9 @@ class DecisionRule:
         0.5
         """
         try:
-            found = saved.parsed(text)
-            saved.take_kind(found, (KIND,))
-            version = saved.take_version(found, "version", (_WITHOUT_SCALE, VERSION))
+            found = json_records.parsed(text)
+            json_records.take_kind(found, (KIND,))
+            version = json_records.take_version(found, "version", (_WITHOUT_SCALE, VERSION))
             if version == _WITHOUT_SCALE:
                 found.setdefault("scale", UNKNOWN)
             return records.read(cls, found, "a decision rule")
@@ -357,5 +357,6 @@ def _refuse_unknown(method: str) -> None:
     known = (*RULES, GIVEN)
     if method not in known:
         names = ", ".join(map(repr, known))
-        msg = f"`method` of a decision rule must be one of {names}; got {saved.shown(method)}"
+        given = json_records.shown(method)
+        msg = f"`method` of a decision rule must be one of {names}; got {given}"
         raise InputError(msg)

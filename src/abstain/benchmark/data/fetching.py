@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from abstain._foundation.files import make_folder
+from abstain.benchmark.data.archives import unpack
 from abstain.benchmark.data.downloads import SOURCES, Download, DownloadSource
-from abstain.benchmark.data.unpacking import unpack
 from abstain.errors import (
     FileFormatError,
     InputError,

@@ -6,11 +6,11 @@ written last and knows the other files by their content; a job that was killed, 
 were lost or changed, is simply done again.
 """
 
+from abstain.benchmark.jobs.engine import ENGINES as ENGINES
+from abstain.benchmark.jobs.engine import run_jobs as run_jobs
 from abstain.benchmark.jobs.record import Job as Job
 from abstain.benchmark.jobs.record import OnOutcome as OnOutcome
 from abstain.benchmark.jobs.record import Outcome as Outcome
 from abstain.benchmark.jobs.record import Work as Work
-from abstain.benchmark.jobs.running import ENGINES as ENGINES
-from abstain.benchmark.jobs.running import run_jobs as run_jobs
 
 __all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Work", "run_jobs"]

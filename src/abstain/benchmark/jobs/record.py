@@ -16,7 +16,7 @@ from typing import Any
 
 from abstain._foundation import records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.reading import digest, fields
+from abstain._foundation.input_files import digest, fields
 from abstain.errors import AbstainError, InputError
 
 #: Characters of a key in the names of files.

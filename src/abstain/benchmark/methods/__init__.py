@@ -14,8 +14,8 @@ from abstain.benchmark.methods.entry import ScoreFunction as ScoreFunction
 from abstain.benchmark.methods.entry import Scores as Scores
 from abstain.benchmark.methods.entry import fit_all as fit_all
 from abstain.benchmark.methods.entry import score_all as score_all
-from abstain.benchmark.methods.scoring import labeled as labeled
-from abstain.benchmark.methods.scoring import unlabeled as unlabeled
+from abstain.benchmark.methods.fits import labeled as labeled
+from abstain.benchmark.methods.fits import unlabeled as unlabeled
 
 __all__ = [
     "METHODS",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from abstain.benchmark.methods.entry import Method
-from abstain.benchmark.methods.scoring import (
+from abstain.benchmark.methods.fits import (
     named,
     on_training,
     on_validation,

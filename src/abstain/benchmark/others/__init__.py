@@ -1,10 +1,10 @@
 """Scores and runs of others: exported, added, imported."""
 
-from abstain.benchmark.others.adding import AddedScores as AddedScores
-from abstain.benchmark.others.adding import add_scores as add_scores
-from abstain.benchmark.others.adding import remove_scores as remove_scores
-from abstain.benchmark.others.importing import Imported as Imported
-from abstain.benchmark.others.importing import import_fd_shifts as import_fd_shifts
+from abstain.benchmark.others.added_scores import AddedScores as AddedScores
+from abstain.benchmark.others.added_scores import add_scores as add_scores
+from abstain.benchmark.others.added_scores import remove_scores as remove_scores
+from abstain.benchmark.others.imported_run import Imported as Imported
+from abstain.benchmark.others.imported_run import import_fd_shifts as import_fd_shifts
 from abstain.benchmark.others.rows import Exported as Exported
 from abstain.benchmark.others.rows import export as export
 from abstain.benchmark.store import AddedFacts as AddedFacts

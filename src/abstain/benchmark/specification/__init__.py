@@ -11,12 +11,12 @@ from abstain.benchmark.specification.config import Config as Config
 from abstain.benchmark.specification.config import Setting as Setting
 from abstain.benchmark.specification.jobs import Planned as Planned
 from abstain.benchmark.specification.jobs import Specification as Specification
-from abstain.benchmark.specification.reading import default_config as default_config
-from abstain.benchmark.specification.reading import from_plain as from_plain
-from abstain.benchmark.specification.reading import from_run as from_run
-from abstain.benchmark.specification.reading import plain as plain
-from abstain.benchmark.specification.reading import read_config as read_config
-from abstain.benchmark.specification.reading import tables_of as tables_of
+from abstain.benchmark.specification.plain_values import default_config as default_config
+from abstain.benchmark.specification.plain_values import from_plain as from_plain
+from abstain.benchmark.specification.plain_values import from_run as from_run
+from abstain.benchmark.specification.plain_values import plain as plain
+from abstain.benchmark.specification.plain_values import read_config as read_config
+from abstain.benchmark.specification.plain_values import tables_of as tables_of
 
 __all__ = [
     "Arm",

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation import records, saved
+from abstain._foundation import json_records, records
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.reading import HEADER, fields
+from abstain._foundation.input_files import HEADER, fields
 from abstain.benchmark.store.runs import Run, RunScores, ScoreFile, keep_only
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import FloatArray
@@ -99,8 +99,8 @@ class Additions:
             return cls(folder)
         try:
             found = fields(path, HEADER)
-            saved.take_kind(found, (_KIND,))
-            saved.take_version(found, "version", (_VERSION,))
+            json_records.take_kind(found, (_KIND,))
+            json_records.take_version(found, "version", (_VERSION,))
             return cls(folder, records.read(_Receipts, found, "what was added").methods)
         except (InputError, KeyError, TypeError, ValueError) as error:
             msg = (

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from abstain._foundation import records, saved
+from abstain._foundation import json_records, records
 from abstain._foundation.files import write_atomically
-from abstain._foundation.reading import HEADER, fields
+from abstain._foundation.input_files import HEADER, fields
 from abstain.benchmark.store.additions import AddedFacts, Additions
 from abstain.benchmark.store.runs import VALIDATION, Run, RunScores, ScoreFile
 from abstain.errors import FileFormatError, InputError
@@ -167,8 +167,8 @@ class Store:
         additions = Additions.read(place) if added else Additions(place)
         try:
             found = fields(path, HEADER)
-            saved.take_kind(found, (_KIND,))
-            saved.take_version(found, "version", (_VERSION,))
+            json_records.take_kind(found, (_KIND,))
+            json_records.take_version(found, "version", (_VERSION,))
             own = records.read(_Manifest, found, "a manifest")
             kept = _with_added(tuple(map(_Row.read, own.runs)), additions)
             return cls(place, own.config, own.facts, own.classes, own.exposures, kept, additions)

@@ -16,7 +16,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import make_folder, write_atomically
-from abstain._foundation.saved import parsed
+from abstain._foundation.json_records import parsed
 from abstain.benchmark.outputs import Outputs
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions

@@ -57,7 +57,7 @@ class RunOptions:
     ] = None
 
     def changes(self) -> dict[str, Any]:
-        """Return what was asked for, as `abstain.benchmark.reading.changed` takes it."""
+        """Return what was asked for, as `abstain.benchmark.specification.changed` takes it."""
         found = {name: getattr(self, name) for name in self.__dataclass_fields__}
         found["folder"] = found.pop("data")
         return {
@@ -135,7 +135,7 @@ def run(
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     """Return the configuration of a task, or that of a file."""
-    from abstain.benchmark.reading import changed, default_config, read_config
+    from abstain.benchmark.specification import changed, default_config, read_config
     from abstain.benchmark.tasks import TASKS
 
     if task in TASKS:
@@ -153,14 +153,14 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
 
 def _text(config: "Config") -> str:
     from abstain._foundation.toml import toml_text
-    from abstain.benchmark.reading import tables_of
+    from abstain.benchmark.specification import tables_of
 
     return toml_text(tables_of(config))
 
 
 def _say_changes(out: Path, config: "Config") -> None:
     """Refuse a folder of another task; say what is otherwise than it was in the folder."""
-    from abstain.benchmark.reading import plain
+    from abstain.benchmark.specification import plain
     from abstain.benchmark.store import MANIFEST, Store, lost
 
     if not (out / MANIFEST).is_file() or lost(out):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import logit
 
-from abstain._foundation import records, saved
+from abstain._foundation import json_records, records
 from abstain.calibration import Calibration, Platt, Temperature, from_json
 from abstain.confidence import SCORES, ConfidenceScore, FittedScore, ScoreState, from_arrays
 from abstain.confidence import score as named_score
@@ -137,10 +137,12 @@ class CalibratedScore:
         """Make it from what `to_arrays` gave, field by field checked."""
         for name in arrays:
             if not name.startswith(_BASE):
-                saved.refuse(f"`{name}` is no field of a calibrated score")
+                json_records.refuse(f"`{name}` is no field of a calibrated score")
         base = plain.get("base")
         if not isinstance(base, Mapping):
-            saved.refuse(f"the field `base` must be an object; got {saved.shown(base)}")
+            json_records.refuse(
+                f"the field `base` must be an object; got {json_records.shown(base)}"
+            )
         own = {name.removeprefix(_BASE): x for name, x in arrays.items()}
         return _read({**plain, "base": from_arrays(base, own)})
 
@@ -173,11 +175,11 @@ class CalibratedScore:
         True
         """
         try:
-            found = saved.parsed(text)
+            found = json_records.parsed(text)
             base = found.get("base", "")
             if not isinstance(base, str) or ("base" in found and not base):
                 rule = "the field `base` must be the name of a score"
-                saved.refuse(f"{rule}; got {saved.shown(base)}")
+                json_records.refuse(f"{rule}; got {json_records.shown(base)}")
             return _read(found)
         except InputError as error:
             msg = f"`text` is not the JSON of a calibrated score: {error}"
@@ -198,18 +200,18 @@ class _Saved:
     def __post_init__(self) -> None:
         records.check(self)
         if self.limits is not None and self.limits[0] > self.limits[1]:
-            saved.refuse("the field `limits` must be two numbers, the smaller one first")
+            json_records.refuse("the field `limits` must be two numbers, the smaller one first")
 
 
 def _read(given: Mapping[str, Any]) -> CalibratedScore:
     """Return the calibrated score of the fields of a file, each checked but the base."""
     found = dict(given)
-    saved.take_kind(found, (_KIND,))
-    saved.take_version(found, "format", (1,))
+    json_records.take_kind(found, (_KIND,))
+    json_records.take_version(found, "format", (1,))
     own = records.read(_Saved, found, "a calibrated score")
     state = from_json(json.dumps(own.calibration))
     if isinstance(state, Temperature) != (own.on == "logits"):
-        saved.refuse(f"the field `on` must fit the calibration; got {own.on!r}")
+        json_records.refuse(f"the field `on` must fit the calibration; got {own.on!r}")
     return CalibratedScore(own.name, own.base, state, own.on, own.limits, own.note)
 
 
@@ -254,5 +256,5 @@ def clipped(x: FloatArray, limits: tuple[float, float] | None) -> FloatArray:
     return x if limits is None else np.clip(x, *limits)
 
 
-saved.READERS[_KIND] = CalibratedScore.from_json
-saved.ARCHIVES[_KIND] = CalibratedScore.from_arrays
+json_records.READERS[_KIND] = CalibratedScore.from_json
+json_records.ARCHIVES[_KIND] = CalibratedScore.from_arrays

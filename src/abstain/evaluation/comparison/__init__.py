@@ -26,9 +26,9 @@ from abstain.evaluation.comparison.rows import (
     best_of,
     footings,
 )
-from abstain.evaluation.comparison.sampled import Sampled, SampledRows, measured, resampled
 from abstain.evaluation.comparison.standings import stabilities, standings
 from abstain.evaluation.comparison.units import Unit
+from abstain.evaluation.comparison.variation import Sampled, SampledRows, measured, resampled
 
 __all__ = [
     "MEAN",

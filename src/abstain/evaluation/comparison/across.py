@@ -20,7 +20,6 @@ from abstain.evaluation.comparison.rows import (
     Stability,
     Standing,
 )
-from abstain.evaluation.comparison.sampled import Sampled
 from abstain.evaluation.comparison.standings import (
     AGGREGATE_FIRST,
     INFLUENCE,
@@ -28,6 +27,7 @@ from abstain.evaluation.comparison.standings import (
     aggregated_standings,
     drawn,
 )
+from abstain.evaluation.comparison.variation import Sampled
 from abstain.inference.aggregates import improvements, interquartile_mean, performance_profile
 from abstain.inference.agreement import kendall
 from abstain.inference.multiplicity import adjust, cliques, critical_difference

@@ -14,9 +14,9 @@ from abstain.evaluation.comparison.findings import findings_of_comparison
 from abstain.evaluation.comparison.pairs import pairs
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.record import Comparison
-from abstain.evaluation.comparison.sampled import SampledRows, measured, resampled
 from abstain.evaluation.comparison.standings import agreements, stabilities, standings
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
+from abstain.evaluation.comparison.variation import SampledRows, measured, resampled
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import DEFAULT_METRIC, metrics_of, splits_of
 from abstain.evaluation.records import Finding, ordered

@@ -11,7 +11,7 @@ from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.rows import PairedDifference
-from abstain.evaluation.comparison.sampled import Sampled
+from abstain.evaluation.comparison.variation import Sampled
 from abstain.inference.intervals import Difference, difference_from
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (

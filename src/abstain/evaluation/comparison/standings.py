@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import Agreement, Stability, Standing
-from abstain.evaluation.comparison.sampled import Sampled
+from abstain.evaluation.comparison.variation import Sampled
 from abstain.inference.agreement import agreement, kendall, stability
 from abstain.inference.influence import covariance_of_shares
 from abstain.inference.ranking import expected_ranks, rank_chances, ranks

@@ -10,14 +10,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-from abstain._foundation import reading
+from abstain._foundation import input_files
 from abstain._foundation.records import Count, Natural, Word, between, hold, once, value
 from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.data import DATASETS
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.specification.changes import seeds_of
 from abstain.benchmark.specification.config import tried_in
-from abstain.benchmark.specification.reading import named, recipe_of
+from abstain.benchmark.specification.plain_values import named, recipe_of
 from abstain.benchmark.training import Recipe
 from abstain.benchmark.training.inputs import variation_of
 from abstain.errors import InputError, UnknownNameError, suggest
@@ -208,7 +208,7 @@ def configuration_text(config: Path | None, data: str | None) -> str:
     if config is not None and data not in {None, name}:
         msg = f"`--print-config` prints a file as it is, and {path.name} is about {name!r}"
         raise InputError(msg)
-    return reading.text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
+    return input_files.text(path).replace(f'name = "{name}"', f'name = "{data or name}"', 1)
 
 
 def experiment_of(found: Mapping[str, Any]) -> Experiment:

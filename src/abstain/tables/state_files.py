@@ -9,11 +9,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from abstain._foundation import saved
+from abstain._foundation import json_records
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
-from abstain._foundation.reading import TEXT, content, opened
-from abstain._foundation.saved import ARCHIVES, READERS, Written
+from abstain._foundation.input_files import TEXT, content, opened
+from abstain._foundation.json_records import ARCHIVES, READERS, Written
 from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
@@ -173,7 +173,7 @@ def _load_archive(path: Path) -> Saved:
     plain = _object(path, _text(path, archive))
     arrays = archive.read(name for name in archive if name != _PLAIN)
     try:
-        saved.take_version(plain, "version", (_VERSION,))
+        json_records.take_version(plain, "version", (_VERSION,))
         read: Callable[..., Saved] = ARCHIVES.get(str(plain.get("kind")), from_arrays)
         return read(plain, arrays)
     except InputError as error:
@@ -196,7 +196,7 @@ def _load_text(path: Path) -> Saved:
     text = _decoded(path, content(path))
     found = _object(path, text)
     try:
-        return READERS[saved.take_kind(found, READERS)](text)
+        return READERS[json_records.take_kind(found, READERS)](text)
     except (InputError, FileFormatError) as error:
         _damaged(path, str(error), error)
 
@@ -211,7 +211,7 @@ def _decoded(path: Path, content: bytes) -> str:
 def _object(path: Path, text: str) -> dict[str, Any]:
     """Return the fields of a JSON object."""
     try:
-        return saved.parsed(text)
+        return json_records.parsed(text)
     except InputError as error:
         _damaged(path, str(error), error)
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from abstain._foundation.saved import parsed
+from abstain._foundation.json_records import parsed
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
 
 #: The most of a text that is read whole (JSON, TOML), and of the header of a table, in bytes.

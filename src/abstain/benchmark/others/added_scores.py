@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from abstain._foundation.reading import digest
+from abstain._foundation.input_files import digest
 from abstain.benchmark.others.rows import (
     RowIndex,
     methods_of,

@@ -10,7 +10,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
-from abstain.confidence.fitting import kind_named
+from abstain.confidence.fitted_kinds import kind_named
 from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
 from abstain.evaluation.inputs import DEFAULT_METRIC, join
 from abstain.metrics import Metric, metric_named

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from abstain._foundation.reading import digest
+from abstain._foundation.input_files import digest
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others.fd_shifts import (
     ResultsFolder,

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from abstain._foundation import records, saved
+from abstain._foundation import json_records, records
 from abstain._foundation.catalogue import Catalogue
 from abstain.confidence import combined, distances, energies, tuned
-from abstain.confidence.fitted import FittedKind, FittedScore
+from abstain.confidence.fitted_score import FittedKind, FittedScore
 from abstain.confidence.registry import SCORES
 from abstain.confidence.tuned import Criterion, ScoreCriterion
 from abstain.errors import InputError, MissingInputError, suggest
@@ -137,7 +137,7 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     'msr@T=2'
     """
     found, rest = dict(plain), dict(arrays)
-    kind = saved.take_kind(found, FITTED)
+    kind = json_records.take_kind(found, FITTED)
     if isinstance(found.get("parts"), list | tuple):
         found["parts"] = [_part(f"parts.{i}.", x, rest) for i, x in enumerate(found["parts"])]
     elif "parts" in found:
