@@ -12,19 +12,16 @@ from abstain.metrics.catalogue import FAMILIES
 #: Where such a word means something else, or is what a caller leaves out. Only to be shortened.
 OTHER_WORDS = {
     # What is asked for unless something else is: the metrics of a command, a study, a benchmark.
-    "benchmark/results/results.py": "default",
     "benchmark/specification/config.py": "default",
-    "benchmark/work.py": "default",
-    "cli/compare.py": "default",
-    "evaluation/inputs.py": "default",
     "integrations/torchmetrics/metric.py": "default",
-    "streaming/bounds.py": "default",
     "studies/finetuning/jobs.py": "default",
     "studies/population_forms.py": "default",
     "studies/posterior.py": "default",
     # Classes and scorers that other libraries find by a metric's name.
     "integrations/sklearn/scorers.py": "its name",
     "integrations/torchmetrics/named.py": "its name",
+    # A likelihood that a temperature is fitted by.
+    "evaluation/criterion.py": "option",
     # Areas that are found for all resamples at once, losses, and fields of records.
     "inference/replicates.py": "area",
     "predictions/losses.py": "loss",
@@ -50,16 +47,7 @@ OTHER_WORDS = {
 
 #: Where a metric is still named. Only to be shortened: what they ask belongs to its entry.
 REMAINING = {
-    "benchmark/methods/fits.py",
-    "cli/benchmark/run.py",
-    "evaluation/criterion.py",
-    "evaluation/posterior.py",
-    "report/subjects/benchmark/document.py",
-    "report/subjects/benchmark/grids.py",
-    "report/subjects/benchmark/leaderboard.py",
     "report/subjects/benchmark/methods.py",
-    "report/subjects/benchmark/studies.py",
-    "report/subjects/evaluation/verdict.py",
     "studies/finetuning/experiment.py",
     "studies/finetuning/results.py",
     "studies/finetuning/words.py",

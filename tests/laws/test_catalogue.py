@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.laws.cases import in_order, rows, scored_cases
+from tests.laws.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS, Metric, metric_named
@@ -115,6 +115,19 @@ def test_inputs_stay_untouched(s: Scored) -> None:
         array.setflags(write=False)
     for metric in ALL:
         value(metric, s)
+
+
+@pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)
+def test_what_is_of_the_classifier_is_the_same_for_every_confidence(metric: Metric) -> None:
+    rng = np.random.default_rng(0)
+    loss, labels = (rng.random(60) < 0.3).astype(float), rng.integers(0, 2, 60)
+    prediction = np.where(loss, 1 - labels, labels).astype(int)
+    sure = rng.uniform(0.5, 1, 60)
+    values = {
+        round(value(metric, make(rng.random(60), loss, labels, prediction, sure)), 12)
+        for _ in range(20)
+    }
+    assert (len(values) == 1) == metric.of_classifier
 
 
 @pytest.mark.parametrize("metric", ALL, ids=lambda m: m.name)

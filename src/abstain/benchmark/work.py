@@ -23,6 +23,7 @@ from abstain.benchmark.store import VALIDATION, RunScores, ScoreFile, packed
 from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, train
 from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import InputError
+from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
 from abstain.training import OBJECTIVES, Network, Objective, make
 
 __all__ = ["Trainer", "Worker", "network_of", "start_from"]
@@ -31,7 +32,7 @@ __all__ = ["Trainer", "Worker", "network_of", "start_from"]
 _CLASSIFIER: Final = "head.classifier."
 
 #: What is told of a network as soon as it is tested.
-_TOLD: Final = ("augrc", "accuracy")
+_TOLD: Final = (PRIMARY, OF_CLASSIFIER)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from abstain.cli.predictions import FILENAME, read, split_by, told
 from abstain.errors import AbstainError
 from abstain.evaluation import Comparison
 from abstain.evaluation import compare as compare_predictions
+from abstain.metrics.catalogue import PRIMARY
 from abstain.tables import Reading
 
 
@@ -71,7 +72,7 @@ def compare(
         tuple[str, ...],
         several("a score (default: the confidences named, else all; `abstain list scores`)"),
     ] = (),
-    metric: Annotated[tuple[str, ...], several("a metric (`abstain list metrics`)")] = ("augrc",),
+    metric: Annotated[tuple[str, ...], several("a metric (`abstain list metrics`)")] = (PRIMARY,),
     loss: Loss = None,
     runs_from: Annotated[
         str | None, Parameter(help="column whose values are runs, or 'filename'; runs are averaged")

@@ -1,6 +1,6 @@
 """The catalogue of confidence scores, and how predictions are scored by name."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
@@ -28,6 +28,9 @@ for _entry in (
     *monte_carlo.ENTRIES,
 ):
     SCORES.add(_entry)
+
+#: What class scores are scored by where nobody says how, and what others are compared with.
+BASELINE: Final = softmax_scores.MSR.name
 
 
 def find(name: str) -> Score:

@@ -12,16 +12,17 @@ from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import kind_named
 from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
-from abstain.evaluation.inputs import DEFAULT_METRIC, join
+from abstain.evaluation.inputs import join
 from abstain.metrics import Metric, metric_named
+from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: Metrics outside the family "classifier" that do not look at the confidence either.
-_BLIND = frozenset({"augrc_classifier", "classwise_ece"})
+#: What `fit_score` may fit a temperature by: a metric, or the labels by maximum likelihood.
+METRIC, LIKELIHOOD = "metric", "nll"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def fit_score(
     predictions: Predictions,
     *,
     metric: str | None = None,
-    by: str = "metric",
+    by: str = METRIC,
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> FittedScore:
@@ -109,15 +110,15 @@ def fit_score(
     >>> state.score(held_out).probability.round(4).tolist()
     [0.75, 0.75, 0.75, 0.75]
     """
-    checks.one_of(by, "by", ("metric", "nll"))
-    if by == "nll":
+    checks.one_of(by, "by", (METRIC, LIKELIHOOD))
+    if by == LIKELIHOOD:
         return _by_likelihood(name, predictions, metric, loss, options)
     if not searches(name, options):
         if metric is not None or loss is not None:
             msg = f"the score {name!r} searches nothing here; drop `metric` and `loss`"
             raise InputError(msg)
         return fit(name, predictions, **options)
-    chosen = telling(DEFAULT_METRIC if metric is None else metric)
+    chosen = telling(PRIMARY if metric is None else metric)
     criterion = MetricCriterion(chosen, predictions, per_sample_loss(predictions, loss))
     return fit(name, predictions, criterion=criterion, **options)
 
@@ -125,10 +126,10 @@ def fit_score(
 def telling(name: str) -> Metric:
     """Return a metric that tells scores apart; refuse one that knows only the classifier."""
     metric = metric_named(name)
-    if metric.family == "classifier" or metric.name in _BLIND:
+    if metric.of_classifier:
         msg = (
             f"the metric {name!r} is the same for every confidence score, so nothing can be chosen "
-            "by it; use 'augrc', or fit a temperature with `by='nll'`"
+            "by it; use {PRIMARY!r}, or fit a temperature with `by={LIKELIHOOD!r}`"
         )
         raise InputError(msg)
     return metric
@@ -258,7 +259,7 @@ def select_score(
     validation: Predictions,
     *,
     grid: Mapping[str, Sequence[Any]] | None = None,
-    metric: str = DEFAULT_METRIC,
+    metric: str = PRIMARY,
     loss: "str | CostMatrix | AnyArray | None" = None,
     **options: Any,
 ) -> SelectedScore:

@@ -9,10 +9,10 @@ import numpy as np
 
 from abstain._foundation.option_words import option
 from abstain._foundation.scored import Scored
-from abstain.evaluation.inputs import DEFAULT_METRIC
 from abstain.evaluation.records import Finding, Result
 from abstain.evaluation.uncertainty import ScoredPart
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
+from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions
 from abstain.typing import Array
 
@@ -44,7 +44,7 @@ def findings_of(part: ScoredPart, results: Iterable[Result]) -> list[Finding]:
     said = (
         *_counts(s, predictions),
         *_saturation(s),
-        *_ties(s, values.get(DEFAULT_METRIC)),
+        *_ties(s, values.get(PRIMARY)),
         *_direction(s, own=part.own),
         *_labels(predictions),
         *_scale(s),

@@ -1,7 +1,7 @@
 """What is evaluated: the parts of the data, the metrics and the scores asked for, their losses."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable, score
@@ -11,8 +11,6 @@ from abstain.metrics import Metric, metric_named
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import Array, Split
 
-#: The metric that is looked at where nobody says which.
-DEFAULT_METRIC: Final = "augrc"
 #: The argument `scores` of `evaluate` and `compare`.
 Asked: TypeAlias = Sequence[str | ScoreState] | str | ScoreState | None
 

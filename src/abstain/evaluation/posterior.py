@@ -10,9 +10,11 @@ from abstain._foundation.arrays import sealed, to_numpy
 from abstain._foundation.scored import Measured, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
+from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
 from abstain.evaluation.inputs import join, loss_name
 from abstain.metrics import Metric, metric_named
+from abstain.metrics.catalogue import OF_POPULATION
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -88,8 +90,8 @@ class PosteriorExpectation:
 def posterior_expectation(
     predictions: Predictions,
     *,
-    score: str | ScoreState = "msr",
-    metric: str = "aurc_plugin",
+    score: str | ScoreState = BASELINE,
+    metric: str = OF_POPULATION,
     loss: "str | CostMatrix | AnyArray | None" = None,
 ) -> PosteriorExpectation:
     """Estimate the expectation of a metric over a posterior, from Monte-Carlo samples.

@@ -290,6 +290,7 @@ ENTRIES = (
         needs=frozenset({Need.PROBABILITIES}),
         function="classwise_ece(probabilities, labels)",
         # It reads the class probabilities and never the confidence.
+        of_classifier=True,
         rank_based=True,
         gradients=frozenset({"probabilities"}),
     ),

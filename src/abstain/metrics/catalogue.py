@@ -1,5 +1,7 @@
 """Fills the catalogue of metrics, and makes those with numbers in their names."""
 
+from typing import Final
+
 from abstain.errors import UnknownNameError
 from abstain.metrics import calibration, classifier, failure_ranking, retention, review
 from abstain.metrics.areas import achievable, balanced, excess, generalized, partial, selective
@@ -12,7 +14,7 @@ for _entry in (
     *selective.ENTRIES,
     *excess.ENTRIES,
     *achievable.ENTRIES,
-    selective.ACCURACY,
+    selective.AUARC,
     *balanced.ENTRIES,
     *failure_ranking.ENTRIES,
     *retention.ENTRIES,
@@ -24,6 +26,15 @@ for _entry in (
     *review.ENTRIES,
 ):
     METRICS.add(_entry)
+
+#: What ranks and decides where nobody says by which metric.
+PRIMARY: Final = generalized.AUGRC.name
+
+#: What is said of the classifier beside it.
+OF_CLASSIFIER: Final = classifier.ACCURACY.name
+
+#: What estimates the area of a population from a sample of it.
+OF_POPULATION: Final = selective.PLUG_IN.name
 
 #: What takes numbers of the user's.
 FAMILIES: tuple[Family, ...] = (

@@ -143,6 +143,10 @@ class Metric:
         Whether its most confident failures weigh without bound, so that it takes more of them.
     caution : str
         What its interval leaves out, or empty.
+    of_classifier : bool
+        Whether it looks at the classifier alone, and is the same for every confidence score.
+    at_coverage : float or None
+        The coverage of its threshold, for a number at one working point that keeps a coverage.
     rests_on_failures : bool
         Whether few failures make it unsure. Not so for means over all samples or the successes.
     accepted_failures : callable or None
@@ -194,6 +198,8 @@ class Metric:
     proportion: bool = False
     heavy: bool = False
     caution: str = ""
+    of_classifier: bool = False
+    at_coverage: float | None = None
     rests_on_failures: bool = True
     accepted_failures: Callable[[Scored], int] | None = None
     between_kinds: bool = False

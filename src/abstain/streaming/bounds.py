@@ -9,7 +9,7 @@ from abstain._foundation.scored import Measured, undefined
 from abstain.errors import DomainError, InputError
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.blocks import Binned, Limits
-from abstain.metrics.catalogue import FAMILIES
+from abstain.metrics.catalogue import FAMILIES, PRIMARY
 from abstain.metrics.entry import value_of
 from abstain.streaming.histogram import Histogram, blocks_of
 
@@ -53,7 +53,7 @@ class Bounded:
         return max(self.high - self.value, self.value - self.low)
 
 
-def compute(state: Histogram, metric: str = "augrc") -> Bounded:
+def compute(state: Histogram, metric: str = PRIMARY) -> Bounded:
     """Compute a metric of a stream, with certified limits.
 
     Answers: what is this number, and how far can the exact one be from it?

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.random import generator
+from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
 from abstain.metrics import metric_named
@@ -40,7 +41,7 @@ _FEW: Final = 8
 def study_posterior(
     data: Data = None,
     *,
-    score: str = "msr",
+    score: str = BASELINE,
     metrics: Sequence[str] = ("aurc_plugin", "augrc"),
     loss: str | None = None,
     repeats: int = 500,

@@ -5,6 +5,7 @@ from typing import Final
 from torch import Tensor
 
 from abstain._foundation import checks
+from abstain.confidence.registry import BASELINE
 from abstain.training._logits import BaseLoss, OwnScore, score_of_logits
 from abstain.training._weights import OwnWeights
 from abstain.training.heads import Output, checked_output, widest
@@ -59,7 +60,7 @@ class CrossEntropy(Objective):
         torch.Tensor of shape (n,)
             Float64; higher is more trusted.
         """
-        return score_of_logits("msr")(checked_output(output).logits)
+        return score_of_logits(BASELINE)(checked_output(output).logits)
 
     def _loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002
         return cross_entropy(output, labels)
@@ -118,7 +119,7 @@ class RankWeighted(WarmedUp):
         self,
         *,
         weights: str | OwnWeights = "aurc",
-        score: str | OwnScore = "msr",
+        score: str | OwnScore = BASELINE,
         base: str | BaseLoss = "cross-entropy",
         between: tuple[float, float] | None = None,
         soft: float | None = None,
@@ -202,7 +203,7 @@ class Joint(RankWeighted):
         *,
         strength: float = 10.0,
         weights: str | OwnWeights = "augrc",
-        score: str | OwnScore = "msr",
+        score: str | OwnScore = BASELINE,
         between: tuple[float, float] | None = None,
         soft: float = 0.1,
         queue: int = 0,

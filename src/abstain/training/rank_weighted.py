@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from abstain._foundation import checks
+from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, ShapeError
 from abstain.training._area import (
     Area,
@@ -208,7 +209,7 @@ class RankWeightedLoss(torch.nn.Module):
         self,
         weights: str | OwnWeights = "aurc",
         *,
-        score: str | OwnScore = "msr",
+        score: str | OwnScore = BASELINE,
         base: str | BaseLoss = "cross-entropy",
         between: tuple[float, float] | None = None,
         soft: float | None = None,

@@ -11,6 +11,8 @@ from abstain.benchmark.outputs import Outputs
 from abstain.confidence import ScoreState, score
 from abstain.errors import MissingInputError
 from abstain.evaluation import fit_score
+from abstain.evaluation.criterion import LIKELIHOOD
+from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions
 from abstain.typing import FloatArray
 
@@ -120,7 +122,7 @@ def tempered(name: str) -> Fit:
     """Fit the temperature of the logits on validation pictures by their likelihood."""
 
     def fit(known: Known) -> ByScore:
-        state: Any = fit_score("temperature", labeled(known.validation), by="nll")
+        state: Any = fit_score("temperature", labeled(known.validation), by=LIKELIHOOD)
         return ByScore(name, temperature=state.temperature)
 
     return fit
@@ -138,7 +140,7 @@ def on_training(kind: str, *, last_layer: bool = False, **options: Any) -> Fit:
     return fit
 
 
-def on_validation(kind: str, *, metric: str = "augrc") -> Fit:
+def on_validation(kind: str, *, metric: str = PRIMARY) -> Fit:
     """Choose the parameter of a score of `abstain.confidence.FITTED` on validation pictures."""
     return lambda known: ByScore(fit_score(kind, labeled(known.validation), metric=metric))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any
 
 from abstain._foundation import checks
 from abstain.benchmark.methods import METHODS
@@ -32,12 +32,10 @@ from abstain.benchmark.store import Store
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan
 from abstain.evaluation.records import ordered
+from abstain.metrics.catalogue import PRIMARY
 from abstain.typing import Rng
 
 __all__ = ["results_of"]
-
-#: What thresholds, curves and pictures are about where it is among the metrics.
-_PRIMARY: Final = "augrc"
 
 
 def results_of(
@@ -132,7 +130,8 @@ def results_of(
         )
         for metric in asked
     }
-    primary = _PRIMARY if _PRIMARY in who else asked[0].name
+    # What thresholds, curves and pictures are about.
+    primary = PRIMARY if PRIMARY in who else asked[0].name
     found = StudyTables(reading, asked, who, primary, plan, options)
     for study in columns:
         found.add(study)

@@ -188,6 +188,9 @@ def _say_changes(out: Path, config: "Config") -> None:
 def numbers(outcome: "Outcome") -> str:
     """Return the numbers of a network that was just tested, on i.i.d. pictures."""
     from abstain.benchmark.methods import METHODS
+    from abstain.confidence.registry import BASELINE
+    from abstain.metrics import METRICS
+    from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
 
     first = outcome.facts.get("first")
     if outcome.status != "done" or not isinstance(first, dict) or not first:
@@ -196,12 +199,17 @@ def numbers(outcome: "Outcome") -> str:
     # Its own confidence and the softmax say most; those by several passes are in the tables.
     one_pass = [name for name in known if not METHODS[name].averages] or known
     own = [name for name in one_pass if "own" in METHODS[name].needs]
-    softmax = [name for name in one_pass if name.rpartition("-")[2] == "msr"][:1]
+    softmax = [name for name in one_pass if name.rpartition("-")[2] == BASELINE][:1]
     shown = list(dict.fromkeys([*softmax, *own])) or one_pass[:1]
-    accuracy = first[shown[0]].get("accuracy") if shown else None
-    said = [] if accuracy is None else [f"accuracy {accuracy:.3f}"]
-    values = {METHODS[name].title: first[name].get("augrc") for name in shown}
-    said += [f"AUGRC {value:.4f} ({title})" for title, value in values.items() if value is not None]
+    beside, primary = METRICS[OF_CLASSIFIER], METRICS[PRIMARY]
+    right = first[shown[0]].get(beside.name) if shown else None
+    said = [] if right is None else [f"{beside.title} {right:.3f}"]
+    values = {METHODS[name].title: first[name].get(primary.name) for name in shown}
+    said += [
+        f"{primary.title} {value:.4f} ({title})"
+        for title, value in values.items()
+        if value is not None
+    ]
     return ", ".join(said)
 
 

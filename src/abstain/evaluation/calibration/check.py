@@ -19,8 +19,8 @@ from abstain.curves.reliability import (
 )
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
-from abstain.evaluation.inputs import DEFAULT_METRIC
 from abstain.metrics import METRICS, Need
+from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, Array, FloatArray
@@ -281,7 +281,7 @@ def _numbers(before: Scored, after: Scored, calibrated: CalibratedScore) -> tupl
     """Return what of the catalogue a calibration may change, and two numbers of being right."""
     of_confidence = (m for m in METRICS.values() if m.family == "calibration")
     metrics = [m for m in of_confidence if Need.UNIT_CONFIDENCE in m.needs]
-    metrics.append(METRICS[DEFAULT_METRIC])
+    metrics.append(METRICS[PRIMARY])
     if isinstance(calibrated.calibration, Temperature) and after.view is not None:
         of_classes = (m for m in METRICS.values() if m.family == "classifier")
         metrics += [m for m in of_classes if Need.PROBABILITIES in m.needs]

@@ -18,9 +18,10 @@ from abstain.evaluation.comparison.standings import agreements, stabilities, sta
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.comparison.variation import SampledRows, measured, resampled
 from abstain.evaluation.findings import sources
-from abstain.evaluation.inputs import DEFAULT_METRIC, metrics_of, splits_of
+from abstain.evaluation.inputs import metrics_of, splits_of
 from abstain.evaluation.records import Finding, ordered
 from abstain.metrics import Metric
+from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import AnyArray, Rng, Split
 
@@ -32,7 +33,7 @@ def compare(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
     scores: Sequence[str | ScoreState] | None = None,
-    metrics: Sequence[str] = (DEFAULT_METRIC,),
+    metrics: Sequence[str] = (PRIMARY,),
     level: float = 0.95,
     test: str = "influence",
     bootstrap: int = 0,

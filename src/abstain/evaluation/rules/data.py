@@ -13,6 +13,7 @@ from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
+from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import DecisionRule
@@ -131,8 +132,8 @@ def _only_score(predictions: Predictions) -> str:
     if len(own) == 1:
         return own[0]
     names = applicable(predictions)
-    if not own and "msr" in names:
-        return "msr"
+    if not own and BASELINE in names:
+        return BASELINE
     if not names:
         msg = (
             "these predictions allow no confidence score; give `confidence`, `logits` or "

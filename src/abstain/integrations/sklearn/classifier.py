@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from abstain.confidence import ConfidenceScore
+from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError
 from abstain.integrations.sklearn import _held_out as held_out
 from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, put
@@ -101,7 +102,7 @@ class SelectiveClassifier(DelegatingClassifier):
         self,
         estimator: Any,
         *,
-        score: ScoreLike = "msr",
+        score: ScoreLike = BASELINE,
         rule: Any = None,
         rule_params: Mapping[str, Any] | None = None,
         cv: Any = None,

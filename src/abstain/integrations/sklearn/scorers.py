@@ -14,6 +14,7 @@ from sklearn.utils.validation import column_or_1d
 
 from abstain._foundation import checks
 from abstain._foundation.scored import Scored
+from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.evaluation.inputs import join
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring, class_scores_by
@@ -212,7 +213,7 @@ class SelectiveScorer(TakesWeights):
     def _scoring(self, own: Scoring | None) -> Scoring:
         if self.score is not None:
             return Scoring(self.score, self.response_method)
-        return own or Scoring("msr", self.response_method)
+        return own or Scoring(BASELINE, self.response_method)
 
 
 class RuleScorer(TakesWeights):

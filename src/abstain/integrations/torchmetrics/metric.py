@@ -7,6 +7,7 @@ from typing import Any
 
 from abstain import streaming
 from abstain._foundation.scored import Scored, scored
+from abstain.confidence.registry import BASELINE
 from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.integrations.torchmetrics._inputs import BatchTensors, Inputs, double
 from abstain.integrations.torchmetrics._library import MetricCollection, torch
@@ -17,6 +18,7 @@ from abstain.integrations.torchmetrics._state import (
     joined,
 )
 from abstain.metrics import Need, metric_named
+from abstain.metrics.catalogue import PRIMARY
 from abstain.metrics.entry import value_of
 from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
@@ -84,10 +86,10 @@ class SelectiveMetric(StreamState):
 
     def __init__(
         self,
-        metric: str = "augrc",
+        metric: str = PRIMARY,
         *,
         inputs: Inputs = "confidence",
-        score: str = "msr",
+        score: str = BASELINE,
         bins: int | None = None,
         scale: Scale | None = None,
         **kwargs: Any,

@@ -292,7 +292,7 @@ def rank_weighted(
     )
 
 
-_AUGRC = replace(
+AUGRC = replace(
     rank_weighted(
         "augrc",
         "AUGRC",
@@ -331,7 +331,7 @@ _EXCESS = Metric(
 )
 
 ENTRIES = (
-    _AUGRC,
+    AUGRC,
     _EXCESS,
     replace(
         _EXCESS,
@@ -350,6 +350,7 @@ ENTRIES = (
         meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
         source=_TRAUB.format("eq. 7"),
         high=0.5,
+        of_classifier=True,
         needs=frozenset({Need.BINARY_LOSS}),
         function="augrc_terms(confidence, loss)[1]",
         per_thousand=True,

@@ -292,6 +292,23 @@ def _estimator(
     )
 
 
+PLUG_IN = replace(
+    _estimator(
+        "plugin",
+        "aurc_plugin",
+        "AURC, plug-in",
+        of_gradient(plugin_gradient),
+        meaning=_MEANING,
+        source=_ZHOU.format("eq. 12-13"),
+    ),
+    per_thousand=True,
+    heavy=True,
+    extremes=(best_aurc, worst_aurc),
+    resampled=Resampled(
+        frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
+    ),
+)
+
 ENTRIES = (
     replace(
         _estimator(
@@ -312,22 +329,7 @@ ENTRIES = (
         resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
         binned=Binned(_trapezoid_limits),
     ),
-    replace(
-        _estimator(
-            "plugin",
-            "aurc_plugin",
-            "AURC, plug-in",
-            of_gradient(plugin_gradient),
-            meaning=_MEANING,
-            source=_ZHOU.format("eq. 12-13"),
-        ),
-        per_thousand=True,
-        heavy=True,
-        extremes=(best_aurc, worst_aurc),
-        resampled=Resampled(
-            frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
-        ),
-    ),
+    PLUG_IN,
     replace(
         _estimator(
             "log",
@@ -368,7 +370,7 @@ ENTRIES = (
     ),
 )
 
-ACCURACY = Metric(
+AUARC = Metric(
     name="auarc",
     title="area under the accuracy-rejection curve",
     family="area",

@@ -52,6 +52,7 @@ def _at_coverage(
         meaning=f"Keeping at least {percent} %{meaning}",
         source=_GEIFMAN,
         convention="lowest risk among thresholds that keep the coverage",
+        at_coverage=share,
         influence=partial(influence_at_coverage, quantity=quantity, share=share),
         open_thresholds=partial(open_at_coverage, quantity=quantity, share=share),
     )

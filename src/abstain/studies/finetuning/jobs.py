@@ -24,6 +24,7 @@ from abstain.benchmark.training import Inputs, Recipe, logits_of
 from abstain.benchmark.training.inputs import variation_of
 from abstain.benchmark.training.loop import save_state
 from abstain.benchmark.work import Trainer, network_of, start_from
+from abstain.confidence.registry import BASELINE
 from abstain.errors import MissingInputError
 from abstain.evaluation import evaluate
 from abstain.predictions import Predictions
@@ -221,7 +222,7 @@ def _validated(choose_by: str, network: Network, parts: _Parts) -> Mapping[str, 
         raise MissingInputError(msg)
     found = _predicted(network, parts, parts.splits.validation, parts.data.validation_copies)
     wanted = dict.fromkeys((choose_by, *_VALIDATED))
-    told = evaluate(found, scores=["msr"], metrics=list(wanted), interval="none")
+    told = evaluate(found, scores=[BASELINE], metrics=list(wanted), interval="none")
     # JSON has no NaN.
     return {r.metric: None if math.isnan(r.value) else r.value for r in told.results}
 

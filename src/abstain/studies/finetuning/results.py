@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from abstain._foundation.files import write_atomically
 from abstain.benchmark.jobs import Job
+from abstain.confidence.registry import BASELINE
 from abstain.evaluation import compare, evaluate
 from abstain.evaluation.comparison import PairedDifference
 from abstain.inference.multiplicity import adjust
@@ -72,7 +73,7 @@ def values(finals: Finals) -> list[dict[str, Any]]:
     for (name, seed), part in finals.items():
         for loss, metrics in MEASURES.items():
             wanted = [*metrics, *(_TOLD if loss == "zero_one" else ())]
-            told = evaluate(part, scores=["msr"], metrics=wanted, loss=loss, interval="none")
+            told = evaluate(part, scores=[BASELINE], metrics=wanted, loss=loss, interval="none")
             rows += [
                 {
                     "objective": name,
@@ -151,7 +152,7 @@ def differences(
     for loss, metrics in MEASURES.items():
         told = compare(
             data,
-            scores=["msr"],
+            scores=[BASELINE],
             metrics=metrics,
             loss=loss,
             methods="objective",

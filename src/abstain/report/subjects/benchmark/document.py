@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from abstain.benchmark.protocol import ERRORS
 from abstain.benchmark.results import BenchmarkResults
+from abstain.benchmark.selection import on_probabilities
 from abstain.evaluation.records import Finding
 from abstain.plots.words import percent
 from abstain.report import document as doc
@@ -28,7 +29,7 @@ from abstain.report.subjects.benchmark.methods import (
 from abstain.report.subjects.benchmark.pictures import Pictures
 from abstain.report.subjects.benchmark.studies import change_figure, studies_section
 from abstain.report.subjects.benchmark.verdict import verdict_of
-from abstain.report.words import count, remarks, seconds_said, short_title
+from abstain.report.words import count, metric_of, remarks, seconds_said, short_title
 
 #: Rows of the table of ranks on a terminal; the files have all of them.
 _MOST: Final = 8
@@ -254,9 +255,12 @@ _KINDS: Final = {
     "far-new-class": "the same with pictures of another sort altogether.",
 }
 
+#: Stands for the titles of the metrics that read a confidence as a probability.
+_OF_PROBABILITIES: Final = ""
+
 _LAST: Final = {
     "× 1000": "AURC and AUGRC are printed so where the head says it, as in the literature.",
-    "ECE": (
+    _OF_PROBABILITIES: (
         "of confidences that were calibrated by Platt scaling on validation data, since most "
         "confidences are no probabilities."
     ),
@@ -282,9 +286,6 @@ _LAST: Final = {
     ),
 }
 
-#: Words of the glossary that are about something which not every page has.
-_ONLY: Final = {"ECE": "ece"}
-
 
 def words_of(results: BenchmarkResults) -> Iterator[doc.Entry]:
     """Return the words of the whole, then the metrics, then what stands in tables."""
@@ -292,6 +293,7 @@ def words_of(results: BenchmarkResults) -> Iterator[doc.Entry]:
     known = {kind_title(kind): said for kind, said in _KINDS.items() if kind in kinds}
     yield from (doc.Entry(title, said) for title, said in (_FIRST | known).items())
     yield from metric_words(list(results.comparisons))
+    metrics = filter(None, map(metric_of, results.comparisons))
+    titles = [short_title(m.name) for m in metrics if on_probabilities(m)]
     for title, said in _LAST.items():
-        if title not in _ONLY or _ONLY[title] in results.comparisons:
-            yield doc.Entry(title, said)
+        yield from (doc.Entry(own, said) for own in ([title] if title else titles))

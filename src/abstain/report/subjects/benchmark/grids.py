@@ -162,7 +162,7 @@ def footnote(grid: Grid, level: float, *, intervals: bool, ranked: bool) -> str:
         said.append(f"{rest} were not tested.")
     if ranked:
         said.append("Mean rank: over the columns; 1 is best.")
-    if grid.metric == "accuracy" and any(study.kind in NEW for study in grid.studies):
+    if grid.of_classifier and any(study.kind in NEW for study in grid.studies):
         said.append(_MIX)
     if intervals:
         said.append(f"In brackets: {percent(level)} intervals.")

@@ -10,18 +10,17 @@ from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, MethodFacts, ThresholdRow
 from abstain.benchmark.results.records import MEAN
+from abstain.confidence.registry import BASELINE
 from abstain.errors import UnknownNameError, suggest
 from abstain.evaluation.comparison import AcrossData, Footing
+from abstain.metrics import metric_named
 from abstain.plots.words import returned, sentence
 from abstain.report.document import NAN, Label, Number
 from abstain.report.subjects.comparison.place import Place
-from abstain.report.words import printed_x1000, short_title
+from abstain.report.words import headline, metric_of, printed_x1000, short_title
 
 #: Sources of failures that no answer is right for.
 NEW: Final = frozenset({"new-class", "far-new-class"})
-
-#: The metrics by which methods are ranked first, where they were computed.
-_RANKING: Final = ("augrc", "aurc")
 
 #: Up to which share of the ranks of a column a cell has which color, the strongest first.
 _SHADES: Final = (0.07, 0.18, 0.32, 0.5, 0.7)
@@ -54,6 +53,12 @@ class Grid:
     studies: tuple[Study, ...]
     methods: tuple[MethodFacts, ...]
     entries: Mapping[tuple[str, str], Entry]
+
+    @property
+    def of_classifier(self) -> bool:
+        """Whether the metric knows only the classifier."""
+        metric = metric_of(self.metric)
+        return metric is not None and metric.of_classifier
 
     @property
     def groups(self) -> dict[str, list[MethodFacts]]:
@@ -104,14 +109,15 @@ class Leaderboard:
     @cached_property
     def metrics(self) -> list[str]:
         """The metrics that rank, the first one deciding; by default the first of all."""
-        known = [metric for metric in _RANKING if metric in self.results.comparisons]
-        return known or list(self.results.comparisons)[:1]
+        metrics = list(self.results.comparisons)
+        # Areas under a curve weigh every coverage.
+        return [m for m in headline(metrics) if metric_named(m).rank_weight] or metrics[:1]
 
     @cached_property
     def baseline(self) -> str:
         """The maximum softmax response, or else the first method."""
         names = [method.name for method in self.results.methods]
-        return "msr" if "msr" in names or not names else names[0]
+        return BASELINE if BASELINE in names or not names else names[0]
 
     @cached_property
     def places(self) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
 from abstain.benchmark.results.records import MEAN
+from abstain.metrics import metric_named
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
 from abstain.plots.words import sentence
 from abstain.report import document as doc
@@ -215,7 +216,7 @@ def backbones_of(board: Leaderboard, beside: Sequence[Leaderboard]) -> BackboneD
         value
         for metric in _METRICS
         for study in board.results.headline
-        if not (metric == "accuracy" and study.kind in NEW)
+        if not (metric_named(metric).of_classifier and study.kind in NEW)
         for model, one in _named([board, *beside]).items()
         if metric in one.results.comparisons
         for value in _backbone(one, metric, study.name, model, board.baseline)

@@ -198,14 +198,14 @@ def curves_of(board: Leaderboard, study: Study) -> SeriesDisplay | None:
 
 def change_of(board: Leaderboard, study: Study | None) -> RankingChangeDisplay | None:
     """Return how the ranking changes from AURC to AUGRC; over all studies without one."""
-    metrics = ("aurc", "augrc")
-    if not set(metrics) <= set(board.results.comparisons):
+    if len(board.metrics) != 2:
         return None
-    before, after = (board.ranks(metric, study) for metric in metrics)
+    second, first = board.metrics
+    before, after = board.ranks(first, study), board.ranks(second, study)
     both = {name: (rank, after[name]) for name, rank in before.items() if name in after}
     if len(both) < 2:
         return None
-    return RankingChangeDisplay(*metrics, both, at(study) if study else None, None)
+    return RankingChangeDisplay(first, second, both, at(study) if study else None, None)
 
 
 def change_figure(

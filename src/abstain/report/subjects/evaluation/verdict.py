@@ -3,13 +3,14 @@
 import math
 
 from abstain.evaluation.records import Case
+from abstain.metrics import METRICS, metric_named
+from abstain.metrics.catalogue import OF_CLASSIFIER, PRIMARY
+from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot, said_with
 from abstain.report.words import number, of_thousand
 from abstain.tables import split_name
 from abstain.typing import Split
 
-_RISK_AT_80 = "selective_risk@80cov"
-_AUGRC = "augrc"
 _MANY_SPLITS = 3
 
 
@@ -23,7 +24,7 @@ def verdict(pivot: Pivot) -> list[str]:
     sentences = [
         _where(pivot, split) + _without_abstention(pivot, case),
         _best_score(pivot, split),
-        _at_80(pivot, split, leader, case),
+        _at_a_coverage(pivot, split, leader, case),
         _elsewhere(pivot),
     ]
     return [sentence for sentence in sentences if sentence]
@@ -31,7 +32,7 @@ def verdict(pivot: Pivot) -> list[str]:
 
 def leading_score(pivot: Pivot, split: Split) -> str:
     """Return the score with the best AUGRC, or the first one when none leads."""
-    leaders = pivot.leaders(split, _AUGRC)
+    leaders = pivot.leaders(split, PRIMARY)
     return leaders[0] if leaders else pivot.scores[0]
 
 
@@ -44,8 +45,8 @@ def _without_abstention(pivot: Pivot, case: Case | None) -> str:
         return ""
     if not pivot.evaluation.binary:
         return f"Accepting every answer, the mean loss is {number(case.risk)}."
-    accuracy = pivot.value(case.split, case.score, "accuracy")
-    tail = "" if math.isnan(accuracy) else f" (accuracy {number(accuracy)})"
+    right = pivot.value(case.split, case.score, OF_CLASSIFIER)
+    tail = "" if math.isnan(right) else f" ({METRICS[OF_CLASSIFIER].title} {number(right)})"
     if case.risk == 0:
         return "Accepting every answer, none is wrong: there is nothing to abstain from."
     return f"Accepting every answer, {of_thousand(case.risk)} of 1000 are wrong{tail}."
@@ -53,7 +54,7 @@ def _without_abstention(pivot: Pivot, case: Case | None) -> str:
 
 def _best_score(pivot: Pivot, split: Split) -> str:
     if len(pivot.scores) == 1:
-        value = pivot.value(split, pivot.scores[0], _AUGRC)
+        value = pivot.value(split, pivot.scores[0], PRIMARY)
         if math.isnan(value):
             return ""
         let = (
@@ -66,12 +67,12 @@ def _best_score(pivot: Pivot, split: Split) -> str:
             f"Averaged over all coverages, “{pivot.scores[0]}” lets {let} {number(value)} "
             f"(AUGRC{interval})."
         )
-    leaders = pivot.leaders(split, _AUGRC)
+    leaders = pivot.leaders(split, PRIMARY)
     if not leaders:
         return "By AUGRC, the overall risk of silent failures, no score is ahead of the others."
     named = " and ".join(f"“{score}”" for score in leaders)
     verb = "has" if len(leaders) == 1 else "share"
-    shown = number(pivot.value(split, leaders[0], _AUGRC))
+    shown = number(pivot.value(split, leaders[0], PRIMARY))
     interval = _interval(pivot, split, leaders[0])
     return (
         f"Of {len(pivot.scores)} scores, {named} {verb} the lowest risk of silent failures "
@@ -80,19 +81,22 @@ def _best_score(pivot: Pivot, split: Split) -> str:
 
 
 def _interval(pivot: Pivot, split: Split, score: str) -> str:
-    result = pivot.results.get((split, score, _AUGRC))
+    result = pivot.results.get((split, score, PRIMARY))
     return said_with(result) if result else ""
 
 
-def _at_80(pivot: Pivot, split: Split, score: str, case: Case | None) -> str:
-    risk = pivot.value(split, score, _RISK_AT_80)
+def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) -> str:
+    """Say what the first of the headline metrics that keeps a coverage is."""
+    kept = {name: metric_named(name).at_coverage for name in pivot.headline}
+    name, coverage = next(((name, x) for name, x in kept.items() if x is not None), ("", 0.0))
+    risk, share = pivot.value(split, score, name), percent(coverage)
     if math.isnan(risk) or case is None or case.risk == 0:
         return ""
-    lead = f"Keeping at least the most confident 80 % by “{score}”"
+    lead = f"Keeping at least the most confident {share} by “{score}”"
     if not pivot.evaluation.binary:
         return f"{lead}, the mean loss is {number(risk)} instead of {number(case.risk)}."
     if risk >= case.risk:
-        return f"No threshold that keeps 80 % by “{score}” makes the accepted answers better."
+        return f"No threshold that keeps {share} by “{score}” makes the accepted answers better."
     return (
         f"{lead}, {of_thousand(risk)} of 1000 accepted answers are wrong "
         f"instead of {of_thousand(case.risk)}."
