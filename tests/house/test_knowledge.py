@@ -1,13 +1,17 @@
-"""One thing is known in one place: no file outside `metrics/` names a metric by a string."""
+"""One thing is known in one place: no file outside `metrics/` names a metric by a string.
+
+Nor does one outside `thresholds/` name a rule.
+"""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.house.source import FILES, SourceFile
 
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
+from abstain.thresholds import RULES
 
 #: Where such a word means something else, or is what a caller leaves out. Only to be shortened.
 OTHER_WORDS = {
@@ -56,27 +60,54 @@ REMAINING = {
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def named(file: SourceFile) -> Iterator[tuple[int, str]]:
-    """Find the strings of a file that are a metric's name, but for its docstrings."""
+#: What a rule is called and much else is too: a quantity that is asked for or drawn.
+COMMON = {"coverage", "cost", "risk"}
+
+#: Where a rule is named outside `thresholds/`. Only to be shortened.
+RULES_NAMED = {
+    # The command line's defaults: which rule an option leads to.
+    "cli/threshold.py",
+}
+
+
+def is_metric(word: str) -> bool:
+    return word in METRICS or any(family.named(word) for family in FAMILIES)
+
+
+def is_rule(word: str) -> bool:
+    return word in RULES.keys() - COMMON
+
+
+def named(file: SourceFile, known: Callable[[str], bool]) -> Iterator[tuple[int, str]]:
+    """Find the strings of a file that are a known name, but for its docstrings."""
     docs = {
         node.body[0].value
         for node in file.walk()
         if isinstance(node, _DOCUMENTED) and node.body and isinstance(node.body[0], ast.Expr)
     }
-    for node in file.walk():
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docs:
-            word = node.value
-            if word in METRICS or any(family.named(word) for family in FAMILIES):
-                yield node.lineno, word
+    words = (node for node in file.walk() if isinstance(node, ast.Constant) and node not in docs)
+    for node in words:
+        if isinstance(node.value, str) and known(node.value):
+            yield node.lineno, node.value
 
 
 OUTSIDE = [file for file in FILES if file.top != "metrics"]
-FOUND = {file.name: found for file in OUTSIDE if (found := list(named(file)))}
+FOUND = {file.name: found for file in OUTSIDE if (found := list(named(file, is_metric)))}
 
 
 def test_metrics_are_named_by_their_entries_alone():
     strangers = FOUND.keys() - OTHER_WORDS.keys() - REMAINING
     assert not {name: FOUND[name] for name in strangers}
+
+
+def test_rules_are_named_by_their_entries_alone():
+    found = {
+        file.name: rules
+        for file in FILES
+        if file.top != "thresholds" and (rules := list(named(file, is_rule)))
+    }
+    assert not {name: found[name] for name in found.keys() - RULES_NAMED}
+    assert found.keys() == RULES_NAMED, "cured: take these files off the list"
 
 
 def test_no_file_is_listed_twice():

@@ -1,6 +1,6 @@
 """Fills the catalogue of rules, and chooses a threshold by the name of one: `fit`."""
 
-from typing import Any
+from typing import Any, Final
 
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.thresholds import certified, conformal, empirical
@@ -11,6 +11,9 @@ from abstain.typing import AnyArray
 
 for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
     RULES.add(_entry)
+
+#: What chooses a threshold where nobody says how: it promises a risk.
+USUAL: Final = certified.SGR.name
 
 
 def fit(

@@ -278,18 +278,20 @@ def _on_grid(s: Scored, aim: Aim, thresholds: AnyArray) -> DecisionRule:
     return _choice.chosen(s, int(index[last]), aim, bound=aim.target, threshold=float(grid[last]))
 
 
+SGR = Rule(
+    "sgr",
+    "Selection with guaranteed risk",
+    sgr,
+    "A large coverage whose true error rate is at most the target, except with chance delta.",
+    "Geifman and El-Yaniv (2017), Algorithm 1",
+    guarantee="selective risk, with probability 1 - delta",
+    loss="0/1 loss",
+    binary=True,
+    promises=("selective risk",),
+)
+
 ENTRIES = (
-    Rule(
-        "sgr",
-        "Selection with guaranteed risk",
-        sgr,
-        "A large coverage whose true error rate is at most the target, except with chance delta.",
-        "Geifman and El-Yaniv (2017), Algorithm 1",
-        guarantee="selective risk, with probability 1 - delta",
-        loss="0/1 loss",
-        binary=True,
-        promises=("selective risk",),
-    ),
+    SGR,
     Rule(
         "learn_then_test",
         "Learn then test",

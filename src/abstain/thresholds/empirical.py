@@ -276,6 +276,7 @@ ENTRIES = (
         needs_data=False,
         loss="no loss needed",
         aim="cost",
+        of_probability=True,
         said="It answers when the chance to be wrong is at most {target:g}, the cost of an "
         "abstention. That is the best rule if the confidences are true probabilities; nothing is "
         "promised if they are not.",

@@ -37,6 +37,8 @@ class Rule:
         Which losses are allowed, in words.
     binary : bool
         Whether these are 0 and 1 alone, without weights: a risk is then a share of failures.
+    of_probability : bool
+        Whether it compares the probability of being right, whatever a score is measured in.
     meaning : str
         One plain sentence.
     source : str
@@ -55,6 +57,7 @@ class Rule:
     aim: Literal["", "coverage", "selective risk", "generalized risk", "cost"] = ""
     loss: str = "any loss"
     binary: bool = False
+    of_probability: bool = False
     said: str = ""
 
     @property

@@ -124,6 +124,11 @@ class DecisionRule:
         return "" if self.method == GIVEN else RULES[self.method].aim
 
     @property
+    def of_probability(self) -> bool:
+        """Whether its rule compares the probability of being right, whatever the score is."""
+        return self.method in RULES and RULES[self.method].of_probability
+
+    @property
     def units(self) -> str:
         """What the threshold is measured in, and what it is on the other scale, in words.
 

@@ -13,6 +13,7 @@ from abstain.evaluation.rules.data import FURTHEST, as_said, data_of, named
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule
 from abstain.thresholds import fit as fit_rule
+from abstain.thresholds.catalogue import USUAL
 from abstain.typing import AnyArray, Scale, Split
 
 
@@ -21,7 +22,7 @@ def set_threshold(
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str = "sgr",
+    method: str = USUAL,
     scale: Scale | None = None,
     **options: Any,
 ) -> DecisionRule:

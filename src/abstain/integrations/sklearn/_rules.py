@@ -116,15 +116,16 @@ def _warn(rule: DecisionRule) -> None:
 def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     """Return the confidences on the scale of a rule's threshold.
 
-    Chow's rule compares probabilities of being right, and so does one whose scale says so; all
-    others take the score as it is.
+    Some rules compare probabilities of being right, as does one whose scale says so; all others
+    take the score as it is.
     """
     if rule is None or rule.scale in {"log-odds", "score"}:
         return confidence.values
-    if rule.method != "chow" and (confidence.own or rule.scale != "probability"):
+    if not rule.of_probability and (confidence.own or rule.scale != "probability"):
         return confidence.values
     if confidence.probability is None:
-        what = "Chow's rule" if rule.method == "chow" else "a threshold that is a probability"
+        own = thresholds.RULES[rule.method].title if rule.of_probability else ""
+        what = own or "a threshold that is a probability"
         msg = (
             f"{what} needs probabilities of being right; the score {confidence.name!r} has "
             "none. Use score='msr', or rule='cost', which sets a threshold on any score."
