@@ -10,7 +10,7 @@ FAMILIES: frozenset[str] = frozenset()
 IN_CIRCLES: frozenset[str] = frozenset()
 
 #: Names that two public classes, or two catalogues, share.
-HOMONYMS: frozenset[str] = frozenset({"Entry", "Interval", "Shown"})
+HOMONYMS: frozenset[str] = frozenset()
 
 #: Modules that are named by what is done, not by what is inside.
 NO_NOUNS: frozenset[str] = frozenset(

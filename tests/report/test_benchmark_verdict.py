@@ -10,7 +10,7 @@ from abstain.benchmark.results import MethodFacts
 from abstain.report import benchmark_terminal
 from abstain.report.document import Label, Number
 from abstain.report.subjects.benchmark.document import words_of
-from abstain.report.subjects.benchmark.leaderboard import Entry, Grid, Leaderboard
+from abstain.report.subjects.benchmark.leaderboard import Grid, GridEntry, Leaderboard
 from abstain.report.subjects.benchmark.verdict import leads_of, verdict_of
 
 
@@ -19,7 +19,7 @@ def grid(*columns, kind="sub-class"):
     names = "abcd"[: max(map(len, columns))]
     studies = tuple(Study(str(i), str(i), kind, ("iid",)) for i in range(len(columns)))
     entries = {
-        (name, study.name): Entry(Number(float(i)), own[i], i + 1.0)
+        (name, study.name): GridEntry(Number(float(i)), own[i], i + 1.0)
         for study, own in zip(studies, columns, strict=True)
         for i, name in enumerate(names[: len(own)])
     }

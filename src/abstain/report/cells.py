@@ -118,7 +118,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Interval:
+class Range:
     """An interval in a column of its own."""
 
     low: float
@@ -129,7 +129,7 @@ class Interval:
 
 
 #: What stands in a table; None where there is nothing.
-Cell = Number | Interval | Label | Text | None
+Cell = Number | Range | Label | Text | None
 
 
 # -------------------------------------------------------------------------------------- tables

@@ -140,7 +140,7 @@ def numeral(cell: Number) -> str:
     return cell.said or spelled(cell.value, cell.form, scale=cell.scale)
 
 
-class Shown(float):
+class _Shown(float):
     """A number that a meaning sentence writes as the tables do unless it asks for a format."""
 
     __slots__ = ()
@@ -216,7 +216,7 @@ def meaning(result: Result) -> str:
     if result.reason:
         return f"Undefined here: {result.reason}."
     metric = metric_of(result.metric)
-    return metric.meaning.format(value=Shown(result.value)) if metric else ""
+    return metric.meaning.format(value=_Shown(result.value)) if metric else ""
 
 
 def place(finding: Finding) -> str:

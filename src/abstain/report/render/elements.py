@@ -6,7 +6,7 @@ from html import escape
 from typing import Final
 
 from abstain.plots.words import visible
-from abstain.report.document import Cell, Column, Interval, Label, Number, Span, Text
+from abstain.report.document import Cell, Column, Label, Number, Range, Span, Text
 from abstain.report.words import UNDEFINED, between, linked, spelled, spread
 
 #: What stands where there is nothing.
@@ -97,7 +97,7 @@ def entry(cell: Cell, column: Column, *, head: bool, stacked: bool) -> str:
     if isinstance(cell, Number):
         title = cell.note
         looks += [] if cell.shade is None else [f"r{cell.shade}"]
-    elif isinstance(cell, Interval):
+    elif isinstance(cell, Range):
         title = cell.title
     elif isinstance(cell, Span) and cell.kind in {"better", "alike"}:
         looks.append(cell.kind)
@@ -117,7 +117,7 @@ def content(cell: Cell) -> str:
         return _NOTHING
     if isinstance(cell, Number):
         return _number(cell)
-    if isinstance(cell, Interval):
+    if isinstance(cell, Range):
         return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
     return label(cell) if isinstance(cell, Label) else inline(cell)
 

@@ -216,7 +216,7 @@ def content(cell: doc.Cell) -> str:
     """Return what stands in a cell."""
     if cell is None:
         return _NOTHING
-    if isinstance(cell, doc.Interval):
+    if isinstance(cell, doc.Range):
         return escape(between(cell.low, cell.high, cell.form, scale=cell.scale)) or _NOTHING
     if not isinstance(cell, doc.Number):
         return label(cell) if isinstance(cell, doc.Label) else inline(cell)

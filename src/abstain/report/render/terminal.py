@@ -253,7 +253,7 @@ def _needed(table: doc.Table, i: int, head: str, gap: str, look: _Look) -> int |
     for row in table.rows[: table.most or None]:
         said = _cell(table, i, row, None, gap).plain
         # An interval may go on in the next line, a number may not.
-        ends = isinstance(row.cells[i], doc.Interval) and gap == "\n"
+        ends = isinstance(row.cells[i], doc.Range) and gap == "\n"
         parts += said.split() if ends else said.split("\n")
     return max(map(len, parts), default=1)
 
@@ -271,7 +271,7 @@ def _add_words(made: "rich_table.Table", table: doc.Table, i: int, parts: int) -
 
 def joined_cell(cell: doc.Cell) -> str:
     """Return the words of a cell; nothing of a number."""
-    if cell is None or isinstance(cell, doc.Number | doc.Interval):
+    if cell is None or isinstance(cell, doc.Number | doc.Range):
         return ""
     return label(cell) if isinstance(cell, doc.Label) else doc.joined(cell)
 
@@ -288,7 +288,7 @@ def _cell(table: doc.Table, i: int, row: doc.Row, last: doc.Row | None, gap: str
         return inline("")
     if isinstance(cell, doc.Number):
         return _number(cell, gap)
-    if isinstance(cell, doc.Interval):
+    if isinstance(cell, doc.Range):
         return inline(between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING)
     if cell is None:
         return inline(_NOTHING, "dim")

@@ -13,8 +13,8 @@ from abstain.report import document as doc
 from abstain.report.glossary import metric_words
 from abstain.report.subjects.benchmark.leaderboard import (
     NEW,
-    Entry,
     Grid,
+    GridEntry,
     Leaderboard,
     arm_title,
     kind_title,
@@ -61,12 +61,12 @@ def wide_table(
     return doc.Table(tuple(columns), doc.rows_of(rows), *about, look="wide", sortable=True)
 
 
-def value_of(entry: Entry | None) -> doc.Cell:
+def value_of(entry: GridEntry | None) -> doc.Cell:
     """Return the value of an entry as a cell."""
     return entry.number if entry else None
 
 
-def rank_of(entry: Entry | None) -> doc.Cell:
+def rank_of(entry: GridEntry | None) -> doc.Cell:
     """Return the rank of an entry as a cell, in the color of its value."""
     return doc.Number(entry.rank, form="rank", shade=entry.number.shade) if entry else None
 
@@ -74,7 +74,7 @@ def rank_of(entry: Entry | None) -> doc.Cell:
 def grid_table(
     board: Leaderboard,
     grid: Grid,
-    cell: Callable[[Entry | None], doc.Cell] = value_of,
+    cell: Callable[[GridEntry | None], doc.Cell] = value_of,
     *,
     means: Mapping[str, float] | None = None,
     paper: bool = False,
@@ -113,7 +113,7 @@ def paper(
     grid = board.grid(board.metric(metric))
     means = board.means(grid.metric)
 
-    def cell(entry: Entry | None) -> doc.Cell:
+    def cell(entry: GridEntry | None) -> doc.Cell:
         if entry is None:
             return None
         number = entry.number if intervals else replace(entry.number, low=doc.NAN, high=doc.NAN)

@@ -36,7 +36,7 @@ _ARMS: Final = {
 
 
 @dataclass(frozen=True)
-class Entry:
+class GridEntry:
     """One method in one study by one metric; it `stands` to the best there, and has a rank."""
 
     number: Number
@@ -52,7 +52,7 @@ class Grid:
     label: Label
     studies: tuple[Study, ...]
     methods: tuple[MethodFacts, ...]
-    entries: Mapping[tuple[str, str], Entry]
+    entries: Mapping[tuple[str, str], GridEntry]
 
     @property
     def of_classifier(self) -> bool:
@@ -74,11 +74,11 @@ class Grid:
         grid = replace(self, studies=kept)
         return replace(grid, methods=tuple(m for m in self.methods if any(grid.row(m))))
 
-    def row(self, method: MethodFacts) -> list[Entry | None]:
+    def row(self, method: MethodFacts) -> list[GridEntry | None]:
         """Return what a method has in each study."""
         return [self.entries.get((method.name, study.name)) for study in self.studies]
 
-    def column(self, study: Study) -> dict[str, Entry]:
+    def column(self, study: Study) -> dict[str, GridEntry]:
         """Return what each method has in one study; nothing where it is no column."""
         if study not in self.studies:
             return {}
@@ -234,12 +234,12 @@ def _scale(metric: str) -> int:
     return 1000 if printed_x1000(metric) else 1
 
 
-def _entries(place: Place) -> Iterator[tuple[str, Entry]]:
+def _entries(place: Place) -> Iterator[tuple[str, GridEntry]]:
     ranks = {s.method: s.rank for s in place.standings if not math.isnan(s.rank)}
     for name, number in place.numbers.items():
         rank = ranks.get(name, NAN)
         shown = replace(number, scale=_scale(place.metric), shade=_shade(rank, len(ranks)))
-        yield name, Entry(shown, place.footing[name], rank)
+        yield name, GridEntry(shown, place.footing[name], rank)
 
 
 def _shade(rank: float, of: int) -> int | None:

@@ -23,7 +23,7 @@ from abstain.report.subjects.benchmark.grids import (
 )
 from abstain.report.subjects.benchmark.leaderboard import (
     NEW,
-    Entry,
+    GridEntry,
     Leaderboard,
     arm_title,
     model_of,
@@ -102,7 +102,7 @@ def _across(board: Leaderboard, method: MethodFacts) -> Iterator[doc.Table]:
         )
 
 
-def _with_rank(entry: Entry | None) -> doc.Cell:
+def _with_rank(entry: GridEntry | None) -> doc.Cell:
     if entry is None:
         return None
     rank = "–" if math.isnan(entry.rank) else spelled(entry.rank, "rank")

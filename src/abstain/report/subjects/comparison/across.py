@@ -128,7 +128,7 @@ def _aggregates(place: Place) -> list[doc.Table]:
     table = doc.Table(
         (doc.METHOD, doc.numbers("Interquartile mean"), interval),
         doc.rows_of(
-            (a.method, doc.Number(a.interquartile_mean), doc.Interval(a.low, a.high)) for a in found
+            (a.method, doc.Number(a.interquartile_mean), doc.Range(a.low, a.high)) for a in found
         ),
         caption=" ".join(said),
         sortable=True,
@@ -158,7 +158,7 @@ def _improvements(place: Place) -> list[doc.Fold]:
             i.first,
             i.second,
             doc.Number(i.chance, form="hundred"),
-            doc.Interval(i.low, i.high, form="hundred"),
+            doc.Range(i.low, i.high, form="hundred"),
         )
         for i in found
     )
@@ -222,7 +222,7 @@ def _taus(comparison: Comparison) -> doc.Table:
             metric_title(a.second),
             together if a.data is None else split_name(a.data) or "all samples",
             _tau(a.tau),
-            doc.Interval(a.low, a.high, form="two"),
+            doc.Range(a.low, a.high, form="two"),
         )
         for a in comparison.agreements
     )
@@ -245,7 +245,7 @@ def stability(comparison: Comparison) -> Iterator[doc.Fold]:
             metric_title(s.metric),
             split_name(s.data) if s.data else "all samples",
             _tau(s.mean_tau),
-            doc.Interval(s.low, s.high, form="two"),
+            doc.Range(s.low, s.high, form="two"),
         )
         for s in comparison.stability
     ]

@@ -10,9 +10,9 @@ from abstain.report.document import (
     Block,
     Cell,
     Findings,
-    Interval,
     Number,
     Prose,
+    Range,
     Table,
     numbers,
     rows_of,
@@ -96,8 +96,8 @@ def _row(place: Place, estimate: Estimate) -> tuple[Cell, ...]:
     return (
         method,
         Number(estimate.value, stands="best" if stands == "best" else ""),
-        Interval(estimate.low, estimate.high),
-        Interval(standing.rank_low, standing.rank_high, form="rank") if standing else "",
+        Range(estimate.low, estimate.high),
+        Range(standing.rank_low, standing.rank_high, form="rank") if standing else "",
         p,
     )
 

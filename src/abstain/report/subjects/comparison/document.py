@@ -258,8 +258,8 @@ def _points(method: str, band: RiskCoverageBand) -> Iterator[tuple[doc.Cell, ...
             method,
             doc.Number(float(band.coverage[i])),
             doc.Number(float(band.risk[i])),
-            doc.Interval(float(band.low[i]), float(band.high[i])),
-            doc.Interval(float(band.low_all[i]), float(band.high_all[i])) if speaks[i] else None,
+            doc.Range(float(band.low[i]), float(band.high[i])),
+            doc.Range(float(band.low_all[i]), float(band.high_all[i])) if speaks[i] else None,
         )
 
 

@@ -12,10 +12,10 @@ from abstain.report.document import (
     Block,
     Cell,
     Column,
-    Interval,
     Label,
     Number,
     Prose,
+    Range,
     Span,
     Table,
     ends,
@@ -90,7 +90,7 @@ def values_table(place: Place) -> Table:
         (
             e.method,
             Number(e.value, stands="best" if place.footing[e.method] == "best" else ""),
-            Interval(e.low, e.high, title=e.interval),
+            Range(e.low, e.high, title=e.interval),
             Number(e.standard_error),
             Span(_STANDS[place.footing[e.method]], "open"),
             *([Number(e.failures, form="count")] if several else []),
@@ -220,7 +220,7 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
             s.method,
             Number(s.rank, form="rank"),
             Number(s.mean_rank, form="two"),
-            Interval(s.rank_low, s.rank_high, form="rank"),
+            Range(s.rank_low, s.rank_high, form="rank"),
             *(Number(chance, form="hundred") for chance in s.chances),
         )
         for s in found

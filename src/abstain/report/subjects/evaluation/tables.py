@@ -199,8 +199,8 @@ def spans(found: Pivot) -> Iterator[doc.Table]:
     yield replace(_by_split(found, columns, cells), title=title)
 
 
-def _span(result: Result | None) -> doc.Interval | None:
-    return None if result is None else doc.Interval(result.low, result.high)
+def _span(result: Result | None) -> doc.Range | None:
+    return None if result is None else doc.Range(result.low, result.high)
 
 
 def _by_split(
