@@ -14,8 +14,8 @@ from abstain.report import document as doc
 from abstain.report.subjects.rule.words import (
     checks_sentences,
     facts,
-    method_title,
     rule_sentences,
+    rule_title,
     rule_words,
     together_said,
     verdict_said,
@@ -183,7 +183,7 @@ def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
     first, *rest = rule_sentences(checks)
     yield doc.Prose(first, "strong" if checks.rule.attainable else "alarm")
     yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
-    yield doc.Prose(f"Method: {method_title(checks.rule)}.", "about")
+    yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
     rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
     if rows:
         yield from (doc.Prose(""), replace(_table(checks, rows), title=""))

@@ -24,8 +24,8 @@ _VERDICTS: Final = {
 _SHAPES: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
 
 
-def method_title(rule: DecisionRule) -> str:
-    """Return the name of the method that people read."""
+def rule_title(rule: DecisionRule) -> str:
+    """Return the name of the rule that people read."""
     return RULES[rule.method].title if rule.method in RULES else "A threshold from elsewhere"
 
 
@@ -228,7 +228,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
     yield "Score", rule.score or "unknown"
     yield "Threshold", threshold_said(rule)
     yield from _scale_facts(rule)
-    yield "Method", method_title(rule)
+    yield "Rule", rule_title(rule)
     aim = f"{rule.quantity}: " if rule.quantity else ""
     yield "Target", "none" if rule.target is None else f"{aim}{rule.target:g}"
     yield "Guaranteed", _guaranteed(rule)
@@ -302,12 +302,12 @@ _BOUND: Final = (
 def rule_words(checks: RuleChecks) -> tuple[Entry, ...]:
     """Return the entries of the glossary that this rule needs."""
     rule = checks.rule
-    method = RULES.get(rule.method)
+    own = RULES.get(rule.method)
     words = dict(_GLOSSARY)
     if rule.delta is not None:
         words["Delta"] = _DELTA
     if rule.bound is not None:
         words["Certified bound"] = _BOUND
     level = percent(checks.level)
-    first = () if method is None else (Entry(method.title, method.meaning, source=method.source),)
+    first = () if own is None else (Entry(own.title, own.meaning, source=own.source),)
     return (*first, *(Entry(title, said.format(level=level)) for title, said in words.items()))
