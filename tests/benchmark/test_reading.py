@@ -257,7 +257,6 @@ def test_what_cannot_be_is_refused_by_field(replaced, said, tmp_path):
         ({"arms": ["devris"]}, "no arm named 'devris'. Did you mean 'devries'"),
         ({"arms": "devries"}, "`arms` must be a list"),
         ({"seeds": 10**8}, "at most 1,000"),
-        ({"color": 1}, "no field 'color'"),
         ({"methods": []}, "`methods` must be a list that is not empty"),
         ({"methods": ["dg-res"], "arms": ["devries"]}, "no arm is"),
         ({"methods": ["msr", "ens-msr"], "seeds": 1}, "'ens-msr' needs networks"),
@@ -267,6 +266,13 @@ def test_what_cannot_be_is_refused_by_field(replaced, said, tmp_path):
 def test_changes_that_cannot_be(asked, said):
     with pytest.raises(InputError, match=said):
         default_config("glyphs", **asked)
+
+
+def test_what_cannot_be_asked_for_otherwise_is_refused_by_name():
+    with pytest.raises(TypeError, match="'color'"):
+        default_config("glyphs", color=1)
+    with pytest.raises(TypeError, match="'color'"):
+        changed(default_config("glyphs"), color=1)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The first name of `abstain.benchmark.specification` in scripts; kept for them."""
 
-from abstain.benchmark.specification.changes import Changes, changed
+from abstain.benchmark.specification.changes import changed
 from abstain.benchmark.specification.plain_values import (
     default_config,
     from_plain,
@@ -10,7 +10,6 @@ from abstain.benchmark.specification.plain_values import (
 )
 
 __all__ = [
-    "Changes",
     "changed",
     "default_config",
     "from_plain",

@@ -3,62 +3,52 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, TypedDict, Unpack
+from typing import Annotated, Any, Final
 
 from abstain._foundation.records import Word, between, value
-from abstain._foundation.toml import refuse_unknown
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.specification.config import Arm, Config, default_methods, look_up, scaled
 from abstain.errors import InputError, UnknownNameError, suggest
 
-__all__ = ["Changes", "changed"]
+__all__ = ["changed"]
 
 #: The most seeds that can be asked for.
 _MOST_SEEDS: Final = 1000
 
 
-class Changes(TypedDict, total=False):
-    """What can be asked for beside a configuration; None leaves it as it is.
-
-    Attributes
-    ----------
-    seeds : int or sequence of int
-        How many, or which.
-    arms : sequence of str
-        The names of those to keep.
-    folder : str or Path
-        Where the files of the data set are.
-    epochs : int
-        Of the training of all arms; stages that have epochs of their own get more or fewer in
-        proportion.
-    model, samples, methods, metrics, corruptions, severities, precision
-        As in `Config`.
-    """
-
-    seeds: int | Sequence[int] | None
-    arms: Sequence[str] | None
-    folder: str | Path | None
-    epochs: int | None
-    model: str | None
-    samples: int | None
-    methods: Sequence[str] | None
-    metrics: Sequence[str] | None
-    corruptions: Sequence[str] | None
-    severities: Sequence[int] | None
-    precision: str | None
-
-
-def changed(config: Config, **changes: Unpack[Changes]) -> Config:
+def changed(
+    config: Config,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    arms: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    epochs: int | None = None,
+    model: str | None = None,
+    samples: int | None = None,
+    methods: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    corruptions: Sequence[str] | None = None,
+    severities: Sequence[int] | None = None,
+    precision: str | None = None,
+) -> Config:
     """Return the configuration with what was asked for otherwise.
 
     Parameters
     ----------
     config : Config
         Where to begin.
-    **changes : dict
-        The fields of `Changes`; None leaves a field as it is. A number of `seeds` takes those of
-        the configuration first. Unless both are asked for, `methods` follow the arms, samples and
-        seeds that are left, and `arms` the methods.
+    seeds : int or sequence of int, optional
+        How many, or which; a number takes those of the configuration first.
+    arms : sequence of str, optional
+        The names of those to keep.
+    folder : str or Path, optional
+        Where the files of the data set are.
+    epochs : int, optional
+        Of the training of all arms; stages that have epochs of their own get more or fewer in
+        proportion.
+    model, samples, methods, metrics, corruptions, severities, precision : optional
+        As in `Config`. Unless both are asked for, `methods` follow the arms, samples and seeds
+        that are left, and `arms` the methods.
 
     Returns
     -------
@@ -68,7 +58,7 @@ def changed(config: Config, **changes: Unpack[Changes]) -> Config:
     Raises
     ------
     InputError
-        A field that does not exist, or a value that cannot be.
+        A value that cannot be.
 
     Examples
     --------
@@ -77,22 +67,28 @@ def changed(config: Config, **changes: Unpack[Changes]) -> Config:
     >>> few.methods
     ('confidnet',)
     """
-    asked: dict[str, Any] = {k: v for k, v in changes.items() if v is not None}
-    refuse_unknown(asked, Changes.__annotations__, "a configuration")
-    if "seeds" in asked:
-        asked["seeds"] = seeds_of(asked["seeds"], config.seeds)
-    if "folder" in asked:
-        asked["folder"] = folder_of(str(asked["folder"]))
-    if "arms" in asked:
-        asked["arms"] = _named_arms(config.arms, asked["arms"])
-    asked = {k: tuple_of(v, k) if isinstance(v, list) else v for k, v in asked.items()}
-    if "methods" not in asked:
+    given = {
+        "seeds": None if seeds is None else seeds_of(seeds, config.seeds),
+        "folder": None if folder is None else folder_of(str(folder)),
+        "arms": None if arms is None else _named_arms(config.arms, arms),
+        "model": model,
+        "samples": samples,
+        "methods": methods,
+        "metrics": metrics,
+        "corruptions": corruptions,
+        "severities": severities,
+        "precision": precision,
+    }
+    asked: dict[str, Any] = {
+        k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if v is not None
+    }
+    if methods is None:
         asked["methods"] = _methods_left(config, asked)
-    elif "arms" not in asked:
-        asked["arms"] = trained_for(asked["methods"], config.arms)
-    if "epochs" in asked:
+    elif arms is None:
+        asked["arms"] = trained_for(methods, config.arms)
+    if epochs is not None:
         # Last: arms that are not trained may need more.
-        asked["arms"] = _shortened(asked.get("arms", config.arms), asked.pop("epochs"))
+        asked["arms"] = _shortened(asked.get("arms", config.arms), epochs)
     out = replace(config, **asked)
     look_up(out)
     _refuse_idle(out)

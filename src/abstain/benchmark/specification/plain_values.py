@@ -4,18 +4,17 @@ A manifest has the fields of a configuration beside each other, TOML has them in
 made into the other, so there is one reader.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, Final, Unpack
+from typing import Any, Final
 
 from abstain._foundation.extras import has
 from abstain._foundation.records import Word, value
 from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.specification.changes import (
-    Changes,
     changed,
     folder_of,
     seeds_of,
@@ -36,7 +35,6 @@ from abstain.benchmark.tasks import TASKS
 from abstain.errors import InputError
 
 __all__ = [
-    "Changes",
     "changed",
     "default_config",
     "from_plain",
@@ -58,15 +56,31 @@ _OF_RECIPE: Final = tuple(f.name for f in fields(Recipe))
 _OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
 
 
-def default_config(task: str, **changes: Unpack[Changes]) -> Config:
+def default_config(
+    task: str,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    arms: Sequence[str] | None = None,
+    folder: str | Path | None = None,
+    epochs: int | None = None,
+    model: str | None = None,
+    samples: int | None = None,
+    methods: Sequence[str] | None = None,
+    metrics: Sequence[str] | None = None,
+    corruptions: Sequence[str] | None = None,
+    severities: Sequence[int] | None = None,
+    precision: str | None = None,
+) -> Config:
     """Return the configuration of a task for which nothing is written down.
 
     Parameters
     ----------
     task : str
         In `TASKS`.
-    **changes : dict
-        As for `changed`.
+    seeds, arms, folder, epochs, model, samples, methods : optional
+        What is otherwise, as for `changed`.
+    metrics, corruptions, severities, precision : optional
+        The same.
 
     Returns
     -------
@@ -85,7 +99,20 @@ def default_config(task: str, **changes: Unpack[Changes]) -> Config:
     >>> config.seeds, [arm.name for arm in config.arms]
     ((0, 1), ['cross-entropy', 'confidnet', 'devries', 'deep-gamblers'])
     """
-    return changed(from_plain({"task": task}), **changes)
+    return changed(
+        from_plain({"task": task}),
+        seeds=seeds,
+        arms=arms,
+        folder=folder,
+        epochs=epochs,
+        model=model,
+        samples=samples,
+        methods=methods,
+        metrics=metrics,
+        corruptions=corruptions,
+        severities=severities,
+        precision=precision,
+    )
 
 
 def read_config(path: str | Path) -> Config:
