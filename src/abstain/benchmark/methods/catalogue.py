@@ -131,6 +131,7 @@ _LEARNED = (
         _OWN,
         unfitted(own),
         meaning="the learned probability of the true class, as log-odds",
+        external="ext",
     ),
     Method(
         "mcd-confidnet",
@@ -140,6 +141,7 @@ _LEARNED = (
         _OWN | {"samples"},
         unfitted(own_mean),
         meaning="the mean of that probability over passes with dropout on, as log-odds",
+        external="ext_mcd",
     ),
     Method(
         "dg-res",
@@ -149,6 +151,7 @@ _LEARNED = (
         _OWN,
         unfitted(own),
         meaning="the probability of not abstaining, as log-odds",
+        external="ext",
     ),
     _gamblers("msr", "maximum softmax response"),
     _gamblers("pe", "predictive entropy"),
@@ -163,6 +166,7 @@ _LEARNED = (
         _OWN,
         unfitted(own),
         meaning="the output of the confidence branch, as log-odds",
+        external="ext",
     ),
 )
 

@@ -80,6 +80,9 @@ class Method:
     same_as : str
         The name of the method of which this is another name, as papers have it; empty for most.
         Its numbers are the same, so it is no method of its own where nobody asks for it.
+    external : str
+        Which external confidence of a network of FD-Shifts it is: "ext", or "ext_mcd" for the mean
+        over passes; empty where it is computed from logits.
 
     Raises
     ------
@@ -97,6 +100,7 @@ class Method:
     fitted_on: str = ""
     meaning: str = ""
     same_as: str = ""
+    external: str = ""
 
     def __post_init__(self) -> None:
         checks.one_of(self.fitted_on, "fitted_on", FITTED_ON)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
@@ -12,13 +11,6 @@ from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.specification.config import BEGINS_WITH
 from abstain.benchmark.store import VALIDATION, RunScores, Store
 from abstain.errors import InputError
-
-#: Which method the external confidences ("ext") of a network are, and their mean over passes.
-_EXTERNAL: Final = {
-    "confidnet": {"ext": "confidnet", "ext_mcd": "mcd-confidnet"},
-    "deep-gamblers": {"ext": "dg-res"},
-    "devries": {"ext": "devries"},
-}
 
 
 def scored(
@@ -97,7 +89,7 @@ def _suspect(told: ResultsFolder, objective: str) -> list[str]:
 def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list[str]]:
     """Return which external confidences are which method, and what is not used."""
     there = [column for column in ("ext", "ext_mcd") if column in told.parts[0].external]
-    names = _EXTERNAL.get(objective, {})
+    names = {one.external: one.name for one in METHODS.values() if one.objective == objective}
     found: dict[str, str] = {}
     notes = []
     for column in there:
