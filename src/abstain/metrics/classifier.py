@@ -323,6 +323,23 @@ ACCURACY = Metric(
     resampled=Resampled(frozenset(), lambda a: 1.0 - a.risk, lambda s: s.binary and _errors(s)),
 )
 
+NLL = Metric(
+    name="nll",
+    title="negative log-likelihood",
+    family="classifier",
+    of_classifier=True,
+    compute=lambda s: nll_of(view_of(s), s.weight),
+    lower_is_better=True,
+    meaning="The truth surprises the class probabilities by {value} nats on average.",
+    source="Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x",
+    high=float("inf"),
+    needs=frozenset({Need.PROBABILITIES}),
+    function="nll(probabilities, labels)",
+    gradients=frozenset({"probabilities"}),
+    influence=_nll_influence,
+    rests_on_failures=False,
+)
+
 ENTRIES = (
     ACCURACY,
     Metric(
@@ -339,22 +356,7 @@ ENTRIES = (
         gradients=frozenset(),
         influence=_balanced_influence,
     ),
-    Metric(
-        name="nll",
-        title="negative log-likelihood",
-        family="classifier",
-        of_classifier=True,
-        compute=lambda s: nll_of(view_of(s), s.weight),
-        lower_is_better=True,
-        meaning="The truth surprises the class probabilities by {value} nats on average.",
-        source="Good (1952), https://doi.org/10.1111/j.2517-6161.1952.tb00104.x",
-        high=float("inf"),
-        needs=frozenset({Need.PROBABILITIES}),
-        function="nll(probabilities, labels)",
-        gradients=frozenset({"probabilities"}),
-        influence=_nll_influence,
-        rests_on_failures=False,
-    ),
+    NLL,
     Metric(
         name="brier",
         title="Brier score",

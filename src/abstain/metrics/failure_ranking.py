@@ -312,23 +312,25 @@ def _ranking(
     )
 
 
-ENTRIES = (
-    replace(
-        _ranking(
-            "failure_auroc",
-            "failure AUROC",
-            _failure_auroc,
-            meaning="A success is more confident than a failure with probability {value}.",
-            source=_JAEGER.format("eq. 23"),
-        ),
-        headline=5,
-        averages_ties=True,
-        influence=of_gradient(_roc_gradient),
-        between_kinds=True,
-        of_auroc=lambda auroc, _: auroc,
-        resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
-        binned=sorted_within(_failure_auroc),
+FAILURE_AUROC = replace(
+    _ranking(
+        "failure_auroc",
+        "failure AUROC",
+        _failure_auroc,
+        meaning="A success is more confident than a failure with probability {value}.",
+        source=_JAEGER.format("eq. 23"),
     ),
+    headline=5,
+    averages_ties=True,
+    influence=of_gradient(_roc_gradient),
+    between_kinds=True,
+    of_auroc=lambda auroc, _: auroc,
+    resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
+    binned=sorted_within(_failure_auroc),
+)
+
+ENTRIES = (
+    FAILURE_AUROC,
     replace(
         _ranking(
             "failure_ap_success",

@@ -12,6 +12,7 @@ from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation import PosteriorExpectation, posterior_expectation
 from abstain.metrics import metric_named
+from abstain.metrics.catalogue import OF_POPULATION, PRIMARY
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.predictions import Predictions
 from abstain.simulate import logits
@@ -30,6 +31,9 @@ DRAWS: Final = 256
 _SPREAD: Final = 0.25
 _CLASSES: Final = 5
 
+#: What is estimated where nobody says what.
+_METRICS: Final = (OF_POPULATION, PRIMARY)
+
 #: The metric of the mean predictor is computed for so many subsets of the draws.
 _SUBSETS: Final = 12
 
@@ -42,7 +46,7 @@ def study_posterior(
     data: Data = None,
     *,
     score: str = BASELINE,
-    metrics: Sequence[str] = ("aurc_plugin", "augrc"),
+    metrics: Sequence[str] = _METRICS,
     loss: str | None = None,
     repeats: int = 500,
     rng: Rng = 0,
@@ -105,7 +109,7 @@ def study_posterior(
     """
     count, draw = enough(repeats), generator(rng)
     parts = named_data(data) or {SIMULATED: simulated(SAMPLES, DRAWS, rng=draw)}
-    names = chosen_names(metrics) or ("aurc_plugin", "augrc")
+    names = chosen_names(metrics) or _METRICS
     asked = {"score": score, "loss": loss}
     found = {
         (name, metric): _expectation(name, p, metric=metric, **asked)

@@ -330,35 +330,39 @@ _EXCESS = Metric(
     ),
 )
 
+RANKING_TERM = replace(
+    _EXCESS,
+    name="augrc_ranking",
+    title="AUGRC, ranking term",
+    meaning="{value} of the AUGRC comes from failures ranked above successes.",
+    needs=frozenset({Need.BINARY_LOSS}),
+    function="augrc_terms(confidence, loss)[0]",
+)
+
+CLASSIFIER_TERM = Metric(
+    name="augrc_classifier",
+    title="AUGRC, classifier term",
+    family="area",
+    compute=lambda s: Measured(augrc_optimum(s)),
+    lower_is_better=True,
+    meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
+    source=_TRAUB.format("eq. 7"),
+    high=0.5,
+    of_classifier=True,
+    needs=frozenset({Need.BINARY_LOSS}),
+    function="augrc_terms(confidence, loss)[1]",
+    per_thousand=True,
+    averages_ties=True,
+    influence=_best_influence,
+    extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
+    resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
+)
+
 ENTRIES = (
     AUGRC,
     _EXCESS,
-    replace(
-        _EXCESS,
-        name="augrc_ranking",
-        title="AUGRC, ranking term",
-        meaning="{value} of the AUGRC comes from failures ranked above successes.",
-        needs=frozenset({Need.BINARY_LOSS}),
-        function="augrc_terms(confidence, loss)[0]",
-    ),
-    Metric(
-        name="augrc_classifier",
-        title="AUGRC, classifier term",
-        family="area",
-        compute=lambda s: Measured(augrc_optimum(s)),
-        lower_is_better=True,
-        meaning="{value} of the AUGRC comes from the errors themselves and stays for any score.",
-        source=_TRAUB.format("eq. 7"),
-        high=0.5,
-        of_classifier=True,
-        needs=frozenset({Need.BINARY_LOSS}),
-        function="augrc_terms(confidence, loss)[1]",
-        per_thousand=True,
-        averages_ties=True,
-        influence=_best_influence,
-        extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
-        resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
-    ),
+    RANKING_TERM,
+    CLASSIFIER_TERM,
     Metric(
         name="prr",
         title="prediction rejection ratio",

@@ -309,26 +309,28 @@ PLUG_IN = replace(
     ),
 )
 
-ENTRIES = (
-    replace(
-        _estimator(
-            "trapezoid",
-            "aurc",
-            "AURC",
-            trapezoid_influence,
-            meaning=_MEANING,
-            source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
-            "https://arxiv.org/abs/2211.15259",
-        ),
-        function="aurc(confidence, loss)",
-        per_thousand=True,
-        headline=3,
-        averages_ties=False,
-        heavy=True,
-        extremes=(best_aurc, worst_aurc),
-        resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
-        binned=Binned(_trapezoid_limits),
+AURC = replace(
+    _estimator(
+        "trapezoid",
+        "aurc",
+        "AURC",
+        trapezoid_influence,
+        meaning=_MEANING,
+        source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
+        "https://arxiv.org/abs/2211.15259",
     ),
+    function="aurc(confidence, loss)",
+    per_thousand=True,
+    headline=3,
+    averages_ties=False,
+    heavy=True,
+    extremes=(best_aurc, worst_aurc),
+    resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
+    binned=Binned(_trapezoid_limits),
+)
+
+ENTRIES = (
+    AURC,
     PLUG_IN,
     replace(
         _estimator(

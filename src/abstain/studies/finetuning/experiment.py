@@ -22,6 +22,7 @@ from abstain.benchmark.training import Recipe
 from abstain.benchmark.training.inputs import variation_of
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
+from abstain.metrics.catalogue import OF_POPULATION
 from abstain.training import OBJECTIVES, Objective
 from abstain.training.network import CLASSIFIER
 
@@ -231,7 +232,7 @@ def experiment_of(found: Mapping[str, Any]) -> Experiment:
         seeds=_seeds(seeds.get("final", [0]), "seeds.final"),
         tuning_seeds=_seeds(seeds.get("tuning", []), "seeds.tuning", empty=True),
         reference=study.get("reference", "ce"),
-        choose_by=study.get("choose_by", "aurc_plugin"),
+        choose_by=study.get("choose_by", OF_POPULATION),
     )
 
 

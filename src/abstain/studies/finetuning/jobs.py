@@ -27,6 +27,7 @@ from abstain.benchmark.work import Trainer, network_of, start_from
 from abstain.confidence.registry import BASELINE
 from abstain.errors import MissingInputError
 from abstain.evaluation import evaluate
+from abstain.metrics.catalogue import OF_CLASSIFIER, OF_POPULATION, PRIMARY
 from abstain.predictions import Predictions
 from abstain.studies.finetuning.experiment import BEFORE, Contender, DataChoice, Experiment
 from abstain.studies.finetuning.results import archive
@@ -36,7 +37,7 @@ from abstain.training import Network, make
 _VERSION = 1
 
 #: What is learned of validation data; the first is only told.
-_VALIDATED = ("accuracy", "aurc_plugin", "augrc")
+_VALIDATED = (OF_CLASSIFIER, OF_POPULATION, PRIMARY)
 
 #: The pictures are shuffled otherwise when fine-tuning than when pretraining.
 _FINETUNED = 1_000_003

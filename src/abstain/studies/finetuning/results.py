@@ -17,17 +17,46 @@ from abstain.evaluation import compare, evaluate
 from abstain.evaluation.comparison import PairedDifference
 from abstain.inference.multiplicity import adjust
 from abstain.metrics import METRICS
+from abstain.metrics.areas.generalized import AUGRC, CLASSIFIER_TERM, RANKING_TERM
+from abstain.metrics.areas.selective import PLUG_IN
+from abstain.metrics.classifier import ACCURACY, NLL
 from abstain.predictions import Predictions
 from abstain.tables import read_predictions
 from abstain.typing import Array, Split
 
-#: What the models are compared by: the losses, and the metrics under each.
-MEASURES = {
-    "zero_one": ("aurc_plugin", "augrc", "augrc_ranking", "augrc_classifier"),
-    "cross_entropy": ("aurc_plugin", "augrc"),
+
+@dataclass(frozen=True)
+class Measure:
+    """What models are compared by: a metric under a loss, and how it is said."""
+
+    loss: str
+    metric: str
+    words: str
+    #: The names of its figure and of its column; without one, it is in files alone.
+    figure: str = ""
+    column: str = ""
+
+
+MEASURES = (
+    Measure("zero_one", PLUG_IN.name, "AURC", "aurc", "AURC_x1000"),
+    Measure("zero_one", AUGRC.name, "AUGRC", "augrc", "AUGRC_x1000"),
+    Measure("zero_one", RANKING_TERM.name, "AUGRC, part of the ranking", "augrc-ranking"),
+    Measure("zero_one", CLASSIFIER_TERM.name, "AUGRC, part of the classifier", "augrc-classifier"),
+    Measure(
+        "cross_entropy",
+        PLUG_IN.name,
+        "AURC of the cross-entropy",
+        "aurc-cross-entropy",
+        "AURC_of_CE_x1000",
+    ),
+    Measure("cross_entropy", AUGRC.name, "AUGRC of the cross-entropy"),
+)
+#: The metrics under each loss.
+_METRICS = {
+    loss: [m.metric for m in MEASURES if m.loss == loss] for loss in ("zero_one", "cross_entropy")
 }
 #: Told for each model, not compared.
-_TOLD = ("accuracy", "nll")
+_TOLD = (ACCURACY.name, NLL.name)
 
 #: The file of all test predictions.
 TOGETHER = "predictions.npz"
@@ -71,7 +100,7 @@ def values(finals: Finals) -> list[dict[str, Any]]:
     """Return each metric of each model as a row."""
     rows: list[dict[str, Any]] = []
     for (name, seed), part in finals.items():
-        for loss, metrics in MEASURES.items():
+        for loss, metrics in _METRICS.items():
             wanted = [*metrics, *(_TOLD if loss == "zero_one" else ())]
             told = evaluate(part, scores=[BASELINE], metrics=wanted, loss=loss, interval="none")
             rows += [
@@ -121,6 +150,11 @@ class Against:
     lower_is_better: bool
 
     @property
+    def measure(self) -> Measure:
+        """What it is compared by."""
+        return next(m for m in MEASURES if (m.loss, m.metric) == (self.loss, self.metric))
+
+    @property
     def verdict(self) -> str:
         """Return "better", "worse" or "open": what the interval for new samples says."""
         sign = 1 if self.lower_is_better else -1
@@ -149,7 +183,7 @@ def differences(
     if not several:
         data = {(split[0],): part for split, part in data.items()}
     found: list[Against] = []
-    for loss, metrics in MEASURES.items():
+    for loss, metrics in _METRICS.items():
         told = compare(
             data,
             scores=[BASELINE],

@@ -2,16 +2,24 @@
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean, stdev
 from typing import Any
 
 from abstain.benchmark.jobs import Outcome
+from abstain.metrics.catalogue import OF_CLASSIFIER
 from abstain.studies._words import WORDS
 from abstain.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain.studies.finetuning.figure import DifferencesDisplay
-from abstain.studies.finetuning.results import Against, Finals, by_seed, differences, values
+from abstain.studies.finetuning.results import (
+    MEASURES,
+    Against,
+    Finals,
+    by_seed,
+    differences,
+    values,
+)
 
 #: How a note begins that a page and a terminal show as a warning.
 WARNING = "Warning: "
@@ -22,25 +30,9 @@ _BEFORE_TITLE = "before fine-tuning"
 
 #: The columns of the table like the paper's: head, loss, metric, factor.
 _COLUMNS = (
-    ("accuracy_%", "zero_one", "accuracy", 100),
-    ("AURC_x1000", "zero_one", "aurc_plugin", 1000),
-    ("AUGRC_x1000", "zero_one", "augrc", 1000),
-    ("AURC_of_CE_x1000", "cross_entropy", "aurc_plugin", 1000),
+    ("accuracy_%", "zero_one", OF_CLASSIFIER, 100),
+    *((m.column, m.loss, m.metric, 1000) for m in MEASURES if m.column),
 )
-
-#: The figures, and the words for what they are about.
-_FIGURES = {
-    "aurc": ("zero_one", "aurc_plugin", "AURC"),
-    "augrc": ("zero_one", "augrc", "AUGRC"),
-    "augrc-ranking": ("zero_one", "augrc_ranking", "AUGRC, part of the ranking"),
-    "augrc-classifier": ("zero_one", "augrc_classifier", "AUGRC, part of the classifier"),
-    "aurc-cross-entropy": ("cross_entropy", "aurc_plugin", "AURC of the cross-entropy"),
-}
-_NAMED = {(loss, metric): said for loss, metric, said in _FIGURES.values()}
-_NAMED["cross_entropy", "augrc"] = "AUGRC of the cross-entropy"
-
-#: What is printed; the rest is in files.
-_MAIN = (("zero_one", "aurc_plugin"), ("zero_one", "augrc"), ("cross_entropy", "aurc_plugin"))
 
 _GLOSSARY = {
     "Part of the ranking, of the classifier": "AUGRC is the sum of what the error rate alone costs "
@@ -102,30 +94,29 @@ def told(
     against = differences(finals, rows, experiment.reference, clustered=copies > 1)
     reference = titles[experiment.reference]
     compared = [a for a in against if a.objective != BEFORE]
-    main = [a for a in compared if (a.loss, a.metric) in _MAIN]
+    drawn = [m for m in MEASURES if m.figure]
     return {
         "tables": {
             "results": rows,
             "objectives": _objectives(rows, titles, experiment, chosen),
-            "against_reference": [_short_row(a, titles) for a in main],
+            "against_reference": [_short_row(a, titles) for a in compared if a.measure.column],
             "differences": [_difference_row(a, titles) for a in against],
             "tuning": list(tried),
             "jobs": [_job_row(outcome) for outcome in outcomes],
         },
         "figures": {
-            name: DifferencesDisplay(
-                [a for a in compared if (a.loss, a.metric) == (loss, m)], titles, said, reference
+            m.figure: DifferencesDisplay(
+                [a for a in compared if a.measure == m], titles, m.words, reference
             )
-            for name, (loss, m, said) in _FIGURES.items()
+            for m in drawn
         },
-        "verdict": _verdict(compared, titles, reference, "aurc_plugin", "AURC")
-        + _verdict(compared, titles, reference, "augrc", "AUGRC"),
+        "verdict": tuple(_verdict(compared, titles, reference)),
         "notes": (
             *failures(experiment, {name for name, _ in finals}, outcomes),
             *_NOTES,
             *([_COPIES.format(copies)] if copies > 1 else []),
         ),
-        "captions": _CAPTIONS | {n: f"{words}. {_DRAWN}" for n, (_, _, words) in _FIGURES.items()},
+        "captions": _CAPTIONS | {m.figure: f"{m.words}. {_DRAWN}" for m in drawn},
         "shown": ("objectives", "against_reference"),
         "glossary": {word: WORDS[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
     }
@@ -153,7 +144,7 @@ def _objectives(
 
 def _short_row(a: Against, titles: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "measure": _NAMED[a.loss, a.metric],
+        "measure": a.measure.words,
         "objective": titles[a.objective],
         "difference": _signed(a.difference),
         "new_samples": _span(a.difference_low, a.difference_high),
@@ -190,15 +181,18 @@ def _job_row(outcome: Outcome) -> dict[str, Any]:
 
 
 def _verdict(
-    against: Sequence[Against],
-    titles: Mapping[str, str],
-    reference: str,
-    metric: str,
-    words: str,
-) -> tuple[str, ...]:
-    """Say of one metric of the 0/1 loss which objectives improve it, by how much, and which not."""
-    own = [a for a in against if (a.loss, a.metric) == ("zero_one", metric)]
-    own.sort(key=lambda a: a.difference)
+    against: Sequence[Against], titles: Mapping[str, str], reference: str
+) -> Iterator[str]:
+    """Say by each measure of the 0/1 loss that is printed what was found."""
+    for measure in MEASURES:
+        if measure.column and measure.loss == "zero_one":
+            yield from _found([a for a in against if a.measure == measure], titles, reference)
+
+
+def _found(against: Sequence[Against], titles: Mapping[str, str], reference: str) -> list[str]:
+    """Say of one measure which objectives improve it, by how much, and which not."""
+    own = sorted(against, key=lambda a: a.difference)
+    words = own[0].measure.words
     found = {v: [a for a in own if a.verdict == v] for v in ("better", "open", "worse")}
     if found["better"]:
         listed = "; ".join(_at_length(a, titles) for a in found["better"])
@@ -215,7 +209,7 @@ def _verdict(
             f"{titles[a.objective]} {_share(a)}{_only_these_seeds(a)}" for a in found[verdict]
         )
         said += [f"{start}: {listed}."] if listed else []
-    return tuple(said)
+    return said
 
 
 def _only_these_seeds(a: Against) -> str:

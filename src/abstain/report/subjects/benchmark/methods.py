@@ -9,6 +9,9 @@ from typing import Final
 from abstain.benchmark.results import BenchmarkResults, CalibrationRow, Chosen, MethodFacts
 from abstain.benchmark.results.records import MEAN
 from abstain.metrics import metric_named
+from abstain.metrics.areas.selective import AURC
+from abstain.metrics.classifier import ACCURACY
+from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
 from abstain.plots.words import sentence
 from abstain.report import document as doc
@@ -174,7 +177,7 @@ def _calibrated(row: CalibrationRow | None) -> doc.Cell:
 
 # ------------------------------------------------------------------------------- other networks
 #: What is compared.
-_METRICS: Final = ("accuracy", "failure_auroc", "aurc")
+_METRICS: Final = tuple(metric.name for metric in (ACCURACY, FAILURE_AUROC, AURC))
 
 _LEAD: Final = (
     "Filled marks are the baseline “{base}”, hollow ones the best method of each model by that "
