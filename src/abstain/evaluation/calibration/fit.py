@@ -11,6 +11,7 @@ from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, ScoreState
 from abstain.confidence import score as named_score
 from abstain.confidence.kernels import CERTAIN
+from abstain.confidence.softmax_scores import MSR
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore, On, clipped, what
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -111,7 +112,7 @@ def calibrate(
             msg = "`loss` has no meaning for a temperature, which is fitted to the labels; drop it"
             raise InputError(msg)
         cooled = _temperature(score, predictions)
-        return CalibratedScore(named, "msr", cooled, "logits", note=cooled.note)
+        return CalibratedScore(named, MSR.name, cooled, "logits", note=cooled.note)
     losses = per_sample_loss(predictions, loss)
     on = _on(own, method)
     x = what(own, on, score, predictions)
@@ -140,7 +141,7 @@ def _on(own: ConfidenceScore, method: str) -> On:
 
 
 def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
-    if not isinstance(score, str) or score != "msr" or "msr" in (predictions.confidence or {}):
+    if not isinstance(score, str) or score != MSR.name or score in (predictions.confidence or {}):
         msg = (
             "`method='temperature'` calibrates the softmax, that is the score 'msr'; got "
             f"{score if isinstance(score, str) else score.name!r}. Use 'platt' or 'isotonic'."
