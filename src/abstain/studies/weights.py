@@ -1,6 +1,6 @@
 """How far the weight of a sample is from that of its population rank: bias and error, exactly."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -78,7 +78,7 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
         tables={"results": rows, "summary": summary},
         figures=_figures(rows, chosen),
         notes=(_NOTE,),
-        verdict=_verdict(summary, ranks),
+        verdict=tuple(_verdict(summary, ranks)),
     )
 
 
@@ -173,41 +173,34 @@ def _surface() -> SurfaceDisplay:
     )
 
 
-def _verdict(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> tuple[str, ...]:
-    largest = max(row["n"] for row in summary)
+def _verdict(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> Iterator[str]:
     plugin, log = (
         [row for row in summary if row["estimator"] == name] for name in ("plugin", "log")
     )
     # At the smallest and the largest size.
     ends = [f"{row['mean_weight']:.4f} at n = {row['n']}" for row in (log[0], log[-1])]
-    sele = next(row for row in summary if row["n"] == largest and row["estimator"] == "2sele")
-    first = (
+    yield (
         "The plug-in weights average to 1 at every n, as -ln(1 - u) does over the population: what "
         "they lose at the most confident ranks they add elsewhere. The log weights average to "
         f"{' and '.join(dict.fromkeys(ends))}."
     )
+    ratios = [x for row in plugin for x in (row["least_MSE/scale"], row["largest_MSE/scale"])]
+    # Where the table has ranks for it.
+    if known := [x for x in ratios if np.isfinite(x)]:
+        yield (
+            "At the ranks of the table between u = 1/n and 1 - 1/n the squared error of a plug-in "
+            f"weight is {range_said(known, '{:.2g}')} times u/(n(1 - u) + 1): its size, not a "
+            "bound. Above, every error grows without end, since -ln(1 - u) does and no weight of a "
+            "finite sample can follow; below, the squared bias 1/n² is left."
+        )
+    largest = max(row["n"] for row in summary)
+    sele = next(row for row in summary if row["n"] == largest and row["estimator"] == "2sele")
     high = float(ranks[np.argmin(np.abs(ranks - 0.9))])
     off = f"{sele['bias_at_90']:.3f}".replace("-", "\u2212")
-    third = (
+    yield (
         f"2 x SELE does not improve with n: at n = {largest}, u = {high:.3g} its weight is off by "
         f"{off}."
     )
-    return first, *_ratio_said(plugin), third
-
-
-def _ratio_said(plugin: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Say how large the squared error is beside its scale, where the table has ranks for it."""
-    ends = [(row["least_MSE/scale"], row["largest_MSE/scale"]) for row in plugin]
-    known = [x for pair in ends for x in pair if np.isfinite(x)]
-    if not known:
-        return ()
-    sentence = (
-        "At the ranks of the table between u = 1/n and 1 - 1/n the squared error of a plug-in "
-        f"weight is {range_said(known, '{:.2g}')} times u/(n(1 - u) + 1): its size, not a bound. "
-        "Above, every error grows without end, since -ln(1 - u) does and no weight of a finite "
-        "sample can follow; below, the squared bias 1/n² is left."
-    )
-    return (sentence,)
 
 
 _NOTE: Final = "Exact sums over the binomial law of the rank of a sample that counts itself."
