@@ -1,28 +1,18 @@
 """Joins predictions, scores and metrics; the only place that knows all three."""
 
-from abstain.evaluation.calibration import CalibratedScore as CalibratedScore
-from abstain.evaluation.calibration import CalibrationCheck as CalibrationCheck
-from abstain.evaluation.calibration import calibrate as calibrate
-from abstain.evaluation.calibration import calibration_check as calibration_check
-from abstain.evaluation.comparison import Comparison as Comparison
-from abstain.evaluation.comparison import compare as compare
-from abstain.evaluation.criterion import SelectedScore as SelectedScore
-from abstain.evaluation.criterion import Tried as Tried
-from abstain.evaluation.criterion import fit_score as fit_score
-from abstain.evaluation.criterion import select_score as select_score
-from abstain.evaluation.evaluate import evaluate as evaluate
-from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
-from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
-from abstain.evaluation.records import Case as Case
-from abstain.evaluation.records import Evaluation as Evaluation
-from abstain.evaluation.records import ExtremeSample as ExtremeSample
-from abstain.evaluation.records import Finding as Finding
-from abstain.evaluation.records import Part as Part
-from abstain.evaluation.records import Result as Result
-from abstain.evaluation.rules import RuleChecks as RuleChecks
-from abstain.evaluation.rules import check_rule as check_rule
-from abstain.evaluation.rules import set_threshold as set_threshold
-from abstain.typing import Split as Split
+from abstain.evaluation.calibration import (
+    CalibratedScore,
+    CalibrationCheck,
+    calibrate,
+    calibration_check,
+)
+from abstain.evaluation.comparison import Comparison, compare
+from abstain.evaluation.criterion import SelectedScore, Tried, fit_score, select_score
+from abstain.evaluation.evaluate import evaluate
+from abstain.evaluation.posterior import PosteriorExpectation, posterior_expectation
+from abstain.evaluation.records import Case, Evaluation, ExtremeSample, Finding, Part, Result
+from abstain.evaluation.rules import RuleChecks, check_rule, set_threshold
+from abstain.typing import Split
 
 __all__ = [
     "CalibratedScore",

@@ -1,13 +1,11 @@
 """Files and dataframes in, tidy results out; readers of other tools' formats."""
 
-from abstain._foundation.names import split_name as split_name
-from abstain.tables._reading import Reading as Reading
-from abstain.tables.read import read_predictions as read_predictions
-from abstain.tables.results import ResultFiles as ResultFiles
-from abstain.tables.results import write_results as write_results
-from abstain.tables.state_files import load as load
-from abstain.tables.state_files import save as save
-from abstain.typing import Split as Split
+from abstain._foundation.names import split_name
+from abstain.tables._reading import Reading
+from abstain.tables.read import read_predictions
+from abstain.tables.results import ResultFiles, write_results
+from abstain.tables.state_files import load, save
+from abstain.typing import Split
 
 __all__ = [
     "Reading",
