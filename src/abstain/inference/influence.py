@@ -74,16 +74,8 @@ def shares(
 ) -> FloatArray:
     """Return what each independent unit adds to the error of each number, shape (units, k).
 
-    Parameters
-    ----------
-    influences : ndarray of shape (n,) or (n, k)
-        One column a number.
-    weight : ndarray of shape (n,) or (n, k), optional
-        Sample weights, of all numbers or of each. A row is one observation whatever its weight,
-        so that the weights may be on any scale; rows of weight 0 in every column are none.
-    cluster : ndarray of shape (n,), optional
-        Codes from 0 of the cluster (patient, site) of each sample; clusters are independent,
-        the samples within one are not.
+    Takes influences, weights and clusters as `covariance` does. Rows of weight 0 in every column
+    are none.
     """
     table = influences.reshape(influences.shape[0], -1)
     if weight is None:

@@ -35,14 +35,8 @@ OPEN: Final = (
 def reach_of(values: FloatArray, away: FloatArray, value: float) -> FloatArray:
     """Return how far down and up a number may move at each step, shape (2, steps).
 
-    Parameters
-    ----------
-    values : ndarray of shape (k,)
-        The number at each vertex that may be meant.
-    away : ndarray of shape (k,)
-        How far from the data each is, in standard errors.
-    value : float
-        The number at the vertex found.
+    Takes the number at each vertex that may be meant, how far `away` from the data each is, in
+    standard errors, and the number at the vertex found.
     """
     out = np.zeros((2, STEPS.size))
     step = np.searchsorted(STEPS, away, side="right") - 1

@@ -107,12 +107,8 @@ def confidence_of(
 ) -> ConfidenceScore:
     """Return the confidences of one score, by default of the one that the data leave no doubt of.
 
-    Raises
-    ------
-    InputError
-        No score was named and the data allow several.
-    UnknownNameError, MissingInputError
-        The data lack what the score needs; the message says which scores they allow.
+    Refused are data that allow several where none was named, and those that lack what the score
+    needs; then the message says which scores they allow.
     """
     if score is None:
         score = _only_score(predictions)
