@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from abstain.errors import ShapeError
+from abstain.inference import replicates as backends
 from abstain.inference.draws import Draws, bootstrap
 from abstain.inference.replicates import Areas, Ordered, ordered, resampled_areas
-from abstain.inference.resampling import kernels as backends
 from abstain.metrics import augrc, aurc
 
 ALL = frozenset({"augrc", "aurc", "aurc_plugin"})

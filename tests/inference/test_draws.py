@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from abstain.errors import InputError, ShapeError
+from abstain.inference import replicates as backends
 from abstain.inference.draws import BLOCK, Draws
-from abstain.inference.resampling import kernels as backends
 
 STRATA = np.repeat([0, 1, 2], [3, 5, 12])
 CLUSTER = np.repeat(np.arange(8), [1, 1, 1, 2, 3, 4, 4, 4])

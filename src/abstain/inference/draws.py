@@ -7,7 +7,7 @@ and metrics evaluated on the same counts are paired by construction.
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from abstain._foundation import checks
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import seed_of
 from abstain.errors import InputError, ShapeError
-from abstain.inference.resampling.kernels import NUMPY, Kernels
+from abstain.inference.resampling import plain
 from abstain.typing import Array, FloatArray, IntArray, Rng
 
 #: Resamples that share a stream of random numbers; a block of counts holds so many at most.
@@ -106,7 +106,7 @@ class Draws:
         """Draw block after block; only one is held."""
         return map(self.counts, range(self.blocks))
 
-    def counts(self, block: int, run: Kernels = NUMPY) -> Array:
+    def counts(self, block: int, run: Any = plain) -> Array:
         """Draw one block: how often each sample is in each of its resamples, shape (n, b).
 
         In the smallest unsigned integers that hold them, mostly bytes. What counts them, `run`,

@@ -1,8 +1,8 @@
 """The numba kernels of resampling: 64 resamples side by side, one pass over the samples of a score.
 
 They compute what `plain` does. This module imports numba, so it is itself imported on the first use
-only; see `kernels.kernels`. The last part is for any losses and weights, with a vertex at every
-confidence.
+only; see `abstain.inference.replicates.kernels`. The last part is for any losses and weights, with
+a vertex at every confidence.
 
 The running sums of a pass lie in two flat arrays, `s` in double and `q` in single precision, 64
 numbers for each. Flat, so that the compiler can prove that they do not overlap and fill vector
