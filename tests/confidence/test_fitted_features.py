@@ -218,6 +218,12 @@ def test_vim_refuses_what_it_cannot_use():
         score(fit("vim", TRAIN), of_features(X, Y))
 
 
+def test_vim_has_no_scale_where_no_logit_stands_out():
+    untrained = Predictions(features=X, logits=np.zeros((len(X), 3)), labels=Y)
+    with pytest.raises(InputError, match="largest logit must be above 0"):
+        fit("vim", untrained)
+
+
 def test_vim_with_a_last_layer_needs_features_alone():
     state = fit("vim", TRAIN, last_layer=(WEIGHT, BIAS))
     alone = of_features(NEW.features, NEW.labels)

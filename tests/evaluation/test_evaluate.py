@@ -96,6 +96,18 @@ def test_saturation_is_said() -> None:
     assert "3 of them are wrong" in said.message
 
 
+@pytest.mark.parametrize(("decimals", "level"), [(1, "warning"), (3, "note")])
+def test_ties_are_a_warning_where_their_order_decides_much(decimals, level) -> None:
+    rng = np.random.default_rng(1)
+    c = rng.random(3000)
+    wrong = rng.random(3000) < 0.4 * (1 - c)
+    found = ab.evaluate(ab.Predictions(confidence=c.round(decimals), loss=wrong))
+    (said,) = (f for f in found.findings if f.kind == "ties")
+    (augrc,) = (r for r in found.results if r.metric == "augrc")
+    assert (augrc.tie_high - augrc.tie_low > 0.05 * augrc.value) == (level == "warning")
+    assert said.level == level
+
+
 def test_few_failures_are_said_once_for_all_scores() -> None:
     p = tossed(20)
     said = [f for f in ab.evaluate(p).findings if f.kind == "few_failures"]

@@ -92,6 +92,18 @@ def test_limits_of_binary_losses_are_attained():
         assert found.high == pytest.approx(max(inner), rel=1e-9)
 
 
+def test_limits_of_what_right_answers_are_worth_are_the_ends_of_their_bin():
+    # Of three confidences in one bin, one is wrong: it is not known which.
+    c, x = np.array([0.7, 0.7001, 0.7002, 0.95]), np.array([0.0, 1.0, 0.0, 0.0])
+    state = filled(c, x, bins=256)
+    assert np.count_nonzero(state.count) == 2
+    found = streaming.compute(state, "cwsa_plus@0.5")
+    # The two right ones both at 0.7, or both at 0.7002; worth (p - 0.5) / 0.5, of four accepted.
+    assert found.low == pytest.approx((2 * 0.4 + 0.9) / 4)
+    assert found.high == pytest.approx((2 * 0.4004 + 0.9) / 4)
+    assert found.low < exact_of("cwsa_plus@0.5", c, x) < found.high
+
+
 def test_halves_have_bins_of_their_own():
     every = np.arange(0, 0x3C01, dtype=np.uint16).view(np.float16)
     for dtype, values in {

@@ -82,6 +82,19 @@ def test_sgr_is_its_walk(case, risk, delta):
     assert rule.accepted == walked(confidence, loss, starts, risk, delta)
 
 
+def test_a_walk_that_ends_where_it_began_accepts_all_above_the_next_value():
+    # The start is a rank, here half of the samples: given the value of the next one, those above
+    # it are independent draws from the law above it, and this is what is certified.
+    confidence, wrong = np.linspace(1, 0, 80), np.arange(80) >= 40
+    rule = thresholds.sgr(confidence, wrong, max_risk=0.1, delta=0.05)
+    assert rule.accepted == 40
+    assert rule.threshold == np.nextafter(confidence[40], 1)
+    # Reached on the way from a quarter of the samples, it needs no more than its own value.
+    passed = thresholds.learn_then_test(confidence, wrong, max_risk=0.1, delta=0.05)
+    assert passed.accepted == 40
+    assert passed.threshold == confidence[39]
+
+
 @given(case=cases(least=20, most=80), risk=st.floats(0.1, 0.5), delta=st.floats(0.05, 0.6))
 def test_binary_search_is_algorithm_1_over_distinct_values(case, risk, delta):
     confidence, loss = case
