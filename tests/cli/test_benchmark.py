@@ -1,5 +1,6 @@
 """`abstain benchmark` as a user runs it: what it prints, leaves behind and refuses."""
 
+import os
 import re
 import shutil
 import tomllib
@@ -123,6 +124,16 @@ def test_everything_can_be_asked_for_otherwise(folder, faked):
     assert (fake.options["engine"], fake.options["address"]) == ("dask", "tcp://x:1")
     assert fake.options["device"] == "cuda:0,cuda:1"
     assert 1 <= fake.options["jobs"] <= 2
+
+
+@pytest.mark.parametrize(("cores", "jobs"), [(1, 1), (2, 2), (16, 2)])
+def test_unless_asked_no_more_than_two_jobs_take_the_machine(
+    folder, faked, monkeypatch, cores, jobs
+):
+    fake = faked()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)), raising=False)
+    assert run(["benchmark", "run", "glyphs", "--out", str(folder / "runs")]) == 0
+    assert fake.options["jobs"] == jobs
 
 
 def test_the_configuration_is_printed_to_be_edited(folder, faked, capsys):

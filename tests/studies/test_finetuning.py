@@ -118,6 +118,15 @@ def test_the_numbers_are_those_of_the_stored_predictions(ran):
         assert own["augrc"] == pytest.approx(ab.augrc(confidence, ~part.correct), abs=1e-12)
 
 
+def test_each_copy_of_a_picture_has_a_name_of_its_own_and_belongs_to_it(ran):
+    parts = read_predictions(ran[1] / "out" / "predictions.npz", by=("objective", "seed"))
+    for part in parts.values():
+        pictures, copies = zip(*(str(name).split(".") for name in part.ids), strict=True)
+        assert len(set(part.ids)) == part.n
+        assert list(pictures) == [str(picture) for picture in part.group]
+        assert set(copies) == {"0", "1"}
+
+
 def test_differences_are_paired_and_treat_copies_as_clusters(ran):
     found, folder, _ = ran
     data = read_predictions(folder / "out" / "predictions.npz", by=("objective", "seed"))
