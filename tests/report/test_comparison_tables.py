@@ -19,7 +19,13 @@ from abstain.evaluation.comparison import (
     footings,
 )
 from abstain.plots.words import SUPPOSED
-from abstain.report import comparison_latex, comparison_markdown, comparison_terminal
+from abstain.report import (
+    comparison_latex,
+    comparison_markdown,
+    comparison_terminal,
+    document_of,
+    render,
+)
 from abstain.report.render.terminal import narrow
 from abstain.report.subjects.comparison.document import _points
 from abstain.report.words import number
@@ -233,3 +239,9 @@ def test_some_points_of_a_curve_rise_to_full_coverage(size):
     assert shown == sorted(set(shown)), "each once"
     assert shown[-1] == 1
     assert min(size, 10) <= len(shown) < 20
+
+
+@pytest.mark.parametrize(("runs", "said"), [(("",), ""), (("1", "2"), " (its runs averaged)")])
+def test_runs_that_are_averaged_are_said_over_all_data_sets(plain, runs, said):
+    text = render(document_of(replace(plain, runs=runs)), "html")
+    assert f"Each data set{said} ranks the methods once." in text
