@@ -71,6 +71,25 @@ def test_working_points_within_a_stretch(s: Scored, share: float, rule: str) -> 
         assert risk == pytest.approx(np.interp(share, ends, losses), abs=1e-15)
 
 
+@given(losses=st.lists(st.booleans(), min_size=1, max_size=60), distinct=st.booleans())
+def test_a_best_order_has_no_excess_whatever_the_rounding(
+    losses: list[bool], distinct: bool
+) -> None:
+    loss = np.sort(np.array(losses, dtype=float))
+    confidence = np.arange(loss.size, 0, -1.0) if distinct else 1 - loss
+    for estimator in ("trapezoid", "plugin", "log", "sele", "2sele"):
+        assert str(ab.e_aurc(confidence, loss, estimator=estimator)) == "0.0"
+    assert str(ab.excess_augrc(confidence, loss)) == "0.0"
+
+
+def test_one_failure_at_the_wrong_end_is_an_excess() -> None:
+    loss = np.zeros(1_000_000)
+    loss[-2] = 1.0
+    confidence = np.arange(loss.size, 0, -1.0)
+    assert ab.e_aurc(confidence, loss) > 0
+    assert ab.excess_augrc(confidence, loss) == pytest.approx(1e-12, rel=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["distinct", "tied", "saturated"])
 def test_large_samples_to_the_last_digits(kind: str) -> None:
     rng = np.random.default_rng(1)

@@ -38,15 +38,26 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
 
 
 def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the same of samples."""
-    if phi is trapezoid_weight and s.areas is not None:
+    """Return the same of samples; of keys what their one pass finds, the AUGRC in whole numbers."""
+    if s.areas is not None and phi is trapezoid_weight:
         return s.areas.aurc
+    if s.areas is not None and phi is augrc_weight:
+        return s.areas.augrc
     return rank_weighted_risk(s.events, phi)
 
 
-def at_least_zero(excess: Scalar) -> Scalar:
-    """Undo the rounding that takes a best order a hair below its own optimum; NaN stays NaN."""
-    return value_from(excess, excess * 0.0 + 0.0) if excess < 0 else excess
+#: An excess of this part of the mean loss is rounding: one failure at the wrong end of millions of
+#: samples makes more.
+_ROUNDING = 1e-14
+
+
+def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
+    """Return how far a value is above its optimum: 0 for a best order, whatever the rounding.
+
+    Both are sums in different orders, so a best order may come out a hair to either side.
+    """
+    excess = value - optimum
+    return value_from(excess, excess * 0.0 + 0.0) if excess < _ROUNDING * s.events.risk else excess
 
 
 def remembered(phi: RankWeight) -> RankWeight:

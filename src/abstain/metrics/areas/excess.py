@@ -18,7 +18,7 @@ from abstain.metrics.areas.selective import (
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.influences import kept, of_loss, on_groups, on_oracle
 from abstain.metrics.rank_weights import (
-    at_least_zero,
+    excess_over,
     plugin_weight,
     rank_weighted_risk,
     trapezoid_in_stretches,
@@ -145,7 +145,7 @@ def e_aurc(
 def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
     value = weighted_risk(s, ESTIMATORS[estimator])
-    return Measured(at_least_zero(value - aurc_optimum(s, estimator)))
+    return Measured(excess_over(aurc_optimum(s, estimator), value, s))
 
 
 def normalized_aurc(

@@ -13,8 +13,8 @@ from abstain.metrics.entry import Extremes, Influence, Metric, Need, Resampled, 
 from abstain.metrics.influences import kept, of_loss, on_groups, on_oracle
 from abstain.metrics.rank_weights import (
     RankWeight,
-    at_least_zero,
     augrc_weight,
+    excess_over,
     rank_weighted_risk,
     weighted_risk,
 )
@@ -137,8 +137,7 @@ def excess_augrc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
 
 def _excess(s: Scored) -> Measured:
-    # Rounding may leave the best order a hair below its own optimum.
-    return Measured(at_least_zero(_augrc(s).value - augrc_optimum(s)))
+    return Measured(excess_over(augrc_optimum(s), _augrc(s).value, s))
 
 
 def _excess_influence(s: Scored) -> FloatArray:
