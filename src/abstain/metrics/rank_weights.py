@@ -38,12 +38,24 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
 
 
 def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the same of samples; of keys what their one pass finds, the AUGRC in whole numbers."""
-    if s.areas is not None and phi is trapezoid_weight:
-        return s.areas.aurc
+    """Return the same of samples; the AUGRC of keys in whole numbers."""
     if s.areas is not None and phi is augrc_weight:
         return s.areas.augrc
+    if s.events.stretch is not None and phi is trapezoid_weight:
+        return _area_of_events(s.events, s.events.stretch)
     return rank_weighted_risk(s.events, phi)
+
+
+def _area_of_events(events: TieGroups, stretch: BoolArray) -> float:
+    """Sum the trapezoids; over a stretch behind F failures that is F/k, summed over k."""
+    fails, b = events.loss_through, events.through
+    risk = fails / b
+    before = np.concatenate((risk[:1], risk[:-1]))
+    area = events.weight * (risk + before) / 2
+    within = stretch & (fails > 0)
+    steps = harmonic_between(events.above[within], b[within])
+    area[within] = fails[within] * steps + (before - risk)[within] / 2
+    return float(area.sum()) / events.total
 
 
 #: An excess of this part of the mean loss is rounding: one failure at the wrong end of millions of

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
@@ -30,6 +31,21 @@ _VERSION = 1
 _PLAIN = "plain.json"
 READERS[RULE] = DecisionRule.from_json
 READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
+
+
+def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> None:
+    """Let a package that knows this one read a kind: it is loaded when a file has that kind."""
+
+    def read(*parts: Any) -> Any:
+        import_module(home)
+        return readers[kind](*parts)
+
+    # Where it is loaded already its own reader stands there, as afterwards.
+    readers.setdefault(kind, read)
+
+
+_read_by("abstain.evaluation", "calibrated_score", READERS)
+_read_by("abstain.evaluation", "calibrated_score", ARCHIVES)
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
