@@ -169,3 +169,22 @@ def test_what_lacks_a_part_says_so(data):
             streaming.compute(streaming.update(streaming.init(), *data), "bare")
     finally:
         del METRICS._entries[bare.name]
+
+
+@pytest.mark.parametrize("name", TITLES)
+def test_a_name_alone_makes_it_another(name):
+    mine = METRICS.add(replace(METRICS[name], name=f"my_{name}"))
+    try:
+        rng = np.random.default_rng(0)
+        samples = ab.Predictions(confidence=rng.random(60), loss=rng.random(60) < 0.3)
+        found = ab.evaluate(samples, metrics=[name, mine.name])
+        assert [result.metric for result in found.results] == [name, mine.name]
+        assert found.value(mine.name) == found.value(name)
+        assert f"<code>{mine.name}</code>" in html_report(found)
+        two = ab.Predictions(
+            confidence={"a": rng.random(60), "b": rng.random(60)}, loss=rng.random(60) < 0.3
+        )
+        pairs = ab.compare(two, metrics=[name, mine.name]).pairs
+        assert {pair.metric for pair in pairs} == {name, mine.name}
+    finally:
+        del METRICS._entries[mine.name]

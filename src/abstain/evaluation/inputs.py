@@ -7,7 +7,7 @@ from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable, score
 from abstain.errors import InputError
 from abstain.evaluation.records import RESULT_COLUMNS
-from abstain.metrics import Metric, metric_named
+from abstain.metrics import METRICS, Metric, metric_named
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import Array, Split
 
@@ -61,7 +61,10 @@ def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
     if not asked:
         _refuse_empty("metrics")
     found = [metric_named(name) for name in asked]
-    return list({metric.title: metric for metric in reversed(found)}.values())[::-1]
+    # Numbers in a name have several spellings and one title. A metric of one's own, which may have
+    # the title of the one it is made from, is registered.
+    keys = [m.name if m.name in METRICS else m.title for m in found]
+    return list(dict(zip(reversed(keys), reversed(found), strict=True)).values())[::-1]
 
 
 def scores_of(predictions: Predictions, scores: Asked) -> Iterator[ConfidenceScore]:
