@@ -53,7 +53,7 @@ def listing(
 ) -> None:
     """List what there is to ask for by name."""
     out = console()
-    width = min(out.width, 100)
+    width = min(out.width, 80)
     lines = _overview() if what is None else _chapters(what, width)
     for line in lines:
         # Wrapped already: rich would cut an address that is longer than the terminal.
