@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from abstain._foundation import blockwise, packed
+from abstain._foundation import blockwise, extras, packed
 from abstain._foundation.ranks import TieGroups, group_ties
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
@@ -285,12 +285,12 @@ def test_compiled_and_numpy_agree_to_the_last_digits(monkeypatch):
 
 def test_without_numba_numpy_does_the_work(monkeypatch):
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    packed._compiled.cache_clear()
-    monkeypatch.setattr(packed, "has", lambda _: False)
+    extras._loaded.cache_clear()
+    monkeypatch.setattr(extras, "has", lambda _: False)
     try:
         assert packed.kernels() is blockwise
     finally:
-        packed._compiled.cache_clear()
+        extras._loaded.cache_clear()
 
 
 def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
@@ -298,12 +298,12 @@ def test_a_numba_that_does_not_import_is_no_error(monkeypatch):
         raise ImportError
 
     monkeypatch.delenv("ABSTAIN_NO_NUMBA", raising=False)
-    packed._compiled.cache_clear()
-    monkeypatch.setattr(packed, "import_module", broken)
+    extras._loaded.cache_clear()
+    monkeypatch.setattr(extras, "import_module", broken)
     try:
         assert packed.kernels() is blockwise
     finally:
-        packed._compiled.cache_clear()
+        extras._loaded.cache_clear()
 
 
 @pytest.mark.parametrize("seed", range(3))

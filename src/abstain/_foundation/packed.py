@@ -13,18 +13,15 @@ Every function here declines (returns None) what it cannot do exactly, invalid v
 the caller then takes the general way, whose checks say what is wrong.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import import_module
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from abstain._foundation import blockwise
-from abstain._foundation.extras import has
+from abstain._foundation.extras import compiled
 from abstain._foundation.segments import steps
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
@@ -70,11 +67,12 @@ class PackedKernels(Protocol):
 
 
 _NUMPY = cast("PackedKernels", blockwise)
+_COMPILED = "abstain._foundation.compiled"
 
 
 def kernels() -> PackedKernels:
     """Return the compiled kernels, or those of NumPy without numba or if ABSTAIN_NO_NUMBA is 1."""
-    return _NUMPY if os.environ.get("ABSTAIN_NO_NUMBA") == "1" else _compiled()
+    return compiled(_COMPILED) or _NUMPY
 
 
 @dataclass
@@ -85,7 +83,7 @@ class Spent:
 
     def kernels(self, n: int) -> PackedKernels:
         """Return the kernels for n more: a process that does little does not wait for numba."""
-        ready = "abstain._foundation.compiled" in sys.modules
+        ready = _COMPILED in sys.modules
         if ready or self.samples >= _LOADED_AFTER:
             return kernels()
         self.samples += n
@@ -93,18 +91,6 @@ class Spent:
 
 
 _SPENT = Spent()
-
-
-@cache
-def _compiled() -> PackedKernels:
-    if not has("numba"):
-        return _NUMPY
-    try:
-        # Not an import statement: numba takes 0.3 s, which only the first use should pay.
-        return cast("PackedKernels", import_module("abstain._foundation.compiled"))
-    except ImportError:
-        # Installed but unusable, say beside a NumPy it does not know: NumPy does the work.
-        return _NUMPY
 
 
 #: Distinct confidences in descending order; weight, loss and count of each.

@@ -19,14 +19,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.extras import has
+from abstain._foundation.extras import compiled
 from abstain.inference.draws import BLOCK, Draws
 from abstain.inference.resampling import plain
 from abstain.inference.resampling.order import Ordered, ordered
@@ -86,21 +84,8 @@ def kernels(work: float = float("inf")) -> Kernels:
 
     NumPy serves without numba, if ABSTAIN_NO_NUMBA is 1, and for little work.
     """
-    if work < COMPILED_FROM or os.environ.get("ABSTAIN_NO_NUMBA") == "1":
-        return NUMPY
-    return _compiled()
-
-
-@cache
-def _compiled() -> Kernels:
-    if not has("numba"):
-        return NUMPY
-    try:
-        # Not an import statement: numba takes 0.3 s, which only the first use should pay.
-        return cast("Kernels", import_module("abstain.inference.resampling.compiled"))
-    except ImportError:
-        # Installed but unusable, say beside a NumPy it does not know: NumPy does the work.
-        return NUMPY
+    found = None if work < COMPILED_FROM else compiled("abstain.inference.resampling.compiled")
+    return found or NUMPY
 
 
 @dataclass(frozen=True, eq=False)
