@@ -11,7 +11,9 @@ from tests.laws.cases import scored_cases
 import abstain as ab
 from abstain._foundation.ranks import with_vertex
 from abstain._foundation.scored import Measured, Scored, scored
+from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
+from abstain.metrics.intervals import influence_of
 
 RANKED = [metric for metric in METRICS.values() if metric.rank_based]
 
@@ -105,3 +107,45 @@ def test_large_samples_to_the_last_digits(kind: str) -> None:
         if not metric.missing(s):
             assert_same(metric.compute(s), metric.compute(full), metric.name)
             assert metric.compute(s).value == pytest.approx(metric.compute(full).value, rel=1e-11)
+
+
+def large_case(kind: str) -> Scored:
+    """Return more samples than are kept apart at both ends, so that stretches are left."""
+    rng = np.random.default_rng(7)
+    confidence = rng.beta(5, 1, 30_000)
+    loss = (rng.random(confidence.size) > confidence**0.3).astype(float)
+    if kind == "rounded":
+        confidence = confidence.round(4)
+    if kind == "half of them wrong":
+        loss = (rng.random(loss.size) < 0.5).astype(float)
+    if kind == "wrong at the top":
+        loss[np.argsort(confidence)[-5:]] = 1.0
+    return scored(confidence, loss)
+
+
+@pytest.mark.parametrize("kind", ["distinct", "rounded", "half of them wrong", "wrong at the top"])
+def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
+    s = large_case(kind)
+    assert s.bends.n < s.kinds.n
+    assert s.bends.total == s.kinds.total == s.n
+    for metric in filter(lambda m: m.influence is not None and not m.missing(s), RANKED):
+        rows = metric.enough(s)
+        assert rows.times is not None, metric.name
+        few = spread_of(influence_of(metric, rows), times=rows.times)
+        every = spread_of(influence_of(metric, s))
+        assert (few.samples, few.units) == (every.samples, every.units)
+        assert few.error == pytest.approx(every.error, rel=1e-10), metric.name
+        assert few.fourth == pytest.approx(every.fourth, rel=1e-9), metric.name
+
+
+@given(s=scored_cases(most=60))
+def test_each_row_has_the_influence_of_the_samples_it_stands_for(s: Scored) -> None:
+    rows = s.kinds
+    place = {(c, x): i for i, (c, x) in enumerate(zip(rows.confidence, rows.loss, strict=True))}
+    own = [place[c, x] for c, x in zip(s.confidence, s.loss, strict=True)]
+    assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
+    for metric in filter(lambda m: m.influence is not None and not m.missing(rows), RANKED):
+        if metric.compute(s).reason:
+            continue
+        few, every = influence_of(metric, rows), influence_of(metric, s)
+        assert few[own] == pytest.approx(every, rel=1e-9, abs=1e-12), metric.name

@@ -15,6 +15,7 @@ from abstain._foundation.ranks import (
     TieGroups,
     group_ties,
     home_in,
+    opened,
     untied_events,
     untied_failures,
     untied_order,
@@ -59,6 +60,8 @@ class Scored:
     #: The groups and the events, where they are known already.
     known_groups: TieGroups | None = field(default=None, repr=False)
     known_events: TieGroups | None = field(default=None, repr=False)
+    #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
+    times: FloatArray | None = field(default=None, repr=False)
 
     @property
     def xp(self) -> Any:
@@ -102,28 +105,40 @@ class Scored:
     @cached_property
     def areas(self) -> AreaPair | None:
         """Both areas in one pass over the keys, where keys hold the samples."""
-        known = self.known_groups is not None or self.known_events is not None
-        return None if known or self._keys is None else self._keys.areas()
+        return None if self.kept_apart or self._keys is None else self._keys.areas()
+
+    @property
+    def counted(self) -> bool:
+        """Whether every sample counts as one."""
+        return self.weight is None or self.times is not None
+
+    @property
+    def kept_apart(self) -> bool:
+        """Whether the groups or the events come from elsewhere."""
+        return self.known_groups is not None or self.known_events is not None
 
     @cached_property
-    def ordered(self) -> "Scored":
-        """The same samples, most confident first, for what neither needs rows nor classes.
+    def kinds(self) -> "Scored":
+        """The same samples, those of one group and one loss as one row that stands for them all.
 
-        Each step over them then reads what lies side by side. For a 0/1 loss without weights;
+        Most confident first, with their number for a weight. What a sample does to a number that
+        needs neither rows nor classes depends on nothing else. For a 0/1 loss without weights;
         itself elsewhere.
         """
         if not self.binary or self.weight is not None or self.xp is not np:
             return self
-        loss = untied_failures(self.groups, best=True)
-        confidence = np.repeat(self.groups.confidence, self.groups.count)
-        probability = None if self.probability is None else confidence
-        return Scored(
-            confidence,
-            loss,
-            probability=probability,
-            known_groups=self.groups,
-            known_events=self.events,
-        )
+        return _kinds_of(self.groups, probability=self.probability is not None)
+
+    @cached_property
+    def bends(self) -> "Scored":
+        """The same with one row for a stretch of successes too: see `events` and `opened`."""
+        if self.kept_apart or self._keys is None:
+            return self.kinds
+        return _kinds_of(opened(self.events), probability=self.probability is not None)
+
+    def rows(self, cluster: IntArray | None) -> "Scored":
+        """Return as few rows as say how the samples differ: `kinds` where all are independent."""
+        return self.kinds if cluster is None else self
 
     @cached_property
     def best_untied(self) -> "Scored":
@@ -155,8 +170,8 @@ class Scored:
         Samples of equal loss form one group. Weight functions that are averaged over ties give
         the same value for any order within it, so this is the best score without ties too.
         """
-        if self.binary and self.weight is None and self.xp is np:
-            return _two_kinds(self.n, self.failures)
+        if self.counted and self.binary and self.xp is np:
+            return _two_kinds(self.events.n, int(self.events.loss_through[-1]))
         return group_ties(self._goodness, self.loss, self.weight)
 
     @property
@@ -181,7 +196,7 @@ class Scored:
     @cached_property
     def oracle_home(self) -> AnyArray:
         """The group of each sample among those of the best score, -1 for weight 0."""
-        if self.weight is None and self.binary:
+        if self.counted and self.binary:
             # Successes come first, where there are some.
             return (self.loss > 0) * (self.oracle.loss.shape[0] - 1)
         return home_in(self.oracle, self._goodness, self.weight)
@@ -279,6 +294,22 @@ def _two_kinds(n: int, failures: int) -> TieGroups:
     confidence = np.array([0.0, -1.0])[here]
     return TieGroups(
         confidence, count[here].astype(np.float64), loss.astype(np.float64), count[here]
+    )
+
+
+def _kinds_of(groups: TieGroups, *, probability: bool) -> Scored:
+    """Return a row for the successes and one for the failures of each group, where there are."""
+    failed = groups.loss
+    times = np.column_stack((groups.weight - failed, failed)).ravel()
+    here = np.flatnonzero(times)
+    times, confidence = times[here], groups.confidence[here >> 1]
+    return Scored(
+        confidence,
+        (here & 1).astype(np.float64),
+        times,
+        probability=confidence if probability else None,
+        known_groups=groups,
+        times=times,
     )
 
 

@@ -7,12 +7,15 @@ loss mass l of each tie group has an influence of the form ``a + b loss``, with 
 each group.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from abstain._foundation.ranks import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
+
+NAN = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,26 @@ def tail_sums(x: FloatArray) -> FloatArray:
     return out
 
 
+def steps_of_vertices(
+    groups: TieGroups, value: Callable[[FloatArray, FloatArray], FloatArray], *, flat: bool
+) -> FloatArray:
+    """Return `trapezoid_steps` at the last vertex of each group, of stretches too.
+
+    `value` is the curve's from the weight and the loss mass accepted at a vertex.
+    """
+    end, mass, width = groups.through, groups.loss_through, groups.width
+    each = groups.loss * (width / groups.weight)
+    before, after = np.zeros_like(end), np.empty_like(end)
+    before[1:] = value((end - width)[1:], (mass - each)[1:])
+    after[:-1] = value(end[:-1] + width[1:], mass[:-1] + each[1:])
+    here = value(end[[0, -1]], mass[[0, -1]])
+    if flat:
+        before[0] = here[0]
+    after[-1] = -here[1]
+    out: FloatArray = (before - after) / 2
+    return out
+
+
 def trapezoid_steps(value: FloatArray, *, flat: bool) -> FloatArray:
     """Return the derivative of a trapezoid area with respect to the place of each vertex.
 
@@ -67,6 +90,45 @@ def trapezoid_steps(value: FloatArray, *, flat: bool) -> FloatArray:
     # The last has none behind it.
     out: FloatArray = (before - after) / 2
     return out
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What the influences of samples say about the error of one number."""
+
+    #: Number of samples.
+    samples: int
+    #: Number of independent units: samples of some weight, or clusters.
+    units: int
+    #: Sums of the second and the fourth powers of what each unit adds to the error.
+    second: float
+    fourth: float
+
+    @property
+    def error(self) -> float:
+        """The standard error; NaN for one unit."""
+        return (
+            float(np.sqrt(self.second * self.units / (self.units - 1))) if self.units > 1 else NAN
+        )
+
+
+def spread_of(
+    influence: FloatArray,
+    *,
+    weight: FloatArray | None = None,
+    cluster: IntArray | None = None,
+    times: FloatArray | None = None,
+) -> Spread:
+    """Return the spread of influences; `times` is how many samples each of them is that of.
+
+    Takes weights and clusters as `covariance` does; with `times` there are neither.
+    """
+    if times is None:
+        square = np.square(shares(influence, weight, cluster)[:, 0])
+        return Spread(influence.size, square.size, float(square.sum()), float(square @ square))
+    n, square = float(times.sum()), np.square(influence)
+    second = times * square
+    return Spread(int(n), int(n), float(second.sum()) / n**2, float(second @ square) / n**4)
 
 
 def shares(

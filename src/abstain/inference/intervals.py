@@ -13,7 +13,6 @@ from abstain.inference._differences import (
     Difference,
     PairedNumbers,
     clipped,
-    error_of,
     most_degrees,
     over_thresholds,
     plain_difference,
@@ -21,12 +20,12 @@ from abstain.inference._differences import (
     with_ratio,
     without_rounding,
 )
-from abstain.inference.influence import shares
+from abstain.inference.influence import shares, spread_of
 from abstain.inference.reach import OPEN, levels_left
 from abstain.inference.small_samples import (
     Expected,
     Failures,
-    degrees_of_freedom,
+    degrees_from,
     events,
     moderated,
     rounding,
@@ -91,6 +90,7 @@ def interval_from(
     expected: Expected | None = None,
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
+    times: FloatArray | None = None,
 ) -> Interval:
     """Make the interval of a number from the influence of each sample on it.
 
@@ -119,6 +119,9 @@ def interval_from(
         whose own variance rests on outliers that few failures may not show [1]_.
     weight, cluster : ndarray of shape (n,), optional
         As in `abstain.inference.influence.covariance`.
+    times : ndarray of shape (n,), optional
+        How many samples each row stands for, where it stands for several that are equal and
+        independent; then neither weights nor clusters are read.
 
     Returns
     -------
@@ -144,27 +147,27 @@ def interval_from(
     >>> round(interval.low, 3), round(interval.high, 3), interval.method
     (0.132, 0.292, 'influence function, logit scale, t with 88.9 degrees of freedom')
     """
-    parts = shares(influence, weight, cluster)
-    error, size = error_of(parts), size_of((value,), bounds)
-    units = None if cluster is None else parts.shape[0]
+    spread = spread_of(influence, weight=weight, cluster=cluster, times=times)
+    error, size = spread.error, size_of((value,), bounds)
+    units = None if cluster is None else spread.units
     note = warning(failures, heavy=heavy, units=units)
-    if float(np.abs(influence).max(initial=0.0)) <= rounding(influence.size, size):
+    if max(influence.max(), -influence.min()) <= rounding(spread.samples, size):
         error = 0.0 if np.isfinite(error) else error
     trouble = _trouble(value, error, bounds) or (
         "one sample on one side shows no spread there" if most_degrees < 1 else ""
     )
     if trouble:
         return no_interval(level, trouble, error)
-    degrees = min(degrees_of_freedom(parts[:, 0]), most_degrees)
+    degrees = min(degrees_from(spread.second, spread.fourth, spread.units), most_degrees)
     if heavy:
         degrees = max(1.0, min(degrees, events(value - bounds[0], error)))
-    spread, variance = "influence function", error * error
+    source, variance = "influence function", error * error
     if expected is not None:
-        spread = "influence function and the spread that a model expects"
+        source = "influence function and the spread that a model expects"
         variance, degrees = moderated(variance, degrees, expected)
     reach = float(np.sqrt(variance)) * t_quantile(level, degrees)
     scale, low, high = _on_scale(value, reach, bounds)
-    method = f"{spread}, {scale}, {quantile_words(degrees)}"
+    method = f"{source}, {scale}, {quantile_words(degrees)}"
     return Interval(low, high, level, method, error, note)
 
 

@@ -65,8 +65,9 @@ class OpenThresholds:
     values: FloatArray
     #: The number at the one that is found.
     value: float
-    #: From a vertex to the influences (n,) on the number at its threshold, held fixed.
-    influence: Callable[[int], FloatArray]
+    #: From the samples, or the rows that stand for them, and a vertex to the influences on the
+    #: number at its threshold, held fixed.
+    influence: Callable[[Scored, int], FloatArray]
 
     @property
     def reach(self) -> FloatArray:
@@ -131,6 +132,9 @@ class Metric:
     influence : callable or None
         From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
         weighted mean 0, for analytic intervals.
+    of_events : bool
+        Whether the influence reads groups that are stretches of successes too, as those of
+        `Scored.bends`.
     no_influence : str
         Why there is none.
     interval : callable or None
@@ -192,6 +196,7 @@ class Metric:
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
     influence: Influence | None = None
+    of_events: bool = False
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
     open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
@@ -216,10 +221,12 @@ class Metric:
         return "; ".join(unmet)
 
     def enough(self, scored: Scored) -> Scored:
-        """Return the samples in the order that is fastest, where that is all the metric needs."""
+        """Return as few rows as say all the metric needs: what `Scored.kinds` has, or all."""
         of_classes = self.needs & {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}
         own = scored.probability is None or scored.probability is scored.confidence
-        return scored.ordered if own and not of_classes else scored
+        if of_classes or not own:
+            return scored
+        return scored.bends if self.of_events else scored.kinds
 
     @property
     def why_no_influence(self) -> str:

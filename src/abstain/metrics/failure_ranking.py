@@ -9,13 +9,14 @@ from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero
+from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.metrics.areas.generalized import FROM_AUGRC, auroc_of, is_binary
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Metric, Need, Resampled, value_of
 from abstain.metrics.influences import of_gradient
 from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray, BoolArray, FloatArray
 
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 _HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
@@ -268,14 +269,28 @@ def _roc_gradient(groups: TieGroups) -> Gradient:
     return Gradient(on_success, on_failure - on_success)
 
 
-def _precision_gradient(found: FloatArray, other: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Average precision: derivatives with respect to both weights at each rank, first to last."""
+def _precision_gradient(
+    found: FloatArray, other: FloatArray, stretch: BoolArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Average precision: derivatives with respect to both weights at each rank, first to last.
+
+    In a stretch of m found ones, k = a + 1 to b, the precision is 1 - F/k with F others before.
+    """
     hits, taken = np.cumsum(found), np.cumsum(found + other)
     total = hits[-1]
-    precision = hits / taken
-    on_taken = -tail_sums(found * precision / taken) / total
-    average = float(found @ precision) / total
-    on_found = (precision + tail_sums(found / taken)) / total + on_taken - average / total
+    own = hits / taken
+    by_taken, by_found = found * own / taken, found / taken
+    if stretch is not None:
+        m, b, others = found[stretch], taken[stretch], (taken - hits)[stretch]
+        squares = inverse_squares_between(b - m, b)
+        by_found[stretch] = harmonic_between(b - m, b)
+        by_taken[stretch] = by_found[stretch] - others * squares
+        # The mean over its samples, each of which has what comes from itself on within it.
+        own[stretch] = 1.0 - others * (b - m) * squares / m
+        own[stretch] += by_taken[stretch] - by_found[stretch]
+    on_taken = -tail_sums(by_taken) / total
+    average = average_precision(found, other, stretch)
+    on_found = (own + tail_sums(by_found)) / total + on_taken - average / total
     return on_found, on_taken
 
 
@@ -283,7 +298,7 @@ def _ap_success_gradient(groups: TieGroups) -> Gradient:
     """Average precision of the successes."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
-    success, failure = _precision_gradient(successes, failures)
+    success, failure = _precision_gradient(successes, failures, groups.stretch)
     return Gradient(success, failure - success)
 
 
@@ -323,6 +338,7 @@ FAILURE_AUROC = replace(
     headline=5,
     averages_ties=True,
     influence=of_gradient(_roc_gradient),
+    of_events=True,
     between_kinds=True,
     of_auroc=lambda auroc, _: auroc,
     resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
@@ -341,6 +357,7 @@ ENTRIES = (
             source=_HENDRYCKS,
         ),
         influence=of_gradient(_ap_success_gradient),
+        of_events=True,
     ),
     replace(
         _ranking(
@@ -351,6 +368,7 @@ ENTRIES = (
             source=_HENDRYCKS,
         ),
         influence=of_gradient(_ap_error_gradient),
+        of_events=True,
     ),
     replace(
         _ranking(

@@ -11,6 +11,7 @@ import numpy as np
 from abstain._foundation.arrays import sealed
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.special import curvature_between
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import Influence
 from abstain.typing import FloatArray
@@ -37,6 +38,21 @@ def on_groups(s: Scored, gradient: Gradient) -> FloatArray:
 def of_gradient(gradient: Callable[[TieGroups], Gradient]) -> Influence:
     """Return the influence function of a number of tie groups from its derivatives."""
     return lambda s: on_groups(s, gradient(s.groups))
+
+
+def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, FloatArray]:
+    """Return what the vertices within each stretch add that lie on a hyperbola c/(k + shift).
+
+    Per unit of c: for what comes before the stretch, and for the mean of its samples. All but the
+    last vertex, which `steps_of_vertices` has; 0 for groups that are none.
+    """
+    whole, mean = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
+    if groups.stretch is not None:
+        here = groups.stretch
+        end, m = groups.through[here], groups.weight[here]
+        whole[here], moment = curvature_between(end - m + shift, end + shift)
+        mean[here] = moment / m
+    return whole, mean
 
 
 def on_oracle(s: Scored, gradient: Gradient) -> FloatArray:

@@ -200,14 +200,21 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
-    s = metric.enough(s) if cluster is None else s
     if metric.interval is not None:
         return metric.interval(s, level, cluster)
     left_open = _left_open(metric, s, cluster)
     found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
     if found is None:
-        held = None if left_open is None else left_open.influence(left_open.vertex)
-        found = _of_influence(metric, s, measured, held, level=level, cluster=cluster)
+        rows = metric.enough(s) if cluster is None else s
+        influence = (
+            influence_of(metric, rows)
+            if left_open is None
+            else left_open.influence(rows, left_open.vertex)
+        )
+        times = rows.times
+        found = _of_influence(
+            metric, s, measured, influence, times=times, level=level, cluster=cluster
+        )
     if left_open is None:
         return found
     return over_thresholds(found, left_open, s, bounds=bounds_of(metric, s), cluster=cluster)
@@ -229,12 +236,12 @@ def _of_influence(
     metric: Metric,
     s: Scored,
     measured: Measured,
-    held: FloatArray | None,
+    influence: FloatArray | None,
     *,
+    times: FloatArray | None,
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
-    influence = influence_of(metric, s) if held is None else held
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
@@ -250,6 +257,7 @@ def _of_influence(
         expected=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
+        times=times,
     )
     return found if np.isnan(found.low) else _cautioned(found, metric.caution)
 
@@ -307,7 +315,7 @@ def held_influences(
     if not any(left_open):
         return None
     columns = [
-        _column(metric, s) if own is None else own.influence(own.vertex)
+        _column(metric, s) if own is None else own.influence(s, own.vertex)
         for own, s in zip(left_open, cases, strict=True)
     ]
     still = np.zeros((2, STEPS.size))

@@ -155,13 +155,25 @@ def trapezoid_in_stretches(b: FloatArray, m: FloatArray, stretch: BoolArray) -> 
 @remembered
 def vertex_area(groups: TieGroups) -> AnyArray:
     """Weights on the risks at the vertices: trapezoid area over all coverages, flat at first."""
+    if groups.stretch is not None:
+        return _area_of_last(groups, flat=True)
     return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
 
 
 @remembered
 def vertex_area_rising(groups: TieGroups) -> AnyArray:
     """Compute the same for a curve that rises from the origin."""
+    if groups.stretch is not None:
+        return _area_of_last(groups, flat=False)
     return linear_weights(groups.through / groups.total, 0.0, 1.0, flat=False)
+
+
+def _area_of_last(groups: TieGroups, *, flat: bool) -> AnyArray:
+    """Weights on the last vertex of each stretch, and on those of the other groups."""
+    width = groups.width
+    area = (width + np.append(width[1:], 0.0)) / 2
+    area[:1] += width[:1] / 2 if flat else 0.0
+    return area / groups.total
 
 
 def partial_selective(low: float, high: float) -> Callable[[TieGroups], FloatArray]:

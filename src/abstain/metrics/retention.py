@@ -1,14 +1,17 @@
 """The F1-retention curve in one number."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups, group_ties
 from abstain._foundation.scored import Measured, Scored, scored, undefined
-from abstain._foundation.segments import from_zero
-from abstain._foundation.special import harmonic_between
-from abstain.inference.influence import Gradient, of_cumulated, trapezoid_steps
+from abstain._foundation.segments import from_zero, sums_by
+from abstain._foundation.special import harmonic_between, inverse_squares_between
+from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.influences import bend_within, weights_of
 from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
@@ -112,18 +115,49 @@ def _in_stretches(
 
 
 def _influence(s: Scored) -> FloatArray:
-    """F1-AUC: F1 = 2 P_j / (x_j + P) at each vertex, P_j of all P acceptable ones retained."""
+    """F1-AUC: what each sample does to it by its place and, if acceptable, by being so."""
     fine = s.loss <= 0.0
-    groups = group_ties(s.confidence, fine, s.weight)
-    divisor = groups.through + groups.loss_through[-1]
-    f1 = 2 * groups.loss_through / divisor
-    area = vertex_area_rising(groups)
-    shrink = area * f1 / divisor
-    through = trapezoid_steps(f1, flat=False) / groups.total - shrink
-    found = of_cumulated(through, 2 * area / divisor)
+    right = replace(s.groups, loss=_acceptable(s, fine))
+    return _gradient(right).influence(right, s.home, fine)
+
+
+def _acceptable(s: Scored, fine: BoolArray) -> FloatArray:
+    """Return the weight of the acceptable samples of each group."""
+    if s.binary:
+        return s.groups.weight - s.groups.loss
+    kept, counted = s.home >= 0, weights_of(s) * fine
+    return np.asarray(sums_by(s.home[kept], counted[kept], s.groups.weight.size))
+
+
+def _gradient(right: TieGroups) -> Gradient:
+    """F1 = 2 P/K at each vertex, K = x + all that is acceptable, of which P is retained."""
+    everything, n = right.loss_through[-1], right.total
+    divisor = right.through + everything
+    area = vertex_area_rising(right)
+    shrink = area * (2 * right.loss_through / divisor) / divisor
+    steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
+    # Within a stretch P is K - c, and all sums are those of powers of 1/K.
+    beyond = divisor - right.loss_through
+    counted, squares = _inverse_powers_within(right, everything)
+    bend, mean = (2 * beyond * x / n for x in bend_within(right, everything))
     # One more acceptable sample makes them more everywhere, also where it is rejected.
-    gradient = Gradient(found.weight, found.loss - shrink.sum())
-    return gradient.influence(groups, s.home, fine)
+    shrunk = float(shrink.sum() + (2 * counted - 2 * beyond * squares).sum() / n)
+    inner = -2 * counted / n - bend
+    place = tail_sums(steps / n - shrink + inner) - inner - mean
+    counts = tail_sums((area / divisor + counted / n) * 2) - 2 * counted / n
+    return Gradient(place, counts - shrunk)
+
+
+def _inverse_powers_within(right: TieGroups, shift: float) -> tuple[FloatArray, FloatArray]:
+    """Sum 1/K and 1/K^2 over the vertices k = K - shift of each stretch but its last."""
+    ones, squares = np.zeros_like(right.weight), np.zeros_like(right.weight)
+    if right.stretch is not None:
+        here = right.stretch
+        last = right.through[here] + shift - 1.0
+        first = last + 1.0 - right.weight[here]
+        ones[here] = harmonic_between(first, last)
+        squares[here] = inverse_squares_between(first, last)
+    return ones, squares
 
 
 ENTRIES = (
@@ -141,6 +175,7 @@ ENTRIES = (
         ordered=False,
         gradients=frozenset(),
         influence=_influence,
+        of_events=True,
         rests_on_failures=False,
     ),
 )

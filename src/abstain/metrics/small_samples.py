@@ -71,10 +71,9 @@ def _without_overlap(
     Were it really a, the fewer of failures and successes would all be ranked right with a chance
     of at most a to the power of their number.
     """
-    counted = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
-    failures = int(np.count_nonzero((s.loss > 0) & counted))
     # A sample of weight 0 is none.
-    fewer = float(min(failures, int(np.count_nonzero(counted)) - failures))
+    failures, kept = counted_failures(s), s.n if s.weight is None else np.count_nonzero(s.weight)
+    fewer = float(min(failures, kept - failures))
     risk = s.groups.risk
     best = value_of(1.0, risk)
     if value != best or fewer < 1:
@@ -125,10 +124,7 @@ def expected_variance(
     # Where the error rate counts too, a model of the AUROC is none of the value.
     if metric.of_auroc is None or not metric.between_kinds or not s.binary:
         return None
-    weight = np.ones(s.n) if s.weight is None else s.weight
-    failures, successes = (
-        _independent(weight * kind, cluster) for kind in (s.loss > 0, s.loss <= 0)
-    )
+    failures, successes = _of_each_kind(s, cluster)
     # The line goes through 1 where the AUROC is 1.
     slope = metric.of_auroc(1.0, s.groups.risk) - metric.of_auroc(0.0, s.groups.risk)
     auroc = (value + slope - 1) / slope
@@ -136,6 +132,16 @@ def expected_variance(
         return None
     variance = hanley_mcneil(auroc, failures, successes)
     return Expected(slope * slope * variance, _MODEL_DEGREES)
+
+
+def _of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
+    """Return how many independent failures and successes there are."""
+    if s.weight is None and cluster is None:
+        return float(s.failures), float(s.n - s.failures)
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    kinds = s.loss > 0, s.loss <= 0
+    failures, successes = (_independent(weight * kind, cluster) for kind in kinds)
+    return failures, successes
 
 
 def _independent(mass: FloatArray, cluster: IntArray | None) -> float:

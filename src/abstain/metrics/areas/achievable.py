@@ -101,6 +101,7 @@ ENTRIES = (
         function="achievable_aurc(confidence, loss)",
         per_thousand=True,
         influence=_influence,
+        of_events=True,
         heavy=True,
         caution="the hull is chosen on these data, which flatters it",
         extremes=(best_aurc, lambda r: r),

@@ -39,10 +39,10 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     if estimator != "trapezoid":
         return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
     distinct = _untied_optimum(s)
-    if s.weight is None and s.events.tied == 0:
+    if s.counted and s.events.tied == 0:
         return distinct
-    if s.binary and s.weight is None and s.xp is np:
-        right = s.n - s.failures
+    if s.binary and s.counted and s.xp is np:
+        right = int(s.events.total - s.events.loss_through[-1])
         return min(distinct, _tied_optimum(with_vertex(s.events, right), right))
     best = _best_losses(s.events, s.oracle)
     tied = s.xp.sum(trapezoid_weight(s.events) * best) / s.events.total

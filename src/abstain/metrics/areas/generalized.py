@@ -287,6 +287,7 @@ def rank_weighted(
         averages_ties=True,
         rank_weight=phi,
         influence=influence,
+        of_events=True,
         binned=sorted_within(compute),
     )
 
@@ -322,6 +323,7 @@ _EXCESS = Metric(
     per_thousand=True,
     averages_ties=True,
     influence=_excess_influence,
+    of_events=True,
     of_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
     extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
     resampled=Resampled(
@@ -353,6 +355,7 @@ CLASSIFIER_TERM = Metric(
     per_thousand=True,
     averages_ties=True,
     influence=_best_influence,
+    of_events=True,
     extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
     resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
 )
@@ -374,6 +377,7 @@ ENTRIES = (
         function="prediction_rejection_ratio(confidence, loss)",
         averages_ties=True,
         influence=_prr_influence,
+        of_events=True,
         between_kinds=True,
         of_auroc=lambda auroc, _: 2 * auroc - 1,
         resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),

@@ -9,7 +9,7 @@ from abstain._foundation import checks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.errors import InputError
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.inference.replicates import Areas
 from abstain.metrics.areas.generalized import (
     AUGRC_EXTREMES,
@@ -20,7 +20,7 @@ from abstain.metrics.areas.generalized import (
 )
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
 from abstain.metrics.entry import Influence, Metric, Need, Resampled
-from abstain.metrics.influences import kept, of_gradient, on_groups
+from abstain.metrics.influences import bend_within, kept, of_gradient, on_groups
 from abstain.metrics.rank_weights import (
     RankWeight,
     log_weight,
@@ -202,8 +202,12 @@ def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     """AURC, trapezoid: each vertex counts by its risk and by where it stands."""
     risk = groups.loss_through / groups.through
     area = vertex_area(groups)
-    moved = trapezoid_steps(risk, flat=True) / groups.total - area * risk / groups.through
-    return Gradient(tail_sums(moved), trapezoid_weight(groups) / groups.total)
+    steps = steps_of_vertices(groups, lambda x, loss: loss / x, flat=True)
+    moved = steps / groups.total - area * risk / groups.through
+    fails = groups.loss_through / groups.total
+    before, mean = bend_within(groups)
+    place = tail_sums(moved + fails * before) + fails * (mean - before)
+    return Gradient(place, trapezoid_weight(groups) / groups.total)
 
 
 @kept
@@ -385,6 +389,7 @@ AUARC = Metric(
     function="area_under_accuracy_rejection(confidence, loss)",
     duplication="limit",
     influence=lambda s: -trapezoid_influence(s),
+    of_events=True,
     heavy=True,
     extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
     resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),

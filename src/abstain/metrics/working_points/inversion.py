@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import ndtri, xlogy
 
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import standard_error
+from abstain.inference.influence import spread_of
 from abstain.inference.intervals import Interval, no_interval
 from abstain.inference.reach import squares_left
 from abstain.inference.small_samples import few_clusters
@@ -38,7 +38,9 @@ def inverted_interval(
     if units == 1:
         return no_interval(level, "one independent cluster shows no spread")
     low, high = _coverage_ends(s, risk, cluster, level)
-    error = standard_error(influence_at_risk(s, risk=risk), weight=s.weight, cluster=cluster)
+    rows = s.rows(cluster)
+    influence = influence_at_risk(rows, risk=risk)
+    error = spread_of(influence, weight=s.weight, cluster=cluster, times=rows.times).error
     note = few_clusters(units)
     if low == high:
         what = "every sample may be kept" if high == 1 else "nothing can be kept"

@@ -57,7 +57,7 @@ def open_at_coverage(
             np.tile(STEPS, 2),
             np.array([number(groups, int(i)).value for i in known])[place],
             float(number(groups, vertex).value),
-            lambda index: quantity.at_vertex(s, index),
+            quantity.at_vertex,
         )
     )
 
@@ -82,7 +82,7 @@ def _of_least_risk(
             away[kept],
             quantity.everywhere(groups)[kept],
             value,
-            lambda index: quantity.at_vertex(s, index),
+            quantity.at_vertex,
         )
     )
 
@@ -147,7 +147,7 @@ def open_at_risk(s: Scored, cluster: IntArray | None, *, risk: float) -> OpenThr
             found.away[kept],
             found.coverage[kept],
             float(found.coverage[vertex + 1]),
-            lambda index: share_at_vertex(s, index),
+            share_at_vertex,
         )
     )
 
@@ -172,6 +172,7 @@ def over_thresholds(
     kept = (left > 0) & (left_open.others != left_open.vertex) & np.isfinite(left_open.values)
     if np.isnan(found.low) or not kept.any():
         return found
+    rows = s.rows(cluster)
     others, values = left_open.others[kept], left_open.values[kept]
     reach = np.sqrt(left[kept])
     # A rough half width picks the two that count.
@@ -180,11 +181,12 @@ def over_thresholds(
     for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
         own = interval_from(
             float(values[pick]),
-            left_open.influence(int(others[pick])),
+            left_open.influence(rows, int(others[pick])),
             level=float(2 * ndtr(reach[pick]) - 1),
             bounds=bounds,
             weight=s.weight,
             cluster=cluster,
+            times=rows.times,
         )
         ends = (
             float(np.fmin.reduce([ends[0], own.low, values[pick]])),

@@ -81,6 +81,8 @@ def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
 
 def accepted_failures(s: Scored, index: int) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
+    if s.binary and s.weight is None:
+        return int(s.groups.loss_through[index]) if index >= 0 else 0
     place = s.home
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 
