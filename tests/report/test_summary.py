@@ -11,11 +11,13 @@ from abstain.evaluation import Evaluation, Finding
 from abstain.predictions import LOSSES
 from abstain.report import html_report
 from abstain.report.document import Document, Glossary, Origin, Section, Table, joined
+from abstain.report.subjects.evaluation import lookup
 from abstain.report.subjects.evaluation.document import evaluation_document
 from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.subjects.evaluation.samples import parts
 from abstain.report.subjects.evaluation.tables import every
 from abstain.report.subjects.evaluation.verdict import verdict
+from abstain.report.words import headline as words_headline
 from abstain.report.words import number
 
 
@@ -146,6 +148,19 @@ def test_verdict_of_many_splits_names_the_extremes(large):
     sentences = " ".join(said(large).verdict)
     assert "Across the 20 splits" in sentences
     assert "shift = s19" in sentences
+
+
+def test_what_holds_for_all_rows_is_found_once(plain, monkeypatch):
+    asked = []
+
+    def headline(names):
+        asked.append(names)
+        return words_headline(names)
+
+    monkeypatch.setattr(lookup, "headline", headline)
+    rows = [row for group in explained(plain).groups for row in group.rows]
+    assert len(rows) == len(plain.results) > 1
+    assert len(asked) == 1
 
 
 def test_nothing_to_report():

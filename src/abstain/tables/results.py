@@ -127,10 +127,12 @@ def _gather(rows: Sequence[Any]) -> dict[str, list[Any]]:
             msg = f"each row must be a dict from column to value; got {type(row).__name__} at {i}"
             raise InputError(msg)
         for name in row:
+            if name in columns:
+                continue
             if not isinstance(name, str):
                 msg = f"the names of columns must be text; got {name!r} in row {i}"
                 raise InputError(msg)
-            columns.setdefault(name, [None] * i)
+            columns[name] = [None] * i
         for name, values in columns.items():
             values.append(_scalar(row.get(name), name, i))
     return columns

@@ -45,8 +45,8 @@ def chart_data(pivot: Pivot) -> dict[str, Any]:
 
 def _case(case: Case, pivot: Pivot, vertices: int) -> dict[str, Any]:
     drawn: dict[str, Any] = {
-        "split": pivot.splits.index(case.split),
-        "score": pivot.scores.index(case.score),
+        "split": pivot.split_place[case.split],
+        "score": pivot.score_place[case.score],
         "risk": _rounded(case.risk, _DIGITS),
         "curve": _risk_coverage(case.selective, case.generalized, vertices),
     }

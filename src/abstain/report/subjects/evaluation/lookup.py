@@ -45,6 +45,16 @@ class Pivot:
         return unique([*(key[1] for key in self.results), *(key[1] for key in self.cases)])
 
     @cached_property
+    def split_place(self) -> dict[Split, int]:
+        """The place of each split among them."""
+        return {split: i for i, split in enumerate(self.splits)}
+
+    @cached_property
+    def score_place(self) -> dict[str, int]:
+        """The place of each score among them."""
+        return {score: i for i, score in enumerate(self.scores)}
+
+    @cached_property
     def metrics(self) -> list[str]:
         """The metrics, in the order of their first result."""
         return unique(metric for *_, metric in self.results)
@@ -54,7 +64,7 @@ class Pivot:
         """The keys of results that no other score on the same split betters."""
         return _best(self.results)
 
-    @property
+    @cached_property
     def headline(self) -> list[str]:
         """The headline metrics that are present."""
         return headline(self.metrics)
@@ -72,9 +82,8 @@ class Pivot:
     def pairs(self) -> list[tuple[Split, str]]:
         """Return the (split, score) pairs that have a result, split by split."""
         met = dict.fromkeys((split, score) for split, score, _ in self.results)
-        return sorted(
-            met, key=lambda pair: (self.splits.index(pair[0]), self.scores.index(pair[1]))
-        )
+        splits, scores = self.split_place, self.score_place
+        return sorted(met, key=lambda pair: (splits[pair[0]], scores[pair[1]]))
 
     def value(self, split: Split, score: str, metric: str) -> float:
         """Return a value, NaN when there is none."""

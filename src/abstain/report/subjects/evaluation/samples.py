@@ -23,14 +23,14 @@ def section(found: Pivot) -> doc.Section:
     """Return the samples of every score and split, one of them shown at a time."""
     blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
     if len(found.scores) > 1:
-        leader = found.scores.index(leading_score(found, found.splits[0]))
+        leader = found.score_place[leading_score(found, found.splits[0])]
         options = tuple(doc.Option(str(i), name) for i, name in enumerate(found.scores))
         choice = doc.Choice("by", "By score", options, chosen=str(leader))
         blocks.append(doc.Controls((choice,), only=doc.PAGE))
     for case in found.cases.values():
         tags = {
-            "split": str(found.splits.index(case.split)),
-            "by": str(found.scores.index(case.score)),
+            "split": str(found.split_place[case.split]),
+            "by": str(found.score_place[case.score]),
         }
         split = f", {split_name(case.split)}" if found.several else ""
         shown = _case(case, f"{case.score}{split}", graded=not found.evaluation.binary)

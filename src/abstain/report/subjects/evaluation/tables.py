@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Final, Literal
 
 from abstain.errors import UnknownNameError, suggest
@@ -68,7 +69,7 @@ def headline_on_page(found: Pivot) -> doc.Table:
                 score,
                 *(value(found.results.get((split, score, m)), found) for m in found.headline),
             ),
-            tags={"score": str(found.scores.index(score))},
+            tags={"score": str(found.score_place[score])},
         )
         for split, score in found.pairs()
     ]
@@ -157,7 +158,7 @@ def _explained(result: Result, found: Pivot) -> doc.Row:
     )
     headline = " headline" if result.metric in found.headline else ""
     tags = {
-        "score": str(found.scores.index(result.score)),
+        "score": str(found.score_place[result.score]),
         "family": f"{_key(_family(result.metric))}{headline}",
     }
     return doc.Row(cells, tags=tags)
@@ -210,16 +211,12 @@ def _by_split(
 ) -> doc.Table:
     """Return a row for each split and score, the parts of a split in columns of their own."""
     parts = unique(column for split in found.splits for column, _ in split)
-    rows = {
-        split: [
-            doc.Row((*(dict(split).get(part, "") for part in parts), score, *cells[split, score]))
-            for other, score in cells
-            if other == split
-        ]
-        for split in found.splits
-    }
+    rows: dict[Split, list[doc.Row]] = {split: [] for split in found.splits}
+    for (split, score), own in cells.items():
+        values = dict(split)
+        rows[split].append(doc.Row((*(values.get(part, "") for part in parts), score, *own)))
     apart = bool(parts) and len(found.scores) > 1
-    every = tuple(row for own in rows.values() for row in own)
+    every = tuple(chain.from_iterable(rows.values()))
     groups = tuple(doc.Rows(tuple(own)) for own in rows.values()) if apart else (doc.Rows(every),)
     lead = [doc.Column(part, "name", once=True) for part in parts]
     return doc.Table((*lead, doc.Column("Score", "name"), *columns), groups)

@@ -105,7 +105,9 @@ def _at_a_coverage(pivot: Pivot, split: Split, score: str, case: Case | None) ->
 
 def _elsewhere(pivot: Pivot) -> str:
     """Name the easiest and the hardest split when there are several."""
-    risks = {split: _risk(pivot, split) for split in pivot.splits}
+    risks = dict.fromkeys(pivot.splits, math.nan)
+    # The same whatever the score is: that of the first.
+    risks |= {split: case.risk for (split, _), case in reversed(pivot.cases.items())}
     if len(risks) < _MANY_SPLITS or len(set(risks.values())) == 1:
         return ""
     low = min(risks, key=lambda split: risks[split])
@@ -121,7 +123,3 @@ def _elsewhere(pivot: Pivot) -> str:
         f"Across the {len(risks)} splits, the mean loss without abstention goes from {easy} "
         f"({split_name(low)}) to {hard} ({split_name(high)})."
     )
-
-
-def _risk(pivot: Pivot, split: Split) -> float:
-    return next((case.risk for (s, _), case in pivot.cases.items() if s == split), math.nan)
