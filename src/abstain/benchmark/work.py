@@ -155,16 +155,11 @@ class Worker(Trainer):
         network.load_state_dict(load_state(first.place(place, ".pt")))
         asked = _Asked(network.to(self.device), objective, first.spec["seed"])
         samples = job.spec["samples"]
-        validation = asked.about(task.validation, samples)
-        layer = getattr(network.head, "classifier", None)
-        known = Known(
-            asked.about(task.train, 0),
-            validation,
-            *((None, None) if layer is None else map(_plain, (layer.weight, layer.bias))),
-        )
-        fitted = fit_all(job.spec["methods"], known)
         if stage_of(job) == "validate":
+            validation = asked.about(task.validation, samples)
+            fitted = fit_all(job.spec["methods"], asked.known(job, task, validation))
             return _validation_of(job, place, _run_scores(VALIDATION, validation, fitted))
+        fitted = fit_all(job.spec["methods"], asked.known(job, task))
         exposures = {exposure.key: exposure for exposure in task.parts.exposures}
         parts = [
             _run_scores(key, asked.about(task.exposed(exposures[key]), samples), fitted)
@@ -195,6 +190,23 @@ class _Asked:
             seed=self.seed,
         )
 
+    def known(self, job: Job, task: LoadedTask, validation: Outputs | None = None) -> Known:
+        """Return what the methods of a job are fitted on, and no more: passes are most of its work.
+
+        Asked about the validation pictures already, the network is not asked again.
+        """
+        methods = [METHODS[name] for name in job.spec["methods"]]
+        train = None
+        if any(method.fitted_on == "train" for method in methods):
+            train = self.about(task.train, 0)
+        learning = [method for method in methods if method.fitted_on == "validation"]
+        if validation is None and learning:
+            looked_at = any("samples" in method.needs for method in learning)
+            validation = self.about(task.validation, job.spec["samples"] if looked_at else 0)
+        layer = getattr(self.network.head, "classifier", None)
+        last = (None, None) if layer is None else map(_plain, (layer.weight, layer.bias))
+        return Known(train, validation, *last)
+
 
 def _together(job: Job, place: Path) -> Mapping[str, Any]:
     """Put together what the networks of all seeds say."""
@@ -206,7 +218,7 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
         members = [_member(file.read(key)) for file in files]
         outputs = ensemble_outputs(members)
         # Nothing is fitted on what several networks say.
-        fitted = fitted or fit_all(job.spec["methods"], Known(outputs, outputs))
+        fitted = fitted or fit_all(job.spec["methods"], Known())
         parts.append(_run_scores(key, outputs, fitted))
     if stage_of(job) == "validate":
         return _validation_of(job, place, parts[0])

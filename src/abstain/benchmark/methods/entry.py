@@ -37,9 +37,9 @@ class Known:
 
     Attributes
     ----------
-    train : Outputs
+    train : Outputs, optional
         For the pictures that the network was trained on.
-    validation : Outputs
+    validation : Outputs, optional
         For pictures of the same kind that it was not trained on.
     weight : ndarray of shape (K, d), optional
         Of the last layer, float32.
@@ -47,10 +47,34 @@ class Known:
         Of the last layer, float32.
     """
 
-    train: Outputs
-    validation: Outputs
+    train: Outputs | None = None
+    validation: Outputs | None = None
     weight: Array | None = None
     bias: Array | None = None
+
+    def part(self, name: str) -> Outputs:
+        """Return one of the two outputs, "train" or "validation".
+
+        Parameters
+        ----------
+        name : str
+            Of the part.
+
+        Returns
+        -------
+        Outputs
+            What is known of it.
+
+        Raises
+        ------
+        MissingInputError
+            Nothing is.
+        """
+        found: Outputs | None = getattr(self, name)
+        if found is None:
+            msg = f"nothing is known of the {name} pictures; give `{name}`"
+            raise MissingInputError(msg)
+        return found
 
 
 @dataclass(frozen=True)
@@ -128,8 +152,12 @@ class Method:
         lacking = []
         if "last-layer" in self.needs and (known.weight is None or known.bias is None):
             lacking.append(NEEDS["last-layer"])
-        if self.fitted_on and not has(getattr(known, self.fitted_on), "features", self.needs):
-            lacking.append(f"{NEEDS['features']} of the {self.fitted_on} pictures")
+        if self.fitted_on:
+            part: Outputs | None = getattr(known, self.fitted_on)
+            if part is None:
+                lacking.append(f"what the network said of the {self.fitted_on} pictures")
+            elif not has(part, "features", self.needs):
+                lacking.append(f"{NEEDS['features']} of the {self.fitted_on} pictures")
         return _said(self.name, lacking)
 
     def missing_to_score(self, outputs: Outputs) -> str:

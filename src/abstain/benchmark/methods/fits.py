@@ -122,7 +122,7 @@ def tempered(name: str) -> Fit:
     """Fit the temperature of the logits on validation pictures by their likelihood."""
 
     def fit(known: Known) -> ByScore:
-        state: Any = fit_score("temperature", labeled(known.validation), by=LIKELIHOOD)
+        state: Any = fit_score("temperature", labeled(known.part("validation")), by=LIKELIHOOD)
         return ByScore(name, temperature=state.temperature)
 
     return fit
@@ -135,14 +135,14 @@ def on_training(kind: str, *, last_layer: bool = False, **options: Any) -> Fit:
         given = dict(options)
         if last_layer:
             given["last_layer"] = (known.weight, known.bias)
-        return ByScore(fit_score(kind, labeled(known.train), **given))
+        return ByScore(fit_score(kind, labeled(known.part("train")), **given))
 
     return fit
 
 
 def on_validation(kind: str, *, metric: str = PRIMARY) -> Fit:
     """Choose the parameter of a score of `abstain.confidence.FITTED` on validation pictures."""
-    return lambda known: ByScore(fit_score(kind, labeled(known.validation), metric=metric))
+    return lambda known: ByScore(fit_score(kind, labeled(known.part("validation")), metric=metric))
 
 
 def own(outputs: Outputs) -> FloatArray:

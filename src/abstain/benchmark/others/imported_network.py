@@ -26,8 +26,7 @@ def scored(
     by_key = {part.facts.key: part for part in told.parts}
     valid = by_key[VALIDATION].outputs if VALIDATION in by_key else None
     methods, reasons = _possible(told, objective, valid)
-    # What a method is not fitted on it never looks at, so that it may be anything.
-    known = Known(told.train or told.parts[0].outputs, valid or told.parts[0].outputs)
+    known = Known(told.train, valid)
     known = replace(known, **dict(zip(("weight", "bias"), told.layer or (None, None), strict=True)))
     fitted = fit_all([method for method in methods if method.name not in external], known)
     out = []
