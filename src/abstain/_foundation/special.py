@@ -7,9 +7,9 @@ from the recurrence, which carries small arguments to where the asymptotic serie
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammaln, polygamma
 
 from abstain._foundation.arrays import namespace
+from abstain._foundation.imports import special
 from abstain.typing import AnyArray, FloatArray
 
 #: From this argument on the series are exact to the last digits.
@@ -19,9 +19,9 @@ SERIES_FROM = 32
 def harmonic(x: AnyArray) -> Any:
     """H_x for real x >= 0."""
     if isinstance(x, np.ndarray):
-        return digamma(x + 1.0) + np.euler_gamma
+        return special.digamma(x + 1.0) + np.euler_gamma
     if isinstance(x, float):
-        return float(digamma(x + 1.0)) + np.euler_gamma
+        return float(special.digamma(x + 1.0)) + np.euler_gamma
     xp, far = namespace(x), x + float(SERIES_FROM)
     out = xp.log(far) + float(np.euler_gamma) + harmonic_tail(far)
     for step in range(SERIES_FROM, 0, -1):
@@ -43,7 +43,7 @@ def inverse_squares_between(a: FloatArray, b: FloatArray) -> FloatArray:
     """Sum of 1/k^2 over k from a + 1 to b, for arrays that never fall."""
     # Three terms of the series; the fourth is below the last digit from here on.
     cut = int(np.count_nonzero(a < 512))
-    near = polygamma(1, a[:cut] + 1.0) - polygamma(1, b[:cut] + 1.0)
+    near = special.polygamma(1, a[:cut] + 1.0) - special.polygamma(1, b[:cut] + 1.0)
     x, y = a[cut:] + 0.5, b[cut:] + 0.5
     u, v = 1.0 / x, 1.0 / y
     # 1/x - 1/(12 x^3) + 7/(240 x^5), differenced by hand: the terms are close together.
@@ -73,7 +73,7 @@ def first_of_series(a: AnyArray) -> int:
 def log_factorial(x: AnyArray) -> Any:
     """Ln Gamma(x + 1) for real x >= 0."""
     if isinstance(x, np.ndarray):
-        return gammaln(x + 1.0)
+        return special.gammaln(x + 1.0)
     xp, far = namespace(x), x + float(SERIES_FROM)
     out = (far + 0.5) * xp.log(far) - far + 0.5 * float(np.log(2 * np.pi)) + stirling_tail(far)
     for step in range(SERIES_FROM, 0, -1):

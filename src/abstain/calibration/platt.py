@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
+from abstain._foundation.imports import special
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.records import Natural, Number
 from abstain.calibration.state import Calibration, right_or_wrong
@@ -76,7 +76,7 @@ class Platt(Calibration):
         x = checks.confidence(confidence).astype(np.float64)
         with np.errstate(over="ignore"):
             log_odds = self.slope * x + self.intercept
-        return like(np.asarray(expit(log_odds)), confidence)
+        return like(np.asarray(special.expit(log_odds)), confidence)
 
 
 def fit_platt(
@@ -218,11 +218,11 @@ def _newton(
         return float(share @ np.logaddexp(0.0, eta) - target @ eta)
 
     def gradient(at: FloatArray) -> FloatArray:
-        rest = share * expit(at[0] * v + at[1]) - target
+        rest = share * special.expit(at[0] * v + at[1]) - target
         return np.array([rest @ v, rest.sum()])
 
     def hessian(at: FloatArray) -> FloatArray:
-        p = expit(at[0] * v + at[1])
+        p = special.expit(at[0] * v + at[1])
         curvature = share * p * (1 - p)
         cross = curvature @ v
         return np.array([[curvature @ v**2, cross], [cross, curvature.sum()]])

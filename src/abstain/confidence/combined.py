@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import numpy as np
-from scipy.special import expit
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.imports import special
 from abstain._foundation.records import Number, Text, axes
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import Composed, FitNeed, FittedKind, FittedScore
@@ -163,7 +163,7 @@ class Combined(Composed):
             with np.errstate(over="ignore", invalid="ignore"):
                 values = (columns - self.shift) / self.spread @ self.slope + self.intercept
             checks.finite(values, self.name, hint="Its scores lie too far from those of the fit.")
-            return ConfidenceScore(self.name, values, np.asarray(expit(values)))
+            return ConfidenceScore(self.name, values, np.asarray(special.expit(values)))
         columns = _columns(self.parts, predictions, probabilities=self.scale == "probability")
         if self.how == "product":
             return ConfidenceScore(self.name, columns.prod(axis=1))

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Literal, cast
 
 import numpy as np
-from scipy.special import expit
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.confidence import kernels
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -148,7 +148,7 @@ def of_samples(kernel: kernels.SampleKernel, predictions: Predictions) -> FloatA
 
 def to_probability(log_odds: FloatArray) -> FloatArray:
     """Return the probabilities of log-odds."""
-    return np.asarray(expit(log_odds), dtype=np.float64)
+    return np.asarray(special.expit(log_odds), dtype=np.float64)
 
 
 def _at_temperature(
@@ -199,5 +199,5 @@ class ConfidenceScore:
             return "score"
         if self.probability is self.values:
             return "probability"
-        exact = np.allclose(expit(self.values), self.probability, rtol=1e-9, atol=1e-12)
+        exact = np.allclose(special.expit(self.values), self.probability, rtol=1e-9, atol=1e-12)
         return "log-odds" if exact else "score"

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args, runtime_checkable
 
 import numpy as np
-from scipy.special import expit
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain._foundation.records import NotNegative, Positive, Several, Text
 from abstain.confidence.entry import ConfidenceScore, Score, positive_temperature
 from abstain.confidence.fitted_score import FitNeed, FittedKind, FittedScore
@@ -229,7 +229,9 @@ class TunedNorm(FittedScore):
         for rows in row_blocks(*z.shape):
             values[rows] = self._of(z[rows])
         soft = self.fallback or self.base == "msr"
-        return ConfidenceScore(self.name, values, np.asarray(expit(values)) if soft else None)
+        return ConfidenceScore(
+            self.name, values, np.asarray(special.expit(values)) if soft else None
+        )
 
     def _of(self, z: Array) -> FloatArray:
         out: FloatArray

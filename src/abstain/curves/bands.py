@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored, scored_on_host
@@ -241,7 +241,7 @@ def _largest_deviation(
 
 def _ends(risk: FloatArray, worth: FloatArray, level: float, reach: float) -> FloatArray:
     """Return low, high, low_all and high_all, each a row, for risks in [0, 1]."""
-    everywhere = float(2 * ndtr(reach) - 1)
+    everywhere = float(2 * special.ndtr(reach) - 1)
     ends = np.empty((4, risk.size))
     for j, (p, n) in enumerate(zip(risk.tolist(), worth.tolist(), strict=True)):
         one = wilson(min(p * n, n), n, level=level)

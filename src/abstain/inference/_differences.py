@@ -7,8 +7,8 @@ from math import exp, inf, log
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
+from abstain._foundation.imports import special
 from abstain.inference.influence import covariance_of_shares
 from abstain.inference.reach import OPEN, joint_p_value, levels_left, of_difference
 from abstain.inference.small_samples import (
@@ -322,7 +322,7 @@ class _Lead:
         excess, most = four - two * two / self.units, max(self.units - 1.0, 1.0)
         degrees = np.where(excess <= 0, most, np.minimum(2 * two * two / excess, most))
         degrees = np.clip(degrees, 1.0, self.pair.most_degrees)
-        reach = stdtrit(degrees, (1 + self.pair.level) / 2)
+        reach = special.stdtrit(degrees, (1 + self.pair.level) / 2)
         g = three / two**1.5 / 2
         statistic = t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
         return statistic - reach, -statistic - reach

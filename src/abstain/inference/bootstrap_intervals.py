@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.inference.intervals import Interval
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
@@ -31,7 +31,11 @@ class _Scale(NamedTuple):
 _SCALES = {
     "identity": _Scale(lambda x: x, np.ones_like, lambda y: y),
     "log": _Scale(np.log, lambda x: 1.0 / x, np.exp),
-    "logit": _Scale(logit, lambda x: 1.0 / (x * (1.0 - x)), expit),
+    "logit": _Scale(
+        lambda x: np.asarray(special.logit(x)),
+        lambda x: 1.0 / (x * (1.0 - x)),
+        lambda y: np.asarray(special.expit(y)),
+    ),
 }
 
 
@@ -138,12 +142,12 @@ def bca(
     if below in {0.0, 1.0}:
         note = _join(note, "every replicate lies on one side of the value")
         below = float(np.clip(below, 0.5 / kept.size, 1.0 - 0.5 / kept.size))
-    bias, tail = ndtri(below), (1.0 - level) / 2.0
-    at = bias + ndtri(np.array([tail, 1.0 - tail]))
+    bias, tail = special.ndtri(below), (1.0 - level) / 2.0
+    at = bias + special.ndtri(np.array([tail, 1.0 - tail]))
     bend = 1.0 - acceleration(influence) * at
     # Beyond the point where the bend reaches zero the end is the extreme replicate.
     shifted = np.divide(at, bend, out=np.copysign(np.full(2, np.inf), at), where=bend > 0)
-    ends = ndtr(bias + shifted)
+    ends = special.ndtr(bias + shifted)
     return _between(kept, (float(ends[0]), float(ends[1])), level, method, note)
 
 

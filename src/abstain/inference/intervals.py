@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import expit, logit
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.errors import DomainError
 from abstain.inference._differences import (
     NAN,
@@ -219,7 +219,7 @@ def moved(value: float, by: FloatArray, bounds: tuple[float, float]) -> FloatArr
     low, high = bounds
     if np.isfinite(low) and np.isfinite(high):
         share = (value - low) / (high - low)
-        return np.asarray(low + (high - low) * expit(logit(share) + by))
+        return np.asarray(low + (high - low) * special.expit(special.logit(share) + by))
     if np.isfinite(low):
         return np.asarray(low + (value - low) * np.exp(np.minimum(by, 700.0)))
     return value + by

@@ -1,9 +1,9 @@
 """Intervals for a proportion: exact (Clopper-Pearson) and by the score test (Wilson)."""
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.errors import DomainError
 from abstain.inference.intervals import Interval, level_of
 
@@ -45,8 +45,8 @@ def clopper_pearson(successes: float, n: float, *, level: float = 0.95) -> Inter
     (0.0, 0.0362)
     """
     k, n, tail = _checked(successes, n, level)
-    low = float(betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
-    high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
+    low = float(special.betaincinv(k, n - k + 1, tail)) if k > 0 else 0.0
+    high = float(special.betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
     return Interval(low, high, level, "Clopper-Pearson", float(np.sqrt(k / n * (1 - k / n) / n)))
 
 
@@ -85,7 +85,7 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     (0.0215, 0.1118)
     """
     k, n, tail = _checked(successes, n, level)
-    z2 = float(ndtri(tail)) ** 2
+    z2 = float(special.ndtri(tail)) ** 2
     p = k / n
     center = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = float(np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n)))) / (1 + z2 / n)

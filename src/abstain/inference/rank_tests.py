@@ -11,9 +11,9 @@ from math import factorial
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc, ndtr
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.errors import DomainError, ShapeError
 from abstain.inference.ranking import ROUNDING, alike, ranks, stack
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -120,7 +120,7 @@ def _signed_ranks(x: FloatArray, y: FloatArray, alternative: str) -> WilcoxonRes
         low, high = _signed_rank_tails(placed, positive)
     else:
         z = (positive - placed.sum() / 2) / np.sqrt(np.square(placed).sum() / 4)
-        low, high = float(ndtr(z)), float(ndtr(-z))
+        low, high = float(special.ndtr(z)), float(special.ndtr(-z))
     p = {"less": low, "greater": high}.get(alternative, 2 * min(low, high))
     return WilcoxonResult(positive, min(1.0, p), int(d.size), "exact" if exact else "normal")
 
@@ -290,9 +290,9 @@ def friedman(values: AnyArray, *, lower_is_better: bool) -> FriedmanResult:
     exact = _friedman_tail(placed)
     return FriedmanResult(
         statistic,
-        float(chdtrc(k - 1, statistic)) if exact is None else exact,
+        float(special.chdtrc(k - 1, statistic)) if exact is None else exact,
         f,
-        float(fdtrc(k - 1, (k - 1) * (blocks - 1), f)),
+        float(special.fdtrc(k - 1, (k - 1) * (blocks - 1), f)),
         mean,
         blocks,
         note if left_out else "",

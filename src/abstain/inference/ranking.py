@@ -6,10 +6,10 @@ and so is the mean rank; the chance of each rank is the share of draws from that
 """
 
 import numpy as np
-from scipy.special import ndtr
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.imports import special
 from abstain._foundation.random import generator
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
@@ -179,7 +179,7 @@ def superiority(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool
     # A difference without variance is certain, and even if there is no difference.
     z = np.where(lead > 0, np.inf, np.where(lead < 0, -np.inf, lead + error))
     np.divide(lead, error, out=z, where=error > 0)
-    return np.asarray(ndtr(z), dtype=np.float64)
+    return np.asarray(special.ndtr(z), dtype=np.float64)
 
 
 def expected_ranks(values: AnyArray, covariance: AnyArray, *, lower_is_better: bool) -> FloatArray:

@@ -10,8 +10,8 @@ interval of the influence function; where one is large it holds the numbers of e
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
+from abstain._foundation.imports import special
 from abstain.typing import FloatArray
 
 #: How far away the vertices may be, in standard errors: the near ends of the steps. A vertex
@@ -56,13 +56,13 @@ def of_difference(reaches: FloatArray) -> FloatArray:
 
 def squares_left(level: float, away: FloatArray) -> FloatArray:
     """Return the square of the quantile that the distance of a vertex leaves; negative for none."""
-    return np.asarray(STRETCH * float(ndtri((1 + level) / 2)) ** 2 - away**2)
+    return np.asarray(STRETCH * float(special.ndtri((1 + level) / 2)) ** 2 - away**2)
 
 
 def levels_left(level: float) -> FloatArray:
     """Return the level of the interval at a vertex of each step, for those not too far away."""
     left = squares_left(level, STEPS)
-    out: FloatArray = 2 * ndtr(np.sqrt(left[left > 0])) - 1
+    out: FloatArray = 2 * special.ndtr(np.sqrt(left[left > 0])) - 1
     return out
 
 
@@ -71,5 +71,5 @@ def joint_p_value(p_values: FloatArray) -> float:
 
     What counts is the distance of the vertex and of the number at it together.
     """
-    z = ndtri(p_values / 2)
-    return float(2 * ndtr(-np.sqrt((STEPS**2 + z**2) / STRETCH)).max())
+    z = special.ndtri(p_values / 2)
+    return float(2 * special.ndtr(-np.sqrt((STEPS**2 + z**2) / STRETCH)).max())

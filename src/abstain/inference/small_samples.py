@@ -11,8 +11,8 @@ carries the sum.
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
+from abstain._foundation.imports import special
 from abstain.typing import FloatArray
 
 #: From this many failures up, nominal 95 % intervals cover 93 to 97 % in the simulations.
@@ -111,12 +111,12 @@ def events(value: float, standard_error: float) -> float:
 
 def t_quantile(level: float, degrees: float) -> float:
     """Return the quantile that a central interval of this level reaches."""
-    return float(stdtrit(degrees, (1 + level) / 2))
+    return float(special.stdtrit(degrees, (1 + level) / 2))
 
 
 def t_probability(x: float, degrees: float) -> float:
     """Return the chance that Student's t is at most x."""
-    return float(stdtr(degrees, x))
+    return float(special.stdtr(degrees, x))
 
 
 def warning(failures: int | Failures | None, *, heavy: bool, units: int | None = None) -> str:

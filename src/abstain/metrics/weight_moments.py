@@ -6,8 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import polygamma
 
+from abstain._foundation.imports import special
 from abstain._foundation.special import SERIES_FROM, harmonic, harmonic_tail
 from abstain.typing import BoolArray, FloatArray, IntArray
 
@@ -216,7 +216,9 @@ def _plugin_error(window: Window) -> FloatArray:
 def _spread_of_a_draw(window: Window) -> tuple[FloatArray]:
     """Mean variance of one draw of -ln(1 - beta): the sum of 1/k^2 for k from above + 1 to n."""
     n, above = window.trials.n, window.above
-    near = polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - polygamma(1, n + 1.0)
+    near = special.polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - special.polygamma(
+        1, n + 1.0
+    )
     x, y = np.maximum(above, SERIES_FROM) + 0.5, np.maximum(n, SERIES_FROM) + 0.5
     far = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
     return (window.mean(np.where(above >= SERIES_FROM, far, near)),)

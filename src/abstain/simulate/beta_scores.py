@@ -5,9 +5,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
-from scipy.special import betainc, betaincinv, betaln
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain._foundation.special import harmonic
 from abstain.simulate.population import Population, PopulationEntry, Sample, failures
 from abstain.simulate.risk_curve import RiskCurve
@@ -54,12 +54,14 @@ class BetaScores(Population):
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         y = self._distance(coverage)
         # E[g^power; g > x] is the mean of the power times the tail of Beta(a + power, b).
-        mean = float(np.exp(betaln(self.a + self.power, self.b) - betaln(self.a, self.b)))
-        right = mean * betainc(self.b, self.a + self.power, y)
+        mean = float(
+            np.exp(special.betaln(self.a + self.power, self.b) - special.betaln(self.a, self.b))
+        )
+        right = mean * special.betainc(self.b, self.a + self.power, y)
         return np.asarray(np.maximum(coverage - right, 0.0))
 
     def _beyond(self, confidence: FloatArray) -> FloatArray:
-        return np.asarray(betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
+        return np.asarray(special.betainc(self.b, self.a, 1.0 - np.clip(confidence, 0.0, 1.0)))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
         return 1.0 - self._distance(coverage)
@@ -80,9 +82,9 @@ class BetaScores(Population):
 def _quantile(a: float, b: float, share: FloatArray) -> FloatArray:
     """Invert the distribution function of Beta(a, b)."""
     p = np.maximum(share, _LEAST)
-    found = betaincinv(a, b, p)
+    found = special.betaincinv(a, b, p)
     # Where the library gives up, next to 0, the first term of the series is exact.
-    first = np.exp(np.minimum((np.log(a * p) + betaln(a, b)) / a, 0.0))
+    first = np.exp(np.minimum((np.log(a * p) + special.betaln(a, b)) / a, 0.0))
     return np.asarray(np.where(np.isnan(found), first, found))
 
 

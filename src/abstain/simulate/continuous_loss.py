@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from scipy.special import expit, gammaincc, gammaln, log_ndtr, ndtr, xlog1py
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain._foundation.special import SERIES_FROM, stirling_tail
 from abstain.simulate.population import Population, PopulationEntry, Sample, UniformScores
 from abstain.simulate.risk_curve import RiskCurve, over_line
@@ -78,7 +78,7 @@ class ContinuousLoss(UniformScores):
 
         def aurc(y: FloatArray) -> FloatArray:
             s = self._exceeds(y)
-            return np.asarray(np.exp(y) * (s + xlog1py(1.0 - s, -s)))
+            return np.asarray(np.exp(y) * (s + special.xlog1py(1.0 - s, -s)))
 
         def augrc(y: FloatArray) -> FloatArray:
             return np.asarray(np.exp(y) * self._exceeds(y) ** 2 / 2)
@@ -108,21 +108,23 @@ class ContinuousLoss(UniformScores):
 
     def _averaged(self, y: FloatArray) -> FloatArray:
         """Average the law of the noise over all coverages, by the weights of `over_coverage`."""
-        share = expit(_GRID)
-        density = _STEP * share * expit(-_GRID)
+        share = special.expit(_GRID)
+        density = _STEP * share * special.expit(-_GRID)
         log_noise = y[:, None] - self.power * np.log(share)
         if self.noise == "gamma":
             with np.errstate(over="ignore"):
-                above = gammaincc(self._shape, self._shape * np.exp(np.minimum(log_noise, 700.0)))
+                above = special.gammaincc(
+                    self._shape, self._shape * np.exp(np.minimum(log_noise, 700.0))
+                )
         else:
-            above = ndtr(-(log_noise / self._sigma + self._sigma / 2))
+            above = special.ndtr(-(log_noise / self._sigma + self._sigma / 2))
         return np.asarray(np.clip(above @ density, 0.0, 1.0))
 
 
 def _gamma_tail(shape: float, a: float, y: FloatArray) -> FloatArray:
     """E[(x/N)^a; N > x] at x = exp(y), N of a gamma law of mean 1 with shape above a."""
     with np.errstate(over="ignore", divide="ignore"):
-        tail = np.log(gammaincc(shape - a, shape * np.exp(np.minimum(y, 700.0))))
+        tail = np.log(special.gammaincc(shape - a, shape * np.exp(np.minimum(y, 700.0))))
     return np.asarray(np.exp(a * y + _log_inverse_moment(shape, a) + tail))
 
 
@@ -130,7 +132,7 @@ def _log_inverse_moment(shape: float, a: float) -> float:
     """Ln E[N^-a] of the same law: a ln(shape) + ln Gamma(shape - a) - ln Gamma(shape)."""
     rest = shape - a
     if rest < SERIES_FROM:
-        return float(a * np.log(shape) + gammaln(rest) - gammaln(shape))
+        return float(a * np.log(shape) + special.gammaln(rest) - special.gammaln(shape))
     # Stirling for both, differenced by hand: the terms themselves are too large.
     tails = float(stirling_tail(rest)) - float(stirling_tail(shape))
     return float((rest - 0.5) * np.log1p(-a / shape)) + a + tails
@@ -139,7 +141,9 @@ def _log_inverse_moment(shape: float, a: float) -> float:
 def _lognormal_tail(sigma: float, a: float, y: FloatArray) -> FloatArray:
     """E[(x/N)^a; N > x] at x = exp(y), N of a lognormal law of mean 1."""
     moment = a * (1.0 + a) * sigma**2 / 2
-    return np.asarray(np.exp(a * y + moment + log_ndtr(-(y / sigma + sigma / 2 + a * sigma))))
+    return np.asarray(
+        np.exp(a * y + moment + special.log_ndtr(-(y / sigma + sigma / 2 + a * sigma)))
+    )
 
 
 def continuous_loss(

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri, owens_t
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.simulate.population import Population, PopulationEntry, Sample, failures, inner
 from abstain.simulate.risk_curve import RiskCurve, over_line
 from abstain.typing import FloatArray
@@ -33,19 +33,19 @@ class TwoGaussians(Population):
         d = self.separation
         if d == 0:
             return ()
-        middle = (float(logit(self.rate)) + d * d / 2) / d
+        middle = (float(special.logit(self.rate)) + d * d / 2) / d
         turn = float(self._beyond(np.array(middle)))
         return (turn,) if 0 < turn < 1 else ()
 
     def _wrong(self, score: FloatArray) -> FloatArray:
         d = self.separation
-        return np.asarray(expit(logit(self.rate) + d * d / 2 - d * score))
+        return np.asarray(special.expit(special.logit(self.rate) + d * d / 2 - d * score))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
         return self._wrong(self._confidence_at(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(self.rate * ndtr(-self._confidence_at(coverage)))
+        return np.asarray(self.rate * special.ndtr(-self._confidence_at(coverage)))
 
     def _beyond(self, confidence: FloatArray) -> FloatArray:
         return np.asarray(mixture(-confidence, self.rate, self.separation))
@@ -66,18 +66,18 @@ class TwoGaussians(Population):
     def _area(self, area: str, low: float, high: float, ties: str) -> float:
         if area == "aurc" or (low, high) != (0.0, 1.0):
             return super()._area(area, low, high, ties)
-        r, auroc = self.rate, float(ndtr(self.separation / np.sqrt(2)))
+        r, auroc = self.rate, float(special.ndtr(self.separation / np.sqrt(2)))
         return (1 - auroc) * r * (1 - r) + r * r / 2
 
 
 def mixture(x: FloatArray, rate: float, shift: float) -> FloatArray:
     """CDF at x of a share `rate` of N(0, 1) and the rest of N(-shift, 1)."""
-    return np.asarray(rate * ndtr(x) + (1 - rate) * ndtr(x + shift))
+    return np.asarray(rate * special.ndtr(x) + (1 - rate) * special.ndtr(x + shift))
 
 
 def mixture_quantile(share: FloatArray, rate: float, shift: float) -> FloatArray:
     """Invert `mixture` for shares up to 1/2: Newton on its logarithm, kept in a bracket."""
-    first = ndtri(np.maximum(share, np.finfo(float).tiny))
+    first = special.ndtri(np.maximum(share, np.finfo(float).tiny))
     low, high = np.minimum(first, first - shift), np.maximum(first, first - shift)
     x, target = (low + high) / 2, np.log(np.maximum(share, np.finfo(float).tiny))
     for _ in range(_STEPS):
@@ -158,13 +158,13 @@ class GaussianScores(Population):
     def intercept(self) -> float:
         """The intercept that makes the risk what was asked for."""
         if self.link == "probit":
-            return float(np.sqrt(1 + self.slope**2) * ndtri(self.rate))
+            return float(np.sqrt(1 + self.slope**2) * special.ndtri(self.rate))
         if self.slope == 0:
-            return float(logit(self.rate))
+            return float(special.logit(self.rate))
         from scipy.optimize import brentq
 
         # A mean of probabilities lies between those at the ends, beyond which no sample is.
-        far = abs(float(logit(self.rate))) + _FAR * abs(self.slope) + 1
+        far = abs(float(special.logit(self.rate))) + _FAR * abs(self.slope) + 1
         root: float = brentq(self._excess, -far, far, xtol=1e-14, rtol=1e-14)
         return root
 
@@ -173,12 +173,12 @@ class GaussianScores(Population):
 
         def wrong(score: FloatArray) -> FloatArray:
             density = np.exp(-score * score / 2) / np.sqrt(2 * np.pi)
-            return np.asarray(expit(intercept - self.slope * score) * density)
+            return np.asarray(special.expit(intercept - self.slope * score) * density)
 
         return over_line(wrong, -_FAR, _FAR) - self.rate
 
     def _curve(self) -> RiskCurve:
-        turn = float(ndtr(-self.intercept / self.slope)) if self.slope else 0.0
+        turn = float(special.ndtr(-self.intercept / self.slope)) if self.slope else 0.0
         breaks = (turn,) if 0 < turn < 1 else ()
         above = self._loss_above if self.link == "probit" else None
         return RiskCurve(self._loss_at, above, breaks=breaks)
@@ -186,25 +186,27 @@ class GaussianScores(Population):
     def _wrong(self, score: FloatArray) -> FloatArray:
         drop = self.slope * score if self.slope else np.zeros_like(score)
         inside = self.intercept - drop
-        return np.asarray(ndtr(inside) if self.link == "probit" else expit(inside))
+        return np.asarray(special.ndtr(inside) if self.link == "probit" else special.expit(inside))
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return self._wrong(-ndtri(coverage))
+        return self._wrong(-special.ndtri(coverage))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
         """P(wrong, S > s): a bivariate normal probability."""
         correlation = -self.slope / np.sqrt(1 + self.slope**2)
-        found = _both_below(float(ndtri(self.rate)), ndtri(coverage), float(correlation))
+        found = _both_below(
+            float(special.ndtri(self.rate)), special.ndtri(coverage), float(correlation)
+        )
         return np.clip(found, 0.0, np.minimum(coverage, self.rate))
 
     def _risk(self) -> float:
         return self.rate
 
     def _beyond(self, confidence: FloatArray) -> FloatArray:
-        return np.asarray(ndtr(-confidence))
+        return np.asarray(special.ndtr(-confidence))
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(-ndtri(coverage))
+        return np.asarray(-special.ndtri(coverage))
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         score = rng.standard_normal(n)
@@ -215,7 +217,9 @@ class GaussianScores(Population):
             return super()._area(area, low, high, ties)
         # P(wrong, another score is lower): normal with correlation slope/sqrt(2 + 2 slope²).
         b = self.slope
-        return self.rate / 2 - float(owens_t(ndtri(self.rate), b / np.sqrt(2 + b * b)))
+        return self.rate / 2 - float(
+            special.owens_t(special.ndtri(self.rate), b / np.sqrt(2 + b * b))
+        )
 
 
 def _both_below(h: float, k: FloatArray, correlation: float) -> FloatArray:
@@ -225,10 +229,12 @@ def _both_below(h: float, k: FloatArray, correlation: float) -> FloatArray:
     k = np.clip(np.where(k == 0, _ALMOST, k), -40.0, 40.0)
     spread = np.sqrt(1 - correlation**2)
     with np.errstate(over="ignore"):
-        t_h = owens_t(h, (k - correlation * h) / (h * spread))
-        t_k = owens_t(k, (h - correlation * k) / (k * spread))
+        t_h = special.owens_t(h, (k - correlation * h) / (h * spread))
+        t_k = special.owens_t(k, (h - correlation * k) / (k * spread))
     other_sides = (h > 0) != (k > 0)
-    return np.asarray((ndtr(h) + ndtr(k)) / 2 - t_h - t_k - np.where(other_sides, 0.5, 0.0))
+    return np.asarray(
+        (special.ndtr(h) + special.ndtr(k)) / 2 - t_h - t_k - np.where(other_sides, 0.5, 0.0)
+    )
 
 
 def gaussian_scores(risk: float = 0.1, *, slope: float = 1.5, link: str = "probit") -> Population:
@@ -297,22 +303,22 @@ class TwoClass(Population):
         return self.separation * (self._distance(coverage) - self.separation / 2)
 
     def _loss_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(expit(-self._size(coverage)))
+        return np.asarray(special.expit(-self._size(coverage)))
 
     def _loss_above(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(ndtr(-self._distance(coverage)))
+        return np.asarray(special.ndtr(-self._distance(coverage)))
 
     def _beyond(self, confidence: FloatArray) -> FloatArray:
-        size = self.temperature * logit(np.clip(confidence, 0.5, 1.0))
+        size = self.temperature * special.logit(np.clip(confidence, 0.5, 1.0))
         standard = -(size / self.separation + self.separation / 2)
         return 2 * mixture(standard, 0.5, self.separation)
 
     def _confidence_at(self, coverage: FloatArray) -> FloatArray:
-        return np.asarray(expit(self._size(coverage) / self.temperature))
+        return np.asarray(special.expit(self._size(coverage) / self.temperature))
 
     def _draw(self, n: int, rng: np.random.Generator) -> Sample:
         z = self.separation * (self.separation / 2 + rng.standard_normal(n))
-        return Sample(expit(np.abs(z) / self.temperature), (z < 0).astype(np.float64))
+        return Sample(special.expit(np.abs(z) / self.temperature), (z < 0).astype(np.float64))
 
 
 def two_class_logits(separation: float = 2.5, *, temperature: float = 1.0) -> Population:

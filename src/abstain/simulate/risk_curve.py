@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.special import expit
 
+from abstain._foundation.imports import special
 from abstain.errors import InputError
 from abstain.typing import FloatArray
 
@@ -73,7 +73,7 @@ def over_coverage(
     """
 
     def terms(x: FloatArray) -> FloatArray:
-        share, rest = expit(x), expit(-x)
+        share, rest = special.expit(x), special.expit(-x)
         c = np.maximum(low + (high - low) * share, SMALLEST)
         return np.asarray(loss_at(c) * weight(c, (high - low) * rest) * (high - low) * share * rest)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit
 
+from abstain._foundation.imports import special
 from abstain.confidence import ConfidenceScore, applicable
 from abstain.confidence import score as score_of
 from abstain.metrics import augrc, aurc, population_aurc
@@ -54,7 +54,7 @@ class SoftmaxNorm:
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return ln of the norm for each sample, at most 0."""
         gini = score_of("gini", predictions)
-        return ConfidenceScore(self.name, 0.5 * log_expit(gini.values))
+        return ConfidenceScore(self.name, 0.5 * special.log_expit(gini.values))
 
 
 def confidence_of(name: str, predictions: Predictions) -> ConfidenceScore:

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from scipy.special import bdtr, betainccinv, xlogy
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.thresholds._choice import COUNTABLE, delta_of
 from abstain.typing import Array, FloatArray
@@ -81,7 +81,7 @@ def upper(m: Array, k: Array, delta: float) -> FloatArray:
     """Return the bound for validated counts."""
     # The complement keeps its digits for a tiny delta, which 1 - delta would not.
     free = np.maximum(m - k, 1)
-    out: FloatArray = np.where(k < m, betainccinv(k + 1.0, free, delta), 1.0)
+    out: FloatArray = np.where(k < m, special.betainccinv(k + 1.0, free, delta), 1.0)
     return out
 
 
@@ -107,7 +107,7 @@ def least_count(risk: float, delta: float) -> int:
 
 def binomial_p(samples: Array, failures: Array, risk: float) -> FloatArray:
     """Return P(Bin(samples, risk) <= failures): the p-value of a true risk above `risk`."""
-    out: FloatArray = bdtr(
+    out: FloatArray = special.bdtr(
         np.rint(failures).astype(np.float64), np.asarray(samples, dtype=np.int64), risk
     )
     return out
@@ -120,7 +120,7 @@ def hoeffding_bentkus_p(samples: Array, total: Array, risk: float) -> FloatArray
     """
     m = np.asarray(samples, dtype=np.float64)
     mean = np.minimum(total / m, risk)
-    entropy = xlogy(mean, mean / risk) + xlogy(1 - mean, (1 - mean) / (1 - risk))
+    entropy = special.xlogy(mean, mean / risk) + special.xlogy(1 - mean, (1 - mean) / (1 - risk))
     hoeffding = np.exp(-m * np.maximum(entropy, 0.0))
     bentkus = math.e * binomial_p(samples, np.ceil(total), risk)
     out: FloatArray = np.minimum(np.minimum(hoeffding, bentkus), 1.0)

@@ -1,9 +1,9 @@
 """Guarantees that need no walk: risk control on average, and a guaranteed coverage."""
 
 import numpy as np
-from scipy.special import bdtrc
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
 from abstain.thresholds.binomial import lower
@@ -178,7 +178,7 @@ def coverage_guarantee(
 def _least_rank(n: int, share: float, delta: float) -> int:
     """Return the least k with P(Bin(n, share) >= k) <= delta; n + 1 when there is none."""
     ranks = np.arange(1, n + 1)
-    fine = bdtrc(ranks - 1.0, np.int64(n), share) <= delta
+    fine = special.bdtrc(ranks - 1.0, np.int64(n), share) <= delta
     return int(np.argmax(fine)) + 1 if fine.any() else n + 1
 
 

@@ -7,8 +7,8 @@ probabilities lie below a log-odds of 1. So what is not said is never guessed he
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import expit, logit
 
+from abstain._foundation.imports import special
 from abstain.confidence import ConfidenceScore, ScoreState, score
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
@@ -88,9 +88,9 @@ def refuse_said(found: ConfidenceScore, scale: str | None) -> None:
 def counterpart(threshold: float, scale: str) -> float | None:
     """Return a threshold in log-odds as a probability, or the reverse; None where it has none."""
     if scale == "log-odds":
-        return float(expit(threshold))
+        return float(special.expit(threshold))
     if scale == "probability" and 0 < threshold < 1:
-        return float(logit(threshold))
+        return float(special.logit(threshold))
     return None
 
 
@@ -121,7 +121,7 @@ def reached(values: Array, threshold: float, own: str, given: str | None) -> Boo
         raise InputError(_no_counterpart(own, given))
     if given == "probability":
         return _in_probabilities(values, threshold)
-    p = expit(values.astype(np.float64))
+    p = special.expit(values.astype(np.float64))
     return np.asarray(p >= threshold * (1 - _ULPS * np.finfo(np.float64).eps), dtype=np.bool_)
 
 
@@ -134,8 +134,8 @@ def _compared(values: Array, threshold: float) -> BoolArray:
 def _in_probabilities(values: Array, threshold: float) -> BoolArray:
     """Compare probabilities with a threshold in log-odds."""
     eps = float(np.finfo(values.dtype).eps)
-    at = float(expit(threshold))
-    if float(expit(-threshold)) < _ROOM * eps:
+    at = float(special.expit(threshold))
+    if float(special.expit(-threshold)) < _ROOM * eps:
         msg = (
             f"the threshold of this rule, log-odds of {threshold:.6g}, is a probability so near 1 "
             f"that {values.dtype} probabilities do not tell what reaches it. Give `logits`, the "

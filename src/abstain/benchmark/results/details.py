@@ -6,8 +6,8 @@ from math import isfinite
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import expit
 
+from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.results.records import (
@@ -139,7 +139,7 @@ def _as_probability(method: str, confidence: FloatArray) -> FloatArray | None:
     was added is a probability if all it says is.
     """
     if method in METHODS:
-        return expit(confidence) if "log-odds" in METHODS[method].meaning else None
+        return special.expit(confidence) if "log-odds" in METHODS[method].meaning else None
     inside = confidence.min() >= 0 and confidence.max() <= 1
     return confidence if inside else None
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import logit
 
 from abstain._foundation import json_records, records
+from abstain._foundation.imports import special
 from abstain.calibration import Calibration, Platt, Temperature, from_json
 from abstain.confidence import SCORES, ConfidenceScore, FittedScore, ScoreState, from_arrays
 from abstain.confidence import score as named_score
@@ -239,7 +239,7 @@ def what(
         return np.asarray(own.probability)
     if isinstance(base, str) and _in_log_odds(base, predictions):
         return np.asarray(own.values)
-    log_odds: FloatArray = logit(own.probability.astype(np.float64))
+    log_odds: FloatArray = special.logit(own.probability.astype(np.float64))
     return np.clip(log_odds, -CERTAIN, CERTAIN)
 
 

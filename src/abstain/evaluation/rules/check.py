@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
 
+from abstain._foundation.imports import special
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
@@ -214,4 +214,4 @@ def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:
         or not any(part.in_log_odds for part in parts)
     ):
         return None
-    return float(expit(rule.threshold))
+    return float(special.expit(rule.threshold))

@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from scipy.special import expit, logit
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
@@ -84,7 +84,11 @@ def on_scale_of(rule: DecisionRule, part: RuleData, scale: Scale | None) -> Rule
     if {known, rule.scale} != {"log-odds", "probability"}:
         return part
     with np.errstate(divide="ignore"):
-        turned = expit(part.values) if known == "log-odds" else logit(np.clip(part.values, 0, 1))
+        turned = (
+            special.expit(part.values)
+            if known == "log-odds"
+            else special.logit(np.clip(part.values, 0, 1))
+        )
     return replace(part, values=np.clip(turned, -FURTHEST, FURTHEST))
 
 
@@ -98,7 +102,7 @@ def as_said(own: ConfidenceScore, scale: Scale | None) -> ConfidenceScore:
         return own
     if scale == "probability":
         checks.unit_interval(own.values, f"confidence[{own.name!r}] with scale='probability'")
-    p = np.asarray(expit(own.values)) if scale == "log-odds" else None
+    p = np.asarray(special.expit(own.values)) if scale == "log-odds" else None
     return replace(own, probability=p)
 
 

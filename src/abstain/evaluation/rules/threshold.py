@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
+from abstain._foundation.imports import special
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.rules.data import FURTHEST, as_said, data_of, named
@@ -108,7 +108,7 @@ def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
         raise InputError(msg)
     if own.scale == "probability" or rule.threshold is None:
         return rule
-    odds = np.clip(logit(rule.threshold), -FURTHEST, FURTHEST)
+    odds = np.clip(special.logit(rule.threshold), -FURTHEST, FURTHEST)
     return replace(rule, threshold=float(odds))
 
 

@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma
 
 from abstain._foundation.arrays import sealed
+from abstain._foundation.imports import special
 from abstain.typing import Array, FloatArray
 
 #: What the terms left out may add up to, a fifth of what is promised; where they are as often
@@ -104,7 +104,7 @@ class WantedAreas(NamedTuple):
 def tables(most: int) -> CountSeries:
     """Tabulate up to `most` samples."""
     c = np.arange(most + 1.0)
-    harmonic = digamma(c + 1.0) + np.euler_gamma
+    harmonic = special.digamma(c + 1.0) + np.euler_gamma
     harmonic[0] = 0.0
     trapezoid = harmonic - 0.5 / np.maximum(c, 1.0)
     trapezoid[0] = 0.0

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import digamma
 
 from abstain._foundation import checks
+from abstain._foundation.imports import special
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.errors import InputError
@@ -166,13 +166,13 @@ def area_under_accuracy_rejection(
 
 def plugin_gradient(groups: TieGroups) -> Gradient:
     """AURC, plug-in, as the finite difference that one more sample makes."""
-    at = digamma(groups.through + 1.0)
+    at = special.digamma(groups.through + 1.0)
     return _harmonic_gradient(groups, plugin_weight(groups), at, float(at[-1]))
 
 
 def _log_gradient(groups: TieGroups) -> Gradient:
     """AURC, log estimator: its derivative is the plug-in's with another first term."""
-    at = digamma(groups.through + 1.0)
+    at = special.digamma(groups.through + 1.0)
     return _harmonic_gradient(groups, log_weight(groups), at, float(np.log(groups.total + 1.0)))
 
 
@@ -181,7 +181,7 @@ def _harmonic_gradient(
 ) -> Gradient:
     mean_loss = groups.loss / groups.weight
     # H_b - H_a of each group: what its mean weight loses when one more is more confident.
-    steps = np.diff(at, prepend=digamma(1.0))
+    steps = np.diff(at, prepend=special.digamma(1.0))
     below = tail_sums(mean_loss * steps) - mean_loss * steps
     own = mean_loss * (whole - at - phi)
     return Gradient((own - below) / groups.total, phi / groups.total)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, xlogy
 
+from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import spread_of
 from abstain.inference.intervals import Interval, no_interval
@@ -72,7 +72,7 @@ class Plausible(NamedTuple):
 def _coverage_ends(s: Scored, risk: float, cluster: IntArray | None, level: float) -> FloatArray:
     """Return the ends of the interval of the largest coverage with a risk."""
     found = plausible(s, risk, cluster)
-    square = float(ndtri((1 + level) / 2)) ** 2
+    square = float(special.ndtri((1 + level) / 2)) ** 2
     near = found.coverage[found.away <= 2]
     left = square - found.away**2
     if jumps(s.groups, near.min(), near.max()):
@@ -218,7 +218,7 @@ def _departure(sums: _Sums, risk: float) -> FloatArray:
     seen = expected + np.sign(events - expected) * np.maximum(np.abs(events - expected) - 0.5, 0.0)
     rest, rest_expected = sums.accepted - seen, sums.accepted - expected
     with np.errstate(divide="ignore", invalid="ignore"):
-        deviance = xlogy(seen, seen / expected) + xlogy(rest, rest / rest_expected)
+        deviance = special.xlogy(seen, seen / expected) + special.xlogy(rest, rest / rest_expected)
     # No loss is expected of a risk of 0: half an event more than none is without limit.
     deviance = np.where(expected > 0, deviance, np.where(seen > 0, np.inf, 0.0))
     out: FloatArray = np.sign(seen - expected) * np.sqrt(2 * np.maximum(deviance, 0.0))

@@ -15,8 +15,8 @@ rejected are not, so for these every vertex is open whose risk cannot be told fr
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import ndtr
 
+from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import standard_error
 from abstain.inference.intervals import Interval, interval_from
@@ -182,7 +182,7 @@ def over_thresholds(
         own = interval_from(
             float(values[pick]),
             left_open.influence(rows, int(others[pick])),
-            level=float(2 * ndtr(reach[pick]) - 1),
+            level=float(2 * special.ndtr(reach[pick]) - 1),
             bounds=bounds,
             weight=s.weight,
             cluster=cluster,

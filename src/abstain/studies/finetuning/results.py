@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from abstain._foundation.files import write_atomically
+from abstain._foundation.imports import special
 from abstain.benchmark.jobs import Job
 from abstain.confidence.registry import BASELINE
 from abstain.evaluation import compare, evaluate
@@ -295,5 +295,5 @@ def new_seeds_interval(
     if total == 0:
         return difference, difference
     freedom = total**2 / of_seeds**2 * (count - 1) if of_seeds > 0 else 1e9
-    reach = float(stdtrit(min(freedom, 1e9), 0.5 + level / 2)) * math.sqrt(total)
+    reach = float(special.stdtrit(min(freedom, 1e9), 0.5 + level / 2)) * math.sqrt(total)
     return difference - reach, difference + reach
