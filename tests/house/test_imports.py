@@ -5,7 +5,9 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 
+import pytest
 from tests.house.modules import module_name
 from tests.house.source import FILES, ROOT
 
@@ -31,6 +33,14 @@ COMPILED = {"_foundation/compiled.py", "inference/resampling/compiled.py"}
 HEAVY_PARTS = {"scipy.optimize", "scipy.sparse", "scipy.stats"}
 
 
+# What a table of an evaluation needs nothing of.
+WITHOUT_A_PAGE = (
+    "abstain.benchmark", "abstain.report.subjects.comparison", "abstain.report.subjects.benchmark",
+    "abstain.report.subjects.rule", "abstain.report.subjects.study", "abstain.simulate",
+    "abstain.studies", "abstain.training",
+)  # fmt: skip
+
+
 def modules_after(statement: str) -> set[str]:
     """Names in sys.modules of a new interpreter that ran the statement."""
     code = f"{statement}\nimport json, sys\nprint()\nprint(json.dumps(list(sys.modules)))"
@@ -52,15 +62,30 @@ def test_all_public_names_load_nothing_heavy():
     assert not modules_after("from abstain import *") & (HEAVY | {"scipy"})
 
 
+def names_checked(package: str) -> set[tuple[str, str]]:
+    """Module and name of what a checker of types finds imported in a package."""
+    path = ROOT.joinpath("src", *package.split("."), "__init__.py")
+    found = [n for n in ast.parse(path.read_text("utf-8")).body if isinstance(n, ast.If)]
+    return {(n.module or "", alias.name) for n in found[0].body for alias in n.names}
+
+
 def test_a_name_is_there_under_the_checkers_eye_and_at_work():
-    statements = ast.parse((ROOT / "src" / "abstain" / "__init__.py").read_text("utf-8")).body
-    checked = next(node for node in statements if isinstance(node, ast.If))
-    seen = {(n.module or "", alias.name) for n in checked.body for alias in n.names}
     lifted = {(f"abstain.{home}", name) for home, names in ab._LIFTED.items() for name in names}
     packages = {("abstain", name) for name in ab._PACKAGES + ab._HEAVY}
-    assert seen == lifted | packages | {("abstain.metrics", "*")}
+    assert names_checked("abstain") == lifted | packages | {("abstain.metrics", "*")}
     assert {*ab.__all__} <= {*dir(ab)}
     assert all(hasattr(ab, name) for name in dir(ab))
+
+
+@pytest.mark.parametrize("package", ["abstain.plots", "abstain.report"])
+def test_a_name_that_waits_is_there_under_the_checkers_eye_and_at_work(package):
+    waiting, checked = import_module(package), dict(map(reversed, names_checked(package)))
+    assert {*waiting.__all__} - {"render"} == {*checked}
+    assert {*waiting.__all__} <= {*dir(waiting)}
+    for name, home in checked.items():
+        assert getattr(waiting, name) is getattr(import_module(home), name)
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        _ = waiting.nothing
 
 
 def test_help_and_version_load_no_command():
@@ -80,6 +105,16 @@ def test_computing_a_metric_loads_nothing_that_draws_or_prints():
     statement = "import abstain; abstain.augrc([0.9, 0.8, 0.7], [0.0, 1.0, 1.0])"
     # numba may serve large inputs; three samples are not worth its start.
     assert not modules_after(statement) & (HEAVY | {"scipy"})
+
+
+def test_evaluating_a_file_in_the_terminal_loads_what_it_needs(tmp_path):
+    path = tmp_path / "small.csv"
+    path.write_text("confidence,correct\n" + "0.9,1\n0.8,0\n0.7,1\n" * 9, encoding="utf-8")
+    loaded = modules_after(
+        f"from abstain.cli.main import run\nassert run(['evaluate', {str(path)!r}]) == 0"
+    )
+    assert not loaded & (HEAVY - {"cyclopts", "polars", "rich"})
+    assert not {name for name in loaded if name.startswith(WITHOUT_A_PAGE)}
 
 
 def test_the_base_install_can_import_every_module_that_is_not_of_an_extra():

@@ -7,54 +7,54 @@ studies (`SeriesDisplay`, `SurfaceDisplay`, `AgreementDisplay`) take their numbe
 matplotlib is loaded when something is drawn.
 """
 
-from abstain.plots.across import (
-    CriticalDifferenceDisplay as CriticalDifferenceDisplay,
-)
-from abstain.plots.across import (
-    PerformanceProfileDisplay as PerformanceProfileDisplay,
-)
-from abstain.plots.agreement import AgreementDisplay as AgreementDisplay
-from abstain.plots.agreement import Pair as Pair
-from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
-from abstain.plots.calibration import CalibrationDisplay as CalibrationDisplay
-from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfusionDisplay
-from abstain.plots.curves import AccuracyRejectionDisplay as AccuracyRejectionDisplay
-from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
-from abstain.plots.curves import MetricCoverageDisplay as MetricCoverageDisplay
-from abstain.plots.curves import ReliabilityDisplay as ReliabilityDisplay
-from abstain.plots.curves import RetentionDisplay as RetentionDisplay
-from abstain.plots.curves import RiskCoverageDisplay as RiskCoverageDisplay
-from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
-from abstain.plots.forest import ForestDisplay as ForestDisplay
-from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
-from abstain.plots.ranks import RankingChangeDisplay as RankingChangeDisplay
-from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
-from abstain.plots.series import Series as Series
-from abstain.plots.series import SeriesDisplay as SeriesDisplay
-from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
-from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AccuracyRejectionDisplay",
-    "AgreementDisplay",
-    "CalibrationDisplay",
-    "CriticalDifferenceDisplay",
-    "DecisionRuleDisplay",
-    "FailureRocDisplay",
-    "ForestDisplay",
-    "MetricCoverageDisplay",
-    "Pair",
-    "PerformanceProfileDisplay",
-    "RankBlobDisplay",
-    "RankingChangeDisplay",
-    "ReliabilityDisplay",
-    "RetentionDisplay",
-    "RiskCoverageBandDisplay",
-    "RiskCoverageDisplay",
-    "RiskExcessDisplay",
-    "SelectiveConfusionDisplay",
-    "Series",
-    "SeriesDisplay",
-    "SignificanceMapDisplay",
-    "SurfaceDisplay",
-]
+from abstain._foundation.imports import waiting
+
+if TYPE_CHECKING:
+    from abstain.plots.across import CriticalDifferenceDisplay as CriticalDifferenceDisplay
+    from abstain.plots.across import PerformanceProfileDisplay as PerformanceProfileDisplay
+    from abstain.plots.agreement import AgreementDisplay as AgreementDisplay
+    from abstain.plots.agreement import Pair as Pair
+    from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
+    from abstain.plots.calibration import CalibrationDisplay as CalibrationDisplay
+    from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfusionDisplay
+    from abstain.plots.curves import AccuracyRejectionDisplay as AccuracyRejectionDisplay
+    from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
+    from abstain.plots.curves import MetricCoverageDisplay as MetricCoverageDisplay
+    from abstain.plots.curves import ReliabilityDisplay as ReliabilityDisplay
+    from abstain.plots.curves import RetentionDisplay as RetentionDisplay
+    from abstain.plots.curves import RiskCoverageDisplay as RiskCoverageDisplay
+    from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
+    from abstain.plots.forest import ForestDisplay as ForestDisplay
+    from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
+    from abstain.plots.ranks import RankingChangeDisplay as RankingChangeDisplay
+    from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
+    from abstain.plots.series import Series as Series
+    from abstain.plots.series import SeriesDisplay as SeriesDisplay
+    from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
+    from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
+else:
+    __all__, __getattr__, __dir__ = waiting(
+        __name__,
+        across=("CriticalDifferenceDisplay", "PerformanceProfileDisplay"),
+        agreement=("AgreementDisplay", "Pair"),
+        bands=("RiskCoverageBandDisplay",),
+        calibration=("CalibrationDisplay",),
+        confusion=("SelectiveConfusionDisplay",),
+        curves=(
+            "AccuracyRejectionDisplay",
+            "FailureRocDisplay",
+            "MetricCoverageDisplay",
+            "ReliabilityDisplay",
+            "RetentionDisplay",
+            "RiskCoverageDisplay",
+        ),
+        decision_rule=("DecisionRuleDisplay",),
+        forest=("ForestDisplay",),
+        ranks=("RankBlobDisplay", "RankingChangeDisplay"),
+        risk_excess=("RiskExcessDisplay",),
+        series=("Series", "SeriesDisplay"),
+        significance=("SignificanceMapDisplay",),
+        surface=("SurfaceDisplay",),
+    )

@@ -11,28 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from abstain._foundation.files import make_folder, write_atomically
-from abstain.benchmark.results import BenchmarkResults
+from abstain._foundation.imports import later
 from abstain.errors import InputError
-from abstain.evaluation.comparison import Comparison
-from abstain.evaluation.records import Evaluation
-from abstain.evaluation.rules import RuleChecks
 from abstain.plots.drawable import Drawable
 from abstain.report.document import Document, Format, Origin
 from abstain.report.render import render
 from abstain.report.render.html import html
 from abstain.report.render.terminal import terminal
-from abstain.report.subjects.benchmark.document import benchmark_document
-from abstain.report.subjects.benchmark.pictures import Pictures
-from abstain.report.subjects.comparison.document import comparison_document
-from abstain.report.subjects.comparison.figures import comparison_figures
-from abstain.report.subjects.evaluation.document import evaluation_document
-from abstain.report.subjects.rule.document import rule_document, rule_figures
-from abstain.report.subjects.study import study_document, study_figures
-from abstain.studies import StudyResult
 from abstain.tables.results import escaped
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from abstain.benchmark.results import BenchmarkResults
+    from abstain.evaluation.comparison import Comparison
+    from abstain.evaluation.records import Evaluation
+    from abstain.evaluation.rules import RuleChecks
+    from abstain.report.subjects.benchmark.pictures import Pictures
+    from abstain.studies import StudyResult
 
 ResultT = TypeVar("ResultT")
 Named = Iterable[tuple[str, Drawable]]
@@ -62,7 +58,7 @@ class Subject(Generic[ResultT]):
 
     def said(self, result: ResultT, origin: Origin) -> Document:
         """Say a result; refuse what only a benchmark has a use for."""
-        if (origin.pictures or origin.beside) and not isinstance(result, BenchmarkResults):
+        if (origin.pictures or origin.beside) and _known_of(result) is not BENCHMARK:
             msg = "`pictures` and `beside` are for the results of a benchmark"
             raise InputError(f"{msg}; got {type(result).__name__}")
         return self.document(result, origin)
@@ -75,8 +71,8 @@ class Subject(Generic[ResultT]):
         source: str = "",
         notes: Sequence[str] = (),
         command: str = "",
-        pictures: Pictures | None = None,
-        beside: Sequence[BenchmarkResults] = (),
+        pictures: "Pictures | None" = None,
+        beside: "Sequence[BenchmarkResults]" = (),
     ) -> str:
         """Write a result as one self-contained HTML page.
 
@@ -123,8 +119,8 @@ class Subject(Generic[ResultT]):
         source: str = "",
         notes: Sequence[str] = (),
         command: str = "",
-        pictures: Pictures | None = None,
-        beside: Sequence[BenchmarkResults] = (),
+        pictures: "Pictures | None" = None,
+        beside: "Sequence[BenchmarkResults]" = (),
     ) -> Path:
         """Write a result to a file: all of it or, when something fails, nothing.
 
@@ -273,25 +269,45 @@ def _drawn(named: Named, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
 
 # --------------------------------------------------------------------------------- the subjects
-EVALUATION = Subject(evaluation_document)
-COMPARISON = Subject(comparison_document, comparison_figures)
-RULE = Subject(rule_document, rule_figures, ("svg", "png"))
-STUDY = Subject(study_document, study_figures, ("svg",))
-BENCHMARK = Subject(benchmark_document)
+# Each is loaded when a result of its kind is said: nobody waits for the builders of the others.
+_OF = "abstain.report.subjects"
 
-_KINDS: Final[Mapping[type, Subject[Any]]] = {
-    BenchmarkResults: BENCHMARK,
-    Comparison: COMPARISON,
-    Evaluation: EVALUATION,
-    RuleChecks: RULE,
-    StudyResult: STUDY,
+EVALUATION: Subject["Evaluation"] = Subject(later(f"{_OF}.evaluation.document:evaluation_document"))
+COMPARISON: Subject["Comparison"] = Subject(
+    later(f"{_OF}.comparison.document:comparison_document"),
+    later(f"{_OF}.comparison.figures:comparison_figures"),
+)
+RULE: Subject["RuleChecks"] = Subject(
+    later(f"{_OF}.rule.document:rule_document"),
+    later(f"{_OF}.rule.document:rule_figures"),
+    ("svg", "png"),
+)
+STUDY: Subject["StudyResult"] = Subject(
+    later(f"{_OF}.study:study_document"), later(f"{_OF}.study:study_figures"), ("svg",)
+)
+BENCHMARK: Subject["BenchmarkResults"] = Subject(
+    later(f"{_OF}.benchmark.document:benchmark_document")
+)
+
+#: By the name of what was found, which no other class of the package has.
+_KINDS: Final[Mapping[str, Subject[Any]]] = {
+    "BenchmarkResults": BENCHMARK,
+    "Comparison": COMPARISON,
+    "Evaluation": EVALUATION,
+    "RuleChecks": RULE,
+    "StudyResult": STUDY,
 }
 
 
+def _known_of(result: object) -> Subject[Any] | None:
+    own = (kind.__name__ for kind in type(result).__mro__ if kind.__module__.startswith("abstain."))
+    return next((_KINDS[name] for name in own if name in _KINDS), None)
+
+
 def _subject_of(result: object) -> Subject[Any]:
-    found = next((subject for kind, subject in _KINDS.items() if isinstance(result, kind)), None)
+    found = _known_of(result)
     if found is None:
-        known = ", ".join(sorted(kind.__name__ for kind in _KINDS))
+        known = ", ".join(sorted(_KINDS))
         msg = f"`result` must be one of {known}; got {type(result).__name__}"
         raise InputError(msg)
     return found
@@ -312,8 +328,8 @@ def document_of(
     notes: Sequence[str] = (),
     command: str = "",
     full: bool = False,
-    pictures: Pictures | None = None,
-    beside: Sequence[BenchmarkResults] = (),
+    pictures: "Pictures | None" = None,
+    beside: "Sequence[BenchmarkResults]" = (),
 ) -> Document:
     """Say a result as a document, which `render` writes in any format.
 
