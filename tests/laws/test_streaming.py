@@ -151,3 +151,11 @@ def test_every_default_working_point_and_area_of_the_catalogue_is_bounded_or_ref
     assert not refused & set(RANK)
     assert {"cwsa@0.5", "coverage@5risk", "selective_risk@80cov"} & refused == set()
     assert {"e_aurc", "ece", "accuracy"} <= refused
+
+
+def test_a_limit_of_no_loss_is_no_hair_above_zero():
+    c = np.array([3.0, 3, 3, 3, 64, 3, 3, 3, 3, 65])
+    x, w = np.zeros(10), np.ones(10)
+    x[[3, 4]], w[4] = (36.0, 2**-8), 1.25
+    state = streaming.update(streaming.init(bins=256, scale="log-odds"), c, x, w)
+    assert held("selective_risk@0cov", state, c, x, w)

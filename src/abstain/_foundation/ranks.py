@@ -14,7 +14,7 @@ import numpy as np
 from abstain._foundation.arrays import namespace, of_numpy, sealed
 from abstain._foundation.foreign import double, numbers_beside, scalar, without_gradient
 from abstain._foundation.packed import Groups, counted, is_counted, sorted_keys
-from abstain._foundation.segments import grouped_by_sorting, ordered_by
+from abstain._foundation.segments import grouped_by_sorting, ordered_by, steps
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
@@ -187,49 +187,44 @@ def opened(events: TieGroups) -> TieGroups:
     """Keep the samples apart that stand among the first or the last thousands.
 
     There what a sample does to a number differs from that of its neighbor; farther in, one more
-    success does the same wherever in a stretch it comes, but for parts in 10^12. The confidences
-    are ranks.
+    success does the same wherever in a stretch it comes, but for parts in 10^12. A vertex stands
+    where the failures of a best order begin.
     """
-    first, last = min(events.total, _APART), max(events.total - _APART, 1.0)
-    for edge in (first, last):
-        events = with_vertex(events, edge)
-    stretch, through = events.stretch, events.through
-    if stretch is None:
-        return events
-    split = stretch & ((through <= first) | (through > last))
-    times = np.where(split, events.count, 1)
-    count = np.repeat(np.where(split, 1, events.count), times)
-    return TieGroups(
-        np.arange(count.size, 0, -1.0),
-        count.astype(np.float64),
-        np.repeat(np.where(split, 0.0, events.loss), times),
-        count,
-        np.repeat(stretch & ~split, times),
-    )
+    n, first = events.n, min(events.n, _APART)
+    turn = int(events.total - events.loss_through[-1])
+    ranks = np.concatenate((np.arange(first), [turn], np.arange(max(n - _APART, first), n)))
+    return cut(events, np.unique(ranks))
 
 
 def with_vertex(events: TieGroups, through: float) -> TieGroups:
-    """Cut the stretch of `Scored.events` in two whose first samples make this many accepted.
+    """Cut the stretch in two whose first samples make this many accepted.
 
     A number within a sample is rounded up; events stay as they are where it is in no stretch.
     """
+    return cut(events, np.array([int(np.ceil(through))]))
+
+
+def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
+    """Cut the stretches of `Scored.events` so that so many samples are what a vertex accepts.
+
+    Takes ranks from 0 to n, ascending; those that are none of a stretch's change nothing.
+    """
     if events.stretch is None:
         return events
-    wanted = int(np.ceil(through))
-    place = int(np.searchsorted(events.through, wanted))
-    rest = int(events.through[place]) - wanted
-    if not events.stretch[place] or rest == 0 or rest == events.count[place]:
+    ends = events.count_through
+    place = np.searchsorted(ends, ranks)
+    within = events.stretch[place] & (ranks > 0) & (ranks != ends[place])
+    place, ranks = place[within], ranks[within]
+    if ranks.size == 0:
         return events
-    count = np.insert(events.count, place, events.count[place] - rest)
-    count[place + 1] = rest
-    loss = np.insert(events.loss, place, events.loss[place] / events.count[place] * count[place])
-    loss[place + 1] -= loss[place]
+    parent = np.insert(np.arange(ends.size), place, place)
+    count = steps(np.insert(ends, place, ranks))
     return TieGroups(
-        np.insert(events.confidence, place, events.confidence[place]),
+        events.confidence[parent],
         count.astype(np.float64),
-        loss,
+        events.loss[parent] * (count / events.count[parent]),
         count,
-        np.insert(events.stretch, place, True),
+        events.stretch[parent],
     )
 
 

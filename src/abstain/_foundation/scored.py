@@ -13,6 +13,7 @@ from abstain._foundation.foreign import double, plain, without_gradient
 from abstain._foundation.packed import AreaPair, PackedKeys, sorted_keys
 from abstain._foundation.ranks import (
     TieGroups,
+    cut,
     group_ties,
     home_in,
     opened,
@@ -105,17 +106,13 @@ class Scored:
     @cached_property
     def areas(self) -> AreaPair | None:
         """Both areas in one pass over the keys, where keys hold the samples."""
-        return None if self.kept_apart or self._keys is None else self._keys.areas()
+        known = self.known_groups is not None or self.known_events is not None
+        return None if known or self._keys is None else self._keys.areas()
 
     @property
     def counted(self) -> bool:
         """Whether every sample counts as one."""
         return self.weight is None or self.times is not None
-
-    @property
-    def kept_apart(self) -> bool:
-        """Whether the groups or the events come from elsewhere."""
-        return self.known_groups is not None or self.known_events is not None
 
     @cached_property
     def kinds(self) -> "Scored":
@@ -127,18 +124,25 @@ class Scored:
         """
         if not self.binary or self.weight is not None or self.xp is not np:
             return self
-        return _kinds_of(self.groups, probability=self.probability is not None)
+        kinds = _kinds_of(self.groups)
+        return kinds if self.probability is None else replace(kinds, probability=kinds.confidence)
 
     @cached_property
     def bends(self) -> "Scored":
         """The same with one row for a stretch of successes too: see `events` and `opened`."""
-        if self.kept_apart or self._keys is None:
+        if self.known_groups is not None or self.events.stretch is None:
             return self.kinds
-        return _kinds_of(opened(self.events), probability=self.probability is not None)
+        return _kinds_of(opened(self.events))
 
     def rows(self, cluster: IntArray | None) -> "Scored":
-        """Return as few rows as say how the samples differ: `kinds` where all are independent."""
-        return self.kinds if cluster is None else self
+        """Return as few rows as say how the samples differ: `bends` where all are independent."""
+        return self.bends if cluster is None else self
+
+    def apart(self, first: int, last: int) -> "Scored":
+        """Return `bends` with the samples of these ranks kept apart too; itself if it is none."""
+        if self.groups.stretch is None:
+            return self
+        return _kinds_of(cut(self.groups, np.arange(first, last + 1)))
 
     @cached_property
     def best_untied(self) -> "Scored":
@@ -297,19 +301,16 @@ def _two_kinds(n: int, failures: int) -> TieGroups:
     )
 
 
-def _kinds_of(groups: TieGroups, *, probability: bool) -> Scored:
+def _kinds_of(groups: TieGroups) -> Scored:
     """Return a row for the successes and one for the failures of each group, where there are."""
     failed = groups.loss
     times = np.column_stack((groups.weight - failed, failed)).ravel()
     here = np.flatnonzero(times)
-    times, confidence = times[here], groups.confidence[here >> 1]
+    times = times[here]
+    # Parts of a stretch have one confidence.
+    values = groups.confidence if groups.stretch is None else np.arange(failed.size, 0, -1.0)
     return Scored(
-        confidence,
-        (here & 1).astype(np.float64),
-        times,
-        probability=confidence if probability else None,
-        known_groups=groups,
-        times=times,
+        values[here >> 1], (here & 1).astype(np.float64), times, known_groups=groups, times=times
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, cut
 from abstain._foundation.scored import Scored
 from abstain.typing import FloatArray, IntArray
 
@@ -54,7 +54,7 @@ class AcceptedParts:
 
 def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> AcceptedParts:
     """Compute what is accepted at each coverage; `cluster` holds codes from 0."""
-    groups = s.groups
+    groups = _parted(s, coverage) if cluster is None else s.groups
     share = groups.through / groups.total
     place = np.minimum(np.searchsorted(share, coverage - _ROUNDING), share.size - 1)
     inside = coverage * groups.total - groups.above[place]
@@ -64,12 +64,27 @@ def accepted(s: Scored, coverage: FloatArray, cluster: IntArray | None) -> Accep
     slope = _slope(groups, coverage, place)
     center = generalized - slope * coverage
     points = _Points(coverage, place, part, slope, center)
-    sums, effective = _independent(s, points) if cluster is None else _clustered(s, points, cluster)
+    if cluster is None:
+        sums, effective = _independent(groups, _moments(s, groups), points)
+    else:
+        sums, effective = _clustered(s, points, cluster)
     units = _units(s, cluster)
     scale = units / (units - 1) if units > 1 else float("nan")
     return AcceptedParts(
         coverage, place, part, generalized, slope, sums * scale / groups.total**2, effective
     )
+
+
+def _parted(s: Scored, coverage: FloatArray) -> TieGroups:
+    """Return the events with the samples at the thresholds kept apart, so that they are vertices.
+
+    Within a stretch of successes nothing bends.
+    """
+    if s.events.stretch is None:
+        return s.events
+    at = np.floor(coverage * s.events.total).astype(np.int64)
+    near = np.unique(np.concatenate((at - 1, at, at + 1)))
+    return cut(s.events, near.clip(0, s.events.n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +97,8 @@ class _Points:
 
 
 def _units(s: Scored, cluster: IntArray | None) -> int:
+    if s.weight is None and cluster is None:
+        return s.n
     kept = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
     return int(kept.sum()) if cluster is None else int(np.unique(cluster[kept]).size)
 
@@ -104,9 +121,11 @@ def _slope(groups: TieGroups, coverage: FloatArray, place: IntArray) -> FloatArr
     return np.where(own, groups.loss[place] / groups.weight[place], slope)
 
 
-def _independent(s: Scored, at: _Points) -> tuple[FloatArray, FloatArray]:
+def _independent(
+    groups: TieGroups, moments: tuple[FloatArray, FloatArray, FloatArray], at: _Points
+) -> tuple[FloatArray, FloatArray]:
     """Sum the products of the influences over samples, from sums over tie groups alone."""
-    none, one, two = _moments(s)
+    none, one, two = moments
     m, part, place = at.slope, at.part, at.place
 
     def sums(x: FloatArray) -> FloatArray:
@@ -130,12 +149,11 @@ def _independent(s: Scored, at: _Points) -> tuple[FloatArray, FloatArray]:
     total += np.multiply.outer(at.center, at.center) * none.sum() - tilt - tilt.T
     # Of a group accepted in part all members are known, each counts by its part.
     squares = a0 - (part - part**2) * none[place]
-    return total, (at.coverage * s.groups.total) ** 2 / squares
+    return total, (at.coverage * groups.total) ** 2 / squares
 
 
-def _moments(s: Scored) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _moments(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum w^2, w^2 loss and w^2 loss^2 over the members of each tie group."""
-    groups = s.groups
     if s.weight is None and s.binary:
         return groups.weight, groups.loss, groups.loss
     home = s.home

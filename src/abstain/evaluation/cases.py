@@ -58,7 +58,7 @@ def _band(part: ScoredPart) -> RiskCoverageBand:
     coarse = cluster is not None and s.n * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
-    kept = coverage[coverage >= min(1.0, 1 / s.groups.n)]
+    kept = coverage[coverage >= min(1.0, 1 / s.events.n)]
     return band_of(s, "selective", level=how.level, coverage=kept, cluster=cluster, rng=how.seed)
 
 

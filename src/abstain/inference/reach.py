@@ -18,6 +18,9 @@ from abstain.typing import FloatArray
 #: beyond the last has a p-value below 1e-10.
 STEPS: Final[FloatArray] = np.linspace(0.0, 6.5, 27)
 
+#: From here on a vertex is not meant: the far end of the last step.
+FARTHEST: Final = float(STEPS[-1] + STEPS[1])
+
 #: How much more than the square of the quantile both may be together at another vertex than the one
 #: found. Where a group ends just at the coverage, either side is found half the time; an interval
 #: of the one side misses on its own by half of what it may, and one that reaches back from the

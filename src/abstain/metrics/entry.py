@@ -55,6 +55,8 @@ class Resampled:
 class OpenThresholds:
     """The thresholds that a working point may mean, where tie groups make it jump."""
 
+    #: The samples, or rows that stand for them, in whose groups the vertices are counted.
+    rows: Scored
     #: The one that is found.
     vertex: int
     #: Vertices that may be meant; -1 accepts nothing, shape (k,).
@@ -65,9 +67,13 @@ class OpenThresholds:
     values: FloatArray
     #: The number at the one that is found.
     value: float
-    #: From the samples, or the rows that stand for them, and a vertex to the influences on the
-    #: number at its threshold, held fixed.
+    #: From the rows and a vertex to their influences on the number at its threshold, held fixed.
     influence: Callable[[Scored, int], FloatArray]
+
+    @property
+    def held_influence(self) -> FloatArray:
+        """Return the influences at the threshold that is found."""
+        return self.influence(self.rows, self.vertex)
 
     @property
     def reach(self) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 from abstain._foundation.arrays import sealed
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.special import curvature_between
+from abstain._foundation.special import curvature_between, harmonic_between
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import Influence
 from abstain.typing import FloatArray
@@ -48,11 +48,21 @@ def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, Floa
     """
     whole, mean = np.zeros_like(groups.weight), np.zeros_like(groups.weight)
     if groups.stretch is not None:
-        here = groups.stretch
+        here = groups.stretch & (groups.count > 1)
         end, m = groups.through[here], groups.weight[here]
         whole[here], moment = curvature_between(end - m + shift, end + shift)
         mean[here] = moment / m
     return whole, mean
+
+
+def harmonic_within(groups: TieGroups, shift: float = 0.0) -> FloatArray:
+    """Sum 1/(k + shift) over the vertices k of each stretch but its last; 0 for other groups."""
+    out = np.zeros_like(groups.weight)
+    if groups.stretch is not None:
+        here = groups.stretch & (groups.count > 1)
+        last = groups.through[here] + shift - 1.0
+        out[here] = harmonic_between(last + 1.0 - groups.weight[here], last)
+    return out
 
 
 def on_oracle(s: Scored, gradient: Gradient) -> FloatArray:

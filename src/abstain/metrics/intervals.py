@@ -200,24 +200,16 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
+    rows = metric.enough(s) if cluster is None and metric.influence is not None else s
     if metric.interval is not None:
-        return metric.interval(s, level, cluster)
-    left_open = _left_open(metric, s, cluster)
+        return metric.interval(rows, level, cluster)
+    left_open = _left_open(metric, rows, cluster)
     found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
     if found is None:
-        rows = metric.enough(s) if cluster is None else s
-        influence = (
-            influence_of(metric, rows)
-            if left_open is None
-            else left_open.influence(rows, left_open.vertex)
-        )
-        times = rows.times
-        found = _of_influence(
-            metric, s, measured, influence, times=times, level=level, cluster=cluster
-        )
+        found = _of_influence(metric, s, measured, rows, left_open, level=level, cluster=cluster)
     if left_open is None:
         return found
-    return over_thresholds(found, left_open, s, bounds=bounds_of(metric, s), cluster=cluster)
+    return over_thresholds(found, left_open, bounds=bounds_of(metric, s), cluster=cluster)
 
 
 def _left_open(metric: Metric, s: Scored, cluster: IntArray | None) -> OpenThresholds | None:
@@ -236,12 +228,16 @@ def _of_influence(
     metric: Metric,
     s: Scored,
     measured: Measured,
-    influence: FloatArray | None,
+    rows: Scored,
+    held: OpenThresholds | None,
     *,
-    times: FloatArray | None,
     level: float,
     cluster: IntArray | None,
 ) -> Interval:
+    if held is None:
+        influence = influence_of(metric, rows)
+    else:
+        rows, influence = held.rows, held.held_influence
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
@@ -257,7 +253,7 @@ def _of_influence(
         expected=expected_variance(metric, s, measured.value, cluster),
         weight=s.weight,
         cluster=cluster,
-        times=times,
+        times=rows.times,
     )
     return found if np.isnan(found.low) else _cautioned(found, metric.caution)
 
@@ -315,7 +311,7 @@ def held_influences(
     if not any(left_open):
         return None
     columns = [
-        _column(metric, s) if own is None else own.influence(s, own.vertex)
+        _column(metric, s) if own is None else own.held_influence
         for own, s in zip(left_open, cases, strict=True)
     ]
     still = np.zeros((2, STEPS.size))

@@ -11,7 +11,7 @@ from abstain._foundation.segments import from_zero, sums_by
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import bend_within, weights_of
+from abstain.metrics.influences import bend_within, harmonic_within, weights_of
 from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
@@ -138,7 +138,8 @@ def _gradient(right: TieGroups) -> Gradient:
     steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
     # Within a stretch P is K - c, and all sums are those of powers of 1/K.
     beyond = divisor - right.loss_through
-    counted, squares = _inverse_powers_within(right, everything)
+    counted = harmonic_within(right, everything)
+    squares = _inverse_squares_within(right, everything)
     bend, mean = (2 * beyond * x / n for x in bend_within(right, everything))
     # One more acceptable sample makes them more everywhere, also where it is rejected.
     shrunk = float(shrink.sum() + (2 * counted - 2 * beyond * squares).sum() / n)
@@ -148,16 +149,14 @@ def _gradient(right: TieGroups) -> Gradient:
     return Gradient(place, counts - shrunk)
 
 
-def _inverse_powers_within(right: TieGroups, shift: float) -> tuple[FloatArray, FloatArray]:
-    """Sum 1/K and 1/K^2 over the vertices k = K - shift of each stretch but its last."""
-    ones, squares = np.zeros_like(right.weight), np.zeros_like(right.weight)
+def _inverse_squares_within(right: TieGroups, shift: float) -> FloatArray:
+    """Sum 1/(k + shift)^2 over the vertices k of each stretch but its last."""
+    out = np.zeros_like(right.weight)
     if right.stretch is not None:
-        here = right.stretch
+        here = right.stretch & (right.count > 1)
         last = right.through[here] + shift - 1.0
-        first = last + 1.0 - right.weight[here]
-        ones[here] = harmonic_between(first, last)
-        squares[here] = inverse_squares_between(first, last)
-    return ones, squares
+        out[here] = inverse_squares_between(last + 1.0 - right.weight[here], last)
+    return out
 
 
 ENTRIES = (

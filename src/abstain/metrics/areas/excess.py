@@ -1,5 +1,7 @@
 """What is left of the AURC when the classifier's part is taken away: excess and normalized AURC."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from abstain._foundation import checks
@@ -7,7 +9,7 @@ from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, group_ties, with_vertex
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.areas.selective import (
     ESTIMATORS,
     best_aurc,
@@ -16,7 +18,14 @@ from abstain.metrics.areas.selective import (
     worst_aurc,
 )
 from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import kept, of_loss, on_groups, on_oracle
+from abstain.metrics.influences import (
+    bend_within,
+    harmonic_within,
+    kept,
+    of_loss,
+    on_groups,
+    on_oracle,
+)
 from abstain.metrics.rank_weights import (
     excess_over,
     plugin_weight,
@@ -41,16 +50,20 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     distinct = _untied_optimum(s)
     if s.counted and s.events.tied == 0:
         return distinct
+    return min(distinct, _optimum_over_ties(s))
+
+
+def _optimum_over_ties(s: Scored) -> Scalar:
+    """Return the least value over the score's own ties."""
     if s.binary and s.counted and s.xp is np:
         right = int(s.events.total - s.events.loss_through[-1])
-        return min(distinct, _tied_optimum(with_vertex(s.events, right), right))
+        return _failures_last(with_vertex(s.events, right), right)
     best = _best_losses(s.events, s.oracle)
-    tied = s.xp.sum(trapezoid_weight(s.events) * best) / s.events.total
-    return min(distinct, scalar(tied))
+    return scalar(s.xp.sum(trapezoid_weight(s.events) * best) / s.events.total)
 
 
-def _tied_optimum(events: TieGroups, right: int) -> float:
-    """Return the least value over the score's own ties, the failures after all that is right."""
+def _failures_last(events: TieGroups, right: int) -> float:
+    """Return the trapezoid area with the failures after all that is right."""
     # Weights follow from what comes later, and nothing is wrong before.
     wrong = slice(int(np.searchsorted(events.through, right, side="right")), None)
     through, weight = events.through[wrong], events.weight[wrong]
@@ -232,24 +245,11 @@ def _normalized_influence(s: Scored) -> FloatArray:
 @kept
 def _best_influence(s: Scored) -> FloatArray:
     """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
+    if s.groups.tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
+        return _best_over_ties(s)
     best = on_oracle(s, plugin_gradient(s.oracle))
     # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
-    untied = best - on_oracle(s, of_loss(s.oracle)) / (2 * s.total)
-    value, tied_value = aurc_optimum(s), _value_over_ties(s)
-    distinct = s.groups.tied == 0 or value < tied_value * (1 - 1e-9)
-    return untied if distinct else _best_over_ties(s)
-
-
-def _value_over_ties(s: Scored) -> float:
-    area = vertex_area(s.groups)
-    return float(area @ (_least_mass(s) / s.groups.through))
-
-
-def _least_mass(s: Scored) -> FloatArray:
-    """Return the loss mass that each vertex accepts when the least losses come first."""
-    ends = np.concatenate(([0.0], s.oracle.through))
-    masses = np.concatenate(([0.0], s.oracle.loss_through))
-    return np.interp(s.groups.through, ends, masses)
+    return best - on_oracle(s, of_loss(s.oracle)) / (2 * s.total)
 
 
 def _best_over_ties(s: Scored) -> FloatArray:
@@ -260,24 +260,29 @@ def _best_over_ties(s: Scored) -> FloatArray:
     vertex stands between two losses, the mean of both directions counts.
     """
     groups, oracle = s.groups, s.oracle
+    best = replace(groups, loss=_best_losses(groups, oracle))
     each = oracle.loss / oracle.weight
     sides = (groups.through * (1 - 1e-12), groups.through * (1 + 1e-12))
     steps = [np.searchsorted(oracle.through, side).clip(max=each.size - 1) for side in sides]
-    return np.asarray(np.mean([_over_ties(s, each[step]) for step in steps], axis=0))
+    return np.asarray(np.mean([_over_ties(s, best, each[step]) for step in steps], axis=0))
 
 
-def _over_ties(s: Scored, next_loss: FloatArray) -> FloatArray:
-    groups = s.groups
-    risk = _least_mass(s) / groups.through
-    area = vertex_area(groups)
-    on_mass = area / groups.through
-    moved = trapezoid_steps(risk, flat=True) / groups.total - on_mass * risk
-    place = Gradient(tail_sums(moved + on_mass * next_loss), np.zeros_like(area))
-    pushed = _pushed(s.loss.astype(np.float64), next_loss, on_mass)
+def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
+    """Return it where each vertex has this loss next in line; a stretch has one within it."""
+    area, own = vertex_area(best), best.loss / best.weight
+    on_mass, inside = area / best.through, harmonic_within(best) / best.total
+    steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
+    moved = steps / best.total + on_mass * (next_loss - best.loss_through / best.through)
+    before, mean = bend_within(best)
+    beyond = (best.loss_through - own * best.through) / best.total
+    place = tail_sums(moved + beyond * before) + beyond * (mean - before)
+    loss = s.loss.astype(np.float64)
+    pushed = _pushed(loss, next_loss, on_mass) + _pushed(loss, own, inside)
     pushed -= float(np.average(pushed, weights=s.weight))
     if s.weight is not None:
         pushed[s.weight == 0] = 0.0
-    out: FloatArray = place.influence(groups, s.home, np.zeros(s.n)) + groups.total * pushed
+    gradient = Gradient(place, np.zeros_like(area))
+    out: FloatArray = gradient.influence(best, s.home, np.zeros(s.n)) + best.total * pushed
     return out
 
 
@@ -311,6 +316,7 @@ ENTRIES = (
         headline=4,
         duplication="limit",
         influence=_excess_influence,
+        of_events=True,
         heavy=True,
         extremes=(lambda _: 0.0, _entropy),
     ),
@@ -327,6 +333,7 @@ ENTRIES = (
         function="normalized_aurc(confidence, loss)",
         duplication="limit",
         influence=_normalized_influence,
+        of_events=True,
         heavy=True,
         between_kinds=True,
     ),

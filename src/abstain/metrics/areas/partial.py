@@ -223,7 +223,7 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
         influence=partial(_influence, between=between, selective=kind.selective),
         heavy=kind.selective,
         accepted_failures=lambda s: accepted_failures(
-            s, at_coverage(s.groups, between[1], first=True)
+            s, lambda groups: at_coverage(groups, between[1], first=True)
         ),
     )
 

@@ -54,12 +54,13 @@ def _at_coverage(
         convention="lowest risk among thresholds that keep the coverage",
         at_coverage=share,
         influence=partial(influence_at_coverage, quantity=quantity, share=share),
+        of_events=True,
         open_thresholds=partial(open_at_coverage, quantity=quantity, share=share),
     )
 
 
 def _accepted_at(share: float) -> Callable[[Scored], int]:
-    return lambda s: accepted_failures(s, at_coverage(s.groups, share))
+    return lambda s: accepted_failures(s, lambda groups: at_coverage(groups, share))
 
 
 def _limit_of_zero(n: float, level: float, *, share: float) -> float:
@@ -172,9 +173,10 @@ def _coverage(name: str, percent: str) -> Metric:
         narrow=f"Cov. at {percent} % risk",
         gradients=frozenset(),
         influence=partial(influence_at_risk, risk=risk),
+        of_events=True,
         interval=partial(inverted_interval, risk=risk),
         open_thresholds=partial(open_at_risk, risk=risk),
-        accepted_failures=lambda s: accepted_failures(s, at_risk(s.groups, risk)),
+        accepted_failures=lambda s: accepted_failures(s, lambda groups: at_risk(groups, risk)),
         binned=Binned(partial(_coverage_limits, max_risk=risk)),
     )
 
@@ -190,8 +192,9 @@ def _risk_limits(blocks: FilledBins, coverage: float) -> Limits:
     # All loss last, the risk falls until the loss begins and rises from there.
     turn = blocks.through - blocks.wrong
     at = np.clip(needed, turn, blocks.through)[hidden]
-    mass = blocks.loss_through[hidden] - blocks.peak * (blocks.through[hidden] - at)
-    risks = risk_at(np.maximum(mass, 0.0), at, blocks.peak)
+    # From what lies above: from the other end rounding would leave a hair where nothing is lost.
+    mass = blocks.loss_above[hidden] + blocks.peak * (at - turn[hidden])
+    risks = risk_at(mass, at, blocks.peak)
     return float(np.min(risks, initial=known)), known
 
 

@@ -23,7 +23,7 @@ from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import spread_of
 from abstain.inference.intervals import Interval, no_interval
-from abstain.inference.reach import squares_left
+from abstain.inference.reach import FARTHEST, squares_left
 from abstain.inference.small_samples import few_clusters
 from abstain.metrics.working_points.quantities import influence_at_risk
 from abstain.metrics.working_points.vertices import at_risk, jumps
@@ -37,10 +37,10 @@ def inverted_interval(
     units = None if cluster is None else np.unique(cluster).size
     if units == 1:
         return no_interval(level, "one independent cluster shows no spread")
+    s = near_risk(s, risk, cluster)
     low, high = _coverage_ends(s, risk, cluster, level)
-    rows = s.rows(cluster)
-    influence = influence_at_risk(rows, risk=risk)
-    error = spread_of(influence, weight=s.weight, cluster=cluster, times=rows.times).error
+    influence = influence_at_risk(s, risk=risk)
+    error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.times).error
     note = few_clusters(units)
     if low == high:
         what = "every sample may be kept" if high == 1 else "nothing can be kept"
@@ -82,6 +82,19 @@ def _coverage_ends(s: Scored, risk: float, cluster: IntArray | None, level: floa
     return np.array([low.min(), high.max()])
 
 
+def near_risk(s: Scored, risk: float, cluster: IntArray | None) -> Scored:
+    """Return rows in which every sample is apart at which the coverage may end.
+
+    Within a stretch of successes the risk falls, so none is nearer to it than its end.
+    """
+    groups = s.groups
+    if groups.stretch is None:
+        return s
+    kept = np.flatnonzero(plausible(s, risk, cluster).away < FARTHEST)
+    ends = np.append(0.0, groups.through)
+    return s.apart(int(ends[max(kept[0] - 1, 0)]), int(ends[kept[-1]]))
+
+
 def plausible(s: Scored, risk: float, cluster: IntArray | None) -> Plausible:
     """Hold each vertex against the data.
 
@@ -117,7 +130,7 @@ def _sums(s: Scored, cluster: IntArray | None) -> _Sums:
     groups = s.groups
     size, mass = groups.through, groups.loss_through
     risk, everyone = mass / size, np.full(size.size, groups.total)
-    plain = s.weight is None and cluster is None
+    plain = s.counted and cluster is None
     if plain and s.binary:
         return _Sums(risk, np.ones(size.size), size, everyone)
     rows = _Rows.of(s, cluster)

@@ -20,9 +20,9 @@ from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
 from abstain.inference.influence import standard_error
 from abstain.inference.intervals import Interval, interval_from
-from abstain.inference.reach import OPEN, STEPS, squares_left
+from abstain.inference.reach import FARTHEST, OPEN, STEPS, squares_left
 from abstain.metrics.entry import OpenThresholds
-from abstain.metrics.working_points.inversion import plausible
+from abstain.metrics.working_points.inversion import near_risk, plausible
 from abstain.metrics.working_points.quantities import Quantity
 from abstain.metrics.working_points.vertices import (
     at_coverage,
@@ -52,6 +52,7 @@ def open_at_coverage(
     known, place = np.unique(others, return_inverse=True)
     return _unless_all_equal(
         OpenThresholds(
+            s,
             vertex,
             others,
             np.tile(STEPS, 2),
@@ -66,17 +67,22 @@ def _of_least_risk(
     quantity: Quantity, share: float, s: Scored, error: float, cluster: IntArray | None
 ) -> OpenThresholds | None:
     """Return the vertices that keep the coverage and may be those of least risk."""
+    away = _away_from_least(s, share, error, cluster)
+    kept = np.flatnonzero(away < FARTHEST)
+    if s.groups.stretch is not None:
+        # Before the vertex of least risk a sample within a stretch may be nearer than its end.
+        first = int(max(share - FARTHEST * error, 0.0) * s.groups.total)
+        s = s.apart(first, int(s.groups.through[kept[-1]]))
+        away = _away_from_least(s, share, error, cluster)
+        kept = np.flatnonzero(away < FARTHEST)
     groups = s.groups
     vertex = at_coverage(groups, share)
-    short = np.maximum(share - groups.through / groups.total, 0.0)
-    away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
-    away = np.hypot(away, _beyond_least(s, vertex, cluster))
-    kept = np.flatnonzero(away < STEPS[-1] + STEPS[1])
     value = float(quantity.at(groups, vertex).value)
     if quantity.everywhere is None or not np.isfinite(value):
         return None
     return _unless_all_equal(
         OpenThresholds(
+            s,
             vertex,
             kept,
             away[kept],
@@ -85,6 +91,14 @@ def _of_least_risk(
             quantity.at_vertex,
         )
     )
+
+
+def _away_from_least(s: Scored, share: float, error: float, cluster: IntArray | None) -> FloatArray:
+    """Return how far the data are from the risk being least at each vertex, in standard errors."""
+    groups = s.groups
+    short = np.maximum(share - groups.through / groups.total, 0.0)
+    away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
+    return np.hypot(away, _beyond_least(s, at_coverage(groups, share), cluster))
 
 
 def _beyond_least(s: Scored, vertex: int, cluster: IntArray | None) -> FloatArray:
@@ -109,8 +123,8 @@ def _beyond_least(s: Scored, vertex: int, cluster: IntArray | None) -> FloatArra
 
 def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
     """Return how many independent samples of equal weight would know the risk as well."""
-    if s.weight is None and cluster is None:
-        return float(s.n)
+    if s.counted and cluster is None:
+        return float(s.groups.n)
     residual = s.loss - s.groups.risk
     error = standard_error(residual, weight=s.weight, cluster=cluster)
     bare = float(np.std(residual))
@@ -120,8 +134,8 @@ def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
 def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> float:
     """Return the standard error of a coverage near the one asked for."""
     bare = share * (1 - share)
-    if s.weight is None and cluster is None:
-        return float(np.sqrt(bare / s.n))
+    if s.counted and cluster is None:
+        return float(np.sqrt(bare / s.groups.n))
     # A group that holds all that is asked for may be far larger: what counts is near its end.
     coverage = s.groups.through / s.groups.total
     near = int(np.abs(coverage[:-1] - share).argmin()) if coverage.size > 1 else 0
@@ -134,14 +148,16 @@ def _error_of_coverage(s: Scored, share: float, cluster: IntArray | None) -> flo
 
 def open_at_risk(s: Scored, cluster: IntArray | None, *, risk: float) -> OpenThresholds | None:
     """Return the same for the coverage at a risk."""
+    s = near_risk(s, risk, cluster)
     found = plausible(s, risk, cluster)
     near = found.coverage[found.away <= 2]
     if not jumps(s.groups, near.min(), near.max()):
         return None
     vertex = at_risk(s.groups, risk)
-    kept = np.flatnonzero(found.away < STEPS[-1] + STEPS[1])
+    kept = np.flatnonzero(found.away < FARTHEST)
     return _unless_all_equal(
         OpenThresholds(
+            s,
             vertex,
             kept - 1,
             found.away[kept],
@@ -159,7 +175,6 @@ def _unless_all_equal(found: OpenThresholds) -> OpenThresholds | None:
 def over_thresholds(
     found: Interval,
     left_open: OpenThresholds,
-    s: Scored,
     *,
     bounds: tuple[float, float],
     cluster: IntArray | None = None,
@@ -172,11 +187,11 @@ def over_thresholds(
     kept = (left > 0) & (left_open.others != left_open.vertex) & np.isfinite(left_open.values)
     if np.isnan(found.low) or not kept.any():
         return found
-    rows = s.rows(cluster)
+    rows = left_open.rows
     others, values = left_open.others[kept], left_open.values[kept]
     reach = np.sqrt(left[kept])
     # A rough half width picks the two that count.
-    half = reach * np.sqrt(np.abs(values) / s.groups.count_through[others])
+    half = reach * np.sqrt(np.abs(values) / rows.groups.count_through[others])
     ends = found.low, found.high
     for pick in (int(np.argmin(values - half)), int(np.argmax(values + half))):
         own = interval_from(
@@ -184,7 +199,7 @@ def over_thresholds(
             left_open.influence(rows, int(others[pick])),
             level=float(2 * special.ndtr(reach[pick]) - 1),
             bounds=bounds,
-            weight=s.weight,
+            weight=rows.weight,
             cluster=cluster,
             times=rows.times,
         )

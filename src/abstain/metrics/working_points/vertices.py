@@ -3,6 +3,8 @@
 A vertex is the index of a tie group; -1 means that nothing is accepted.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from abstain._foundation.foreign import scalar, without_gradient
@@ -57,7 +59,7 @@ _LARGE = 1 / 8
 def jumps(groups: TieGroups, low: float, high: float) -> bool:
     """Tell whether a tie group within a range of coverages is a large part of it."""
     meets = (groups.above < high * groups.total) & (groups.through > low * groups.total)
-    return bool((groups.weight[meets] > _LARGE * (high - low) * groups.total).any())
+    return bool((groups.width[meets] > _LARGE * (high - low) * groups.total).any())
 
 
 def at_risk(groups: TieGroups, max_risk: float) -> int:
@@ -79,10 +81,11 @@ def accepted(groups: TieGroups, index: int) -> tuple[float, Scalar, int]:
     )
 
 
-def accepted_failures(s: Scored, index: int) -> int:
+def accepted_failures(s: Scored, find: Callable[[TieGroups], int]) -> int:
     """Return the number of samples accepted at a vertex whose loss is above zero."""
-    if s.binary and s.weight is None:
-        return int(s.groups.loss_through[index]) if index >= 0 else 0
+    index = find(s.events)
+    if s.binary and s.counted:
+        return int(s.events.loss_through[index]) if index >= 0 else 0
     place = s.home
     return int(np.count_nonzero((s.loss > 0) & (place >= 0) & (place <= index)))
 
