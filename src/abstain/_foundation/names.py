@@ -6,11 +6,14 @@ import numpy as np
 
 from abstain._foundation.arrays import to_numpy
 from abstain.errors import DomainError, InputError, ShapeError
-from abstain.typing import AnyArray, Array, IntArray, Split
+from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 
 
 def distinct(values: Array, name: str) -> list[Hashable]:
     """Return the distinct names as Python objects, sorted where they can be."""
+    steps = _from_least(values)
+    if steps is not None:
+        return _numbered(np.bincount(steps) > 0, values)
     if values.dtype.kind != "O":
         found: list[Hashable] = np.unique(values).tolist()
         return found
@@ -19,6 +22,24 @@ def distinct(values: Array, name: str) -> list[Hashable]:
     except TypeError:
         msg = f"`{name}` must hold hashable values; got {type(values[0]).__name__}"
         raise InputError(msg) from None
+
+
+def _from_least(values: Array) -> IntArray | None:
+    """Return whole numbers less the least, where so few lie between that counting is no sort."""
+    if values.dtype.kind not in "iu" or values.size == 0:
+        return None
+    least = int(values.min())
+    if int(values.max()) - least > values.size:
+        return None
+    if values.dtype.kind == "u":
+        return (values - least).astype(np.int64)
+    return values.astype(np.int64) - least
+
+
+def _numbered(here: BoolArray, values: Array) -> list[Hashable]:
+    """Return the numbers that are there, counted from the least."""
+    least = int(values.min())
+    return [least + step for step in np.flatnonzero(here).tolist()]
 
 
 def in_order(found: Iterable[Hashable]) -> list[Hashable]:
@@ -32,6 +53,10 @@ def in_order(found: Iterable[Hashable]) -> list[Hashable]:
 
 def coded(values: Array, name: str) -> tuple[list[Hashable], IntArray]:
     """Return the distinct names and the place among them of each value, shape (n,)."""
+    steps = _from_least(values)
+    if steps is not None:
+        here = np.bincount(steps) > 0
+        return _numbered(here, values), (np.cumsum(here) - 1)[steps]
     if values.dtype.kind != "O":
         found, codes = np.unique(values, return_inverse=True)
         return found.tolist(), codes.astype(np.int64)

@@ -11,7 +11,7 @@ from abstain._foundation.checks import refuse_swapped
 from abstain._foundation.names import distinct, in_order
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.predictions.classes import class_names, names
+from abstain.predictions.classes import CodedNames, class_names, names
 from abstain.predictions.outputs import ClassScores, Permissions, class_scores
 from abstain.typing import AnyArray, Array, FloatArray
 
@@ -124,6 +124,8 @@ _COLUMNS = {
 def complete(given: dict[str, Any], accept: Permissions, *, lower_is_safer: bool) -> dict[str, Any]:
     """Return all fields validated, arrays read-only, classes filled in."""
     _refuse_incomplete(given)
+    kept = {name: x for name, x in given.items() if isinstance(x, CodedNames)}
+    given = given | {name: np.asarray(x) for name, x in kept.items()}
     out = dict(given)
     outputs = _model_output(given, accept)
     out["notes"] = tuple(scores.note for scores in outputs.values() if scores.note)
@@ -138,7 +140,7 @@ def complete(given: dict[str, Any], accept: Permissions, *, lower_is_safer: bool
             out[name] = sealed(out[name])
     own = _own_confidence(out["confidence"], out["loss"], lower_is_safer=lower_is_safer)
     out["confidence"] = own and {k: sealed(v) for k, v in own.items()}
-    out["classes"] = _classes(out)
+    out["classes"] = _classes(out | kept)
     return out
 
 
@@ -253,8 +255,12 @@ def _union(
 ) -> tuple[Hashable, ...]:
     found: set[Hashable] = set()
     if labels is not None:
-        found.update(distinct(names(labels, "labels"), "labels"))
+        found.update(_kinds(labels, "labels"))
         found.discard(unknown)
     if prediction is not None:
-        found.update(distinct(names(prediction, "prediction"), "prediction"))
+        found.update(_kinds(prediction, "prediction"))
     return tuple(in_order(found))
+
+
+def _kinds(x: AnyArray, name: str) -> list[Hashable]:
+    return x.distinct() if isinstance(x, CodedNames) else distinct(names(x, name), name)

@@ -1,16 +1,50 @@
 """Class names to codes: the code of a class is its place in `classes`, -1 is no known class."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.names import distinct
+from abstain._foundation.names import coded
 from abstain.errors import DomainError, InputError, ShapeError, suggest
 from abstain.typing import AnyArray, Array, IntArray
 
 #: The code of a sample of no known class.
 UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class CodedNames:
+    """A column of names as codes into the distinct ones, as tables keep text: (n,) integers.
+
+    Goes wherever an array of names does, and says what `encode` and `distinct` would otherwise
+    find by looking at the name of every sample.
+    """
+
+    codes: Array
+    #: Each once, and each the name of a sample.
+    kinds: Array
+
+    @property
+    def dtype(self) -> "np.dtype[np.generic]":
+        """The type of the names."""
+        kind: np.dtype[np.generic] = self.kinds.dtype
+        return kind
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Array:
+        """Return the name of each sample."""
+        return self.kinds[self.codes]
+
+    def __getitem__(self, rows: Array) -> "CodedNames":
+        """Return some of the samples."""
+        kept, codes = coded(self.codes[rows], "rows")
+        return CodedNames(codes, self.kinds[np.array(kept)])
+
+    def distinct(self) -> list[Hashable]:
+        """Return the names that samples have."""
+        found: list[Hashable] = self.kinds.tolist()
+        return found
 
 
 def names(x: AnyArray, name: str) -> Array:
@@ -50,24 +84,24 @@ def class_names(classes: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def encode(
-    values: Array, classes: Sequence[Hashable], name: str, *, unknown: Hashable = None
+    values: Array | CodedNames, classes: Sequence[Hashable], name: str, *, unknown: Hashable = None
 ) -> IntArray:
     """Return the code of each name, shape (n,); refuse a name that is no class."""
     if values.dtype.kind in "iu" and unknown is None and _is_range(classes):
-        outside = (values < 0) | (values >= len(classes))
-        if not outside.any():
-            return values.astype(np.int64)
+        numbers = np.asarray(values)
+        if numbers.min() >= 0 and numbers.max() < len(classes):
+            return numbers.astype(np.int64)
     table: dict[Hashable, int] = {c: code for code, c in enumerate(classes)}
     if unknown is not None:
         table[unknown] = UNKNOWN
-    if values.dtype.kind == "O":
-        distinct(values, name)  # refuses what cannot be looked up
-        codes = np.array([table.get(v, -2) for v in values.tolist()], dtype=np.int64)
+    if isinstance(values, CodedNames):
+        kinds, places = values.distinct(), values.codes
     else:
-        found, inverse = np.unique(values, return_inverse=True)
-        codes = np.array([table.get(v, -2) for v in found.tolist()], dtype=np.int64)[inverse]
-    if codes.min() == -2:
-        _refuse_outside(values, codes == -2, classes, name)
+        kinds, places = coded(values, name)
+    known: IntArray = np.array([table.get(kind, -2) for kind in kinds], dtype=np.int64)
+    codes = known[places]
+    if known.min() == -2:
+        _refuse_outside(np.asarray(values), codes == -2, classes, name)
     return codes
 
 

@@ -10,10 +10,13 @@ from abstain._foundation.arrays import sealed
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
 from abstain.predictions._fields import ARRAYS, complete, rows_of
-from abstain.predictions.classes import UNKNOWN, encode
+from abstain.predictions.classes import UNKNOWN, CodedNames, encode
 from abstain.predictions.outputs import ClassScores, Permissions
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+
+#: Where the codes of a column of names are kept once they are known.
+_CODES = {"labels": "label_codes", "prediction": "prediction_codes"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -128,6 +131,10 @@ class Predictions:
         accept = Permissions(renormalize=renormalize, masked=masked)
         for name, value in complete(given, accept, lower_is_safer=lower_is_safer).items():
             object.__setattr__(self, name, value)
+        for name, mark in (("labels", self.unknown_label), ("prediction", None)):
+            if isinstance(given[name], CodedNames):
+                codes = encode(given[name], self.class_names, name, unknown=mark)
+                self.__dict__[_CODES[name]] = codes
         # Computed now so that a label outside the classes is refused here, not at first use.
         if self.labels is not None:
             _ = self.label_codes
@@ -289,6 +296,9 @@ class Predictions:
             elif own.name == "confidence" and value is not None:
                 value = {name: sealed(column[rows]) for name, column in value.items()}
             object.__setattr__(out, own.name, value)
+        for codes in _CODES.values():
+            if codes in self.__dict__:
+                out.__dict__[codes] = self.__dict__[codes][rows]
         return out
 
 

@@ -9,13 +9,14 @@ import numpy as np
 from abstain._foundation.option_words import option
 from abstain.errors import InputError, ShapeError
 from abstain.predictions import Predictions
+from abstain.predictions.classes import CodedNames
 from abstain.tables._choice import ChosenColumns
 from abstain.tables._classes import Builder, answers
 from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables._roles import correctness
 from abstain.tables.column import Missing, count
 from abstain.tables.table import DataTable
-from abstain.typing import Array, BoolArray, Split
+from abstain.typing import Array, BoolArray, IntArray, Split
 
 #: Columns that, by their name, set apart what belongs to different numbers.
 _APART = ("split", "study", "fold", "model")
@@ -68,7 +69,7 @@ def _other_rows(
 def _rows(fields: dict[str, Any], kept: Array) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in fields.items():
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | CodedNames):
             out[name] = value[kept]
         elif name == "confidence":
             out[name] = {k: v[kept] for k, v in value.items()}
@@ -205,12 +206,18 @@ def doubtful(splits: Mapping[Split, Predictions], id_column: str | None) -> list
 def _one_class(parts: Iterable[Predictions]) -> list[str]:
     """Warn where all labels of a known class are the same one."""
     have = [p for p in parts if p.has_labels]
-    codes = {int(code) for p in have for code in np.flatnonzero(np.bincount(p.label_codes + 1))}
-    codes.discard(0)  # of no known class
+    codes = {int(code) for p in have for code in np.flatnonzero(_of_classes(p))}
     if len(codes) != 1 or sum(p.n for p in have) < 2 or have[0].n_classes < 2:
         return []
-    name = have[0].class_names[codes.pop() - 1]
+    name = have[0].class_names[codes.pop()]
     return [f"every label is {name!r}: of the other classes these data say nothing"]
+
+
+def _of_classes(p: Predictions) -> IntArray:
+    """Return how many samples have each class as their label."""
+    labels = p.label_codes
+    known = labels if labels.min() >= 0 else labels[labels >= 0]
+    return np.bincount(known, minlength=p.n_classes)
 
 
 def _repeated(parts: Iterable[Predictions], id_column: str | None) -> list[str]:
@@ -238,8 +245,7 @@ def _repeated(parts: Iterable[Predictions], id_column: str | None) -> list[str]:
 def _never_predicted(p: Predictions) -> list[str]:
     if p.prediction is None or not p.has_labels:
         return []
-    labels = p.label_codes[p.label_codes >= 0]
-    have = np.bincount(labels, minlength=p.n_classes)
+    have = _of_classes(p)
     given = np.bincount(p.prediction_codes, minlength=p.n_classes)
     names = p.class_names
     never = np.flatnonzero((have > 0) & (given == 0))

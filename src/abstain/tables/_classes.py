@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
+from abstain.predictions.classes import CodedNames
 from abstain.tables import _roles
 from abstain.tables._choice import ChosenColumns
 from abstain.tables._reading import ReadingOptions
@@ -81,13 +82,13 @@ def _as_written(
     return written
 
 
-def _prediction(b: Builder, prediction: DataColumn) -> Array:
+def _prediction(b: Builder, prediction: DataColumn) -> Array | CodedNames:
     values = _roles.class_values(prediction)
     if prediction.missing is None:
         return values
     b.missing.answers(prediction.missing, prediction.name, "prediction")
     # The empty text is a class that no label has: never right, and shown as what it is.
-    out: Array = np.where(prediction.missing, "", values.astype(object))
+    out: Array = np.where(prediction.missing, "", np.asarray(values).astype(object))
     return out
 
 
@@ -111,7 +112,7 @@ def _like(mark: Hashable, label: DataColumn) -> Hashable:
         raise InputError(msg) from None
 
 
-def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array:
+def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array | CodedNames:
     """Return the labels, with all values that mark unknown classes made one."""
     values = _roles.class_values(label)
     if not marks:
@@ -125,7 +126,7 @@ def _labels(b: Builder, label: DataColumn, marks: list[Hashable]) -> Array:
     b.notes.append(f"{count(found)} are of no known class: always wrong")
     if len(marks) == 1:
         return values
-    out: Array = np.where(found, np.array(marks[0], values.dtype), values)
+    out: Array = np.where(found, np.array(marks[0], values.dtype), np.asarray(values))
     return out
 
 
@@ -229,7 +230,7 @@ def _scored_prediction(b: Builder, classes: tuple[Hashable, ...]) -> None:
         prediction = _roles.plain(b.columns[b.chosen.prediction])
         if isinstance(classes[0], str):
             prediction = prediction.as_text()
-        given = _roles.class_values(prediction)
+        given = np.asarray(_roles.class_values(prediction))
         nothing = np.zeros(given.size, dtype=np.bool_)
         if prediction.missing is not None:
             nothing |= prediction.missing
@@ -250,6 +251,6 @@ def _wrong(
     names = np.array(classes, dtype=object)
     if given is None:
         given = names[b.fields[b.chosen.scores_kind].argmax(axis=1)]
-    other = names[(names[0] == b.fields["labels"].astype(object)).astype(np.int64)]
+    other = names[(names[0] == np.asarray(b.fields["labels"]).astype(object)).astype(np.int64)]
     out: Array = np.where(abstained, other, given)
     return out

@@ -8,6 +8,7 @@ import numpy as np
 from abstain._foundation.checks import EXACT
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
+from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
 from abstain.typing import Array, BoolArray
 
@@ -120,9 +121,13 @@ def alike(first: DataColumn, second: DataColumn) -> tuple[DataColumn, DataColumn
     return first.as_text(), second.as_text(), note
 
 
-def class_values(column: DataColumn) -> Array:
+def class_values(column: DataColumn) -> Array | CodedNames:
     """Return labels or predictions as `Predictions` takes them: integers, or str objects."""
-    return column.strings() if column.is_text else column.values
+    if column.texts is None:
+        return column.values
+    if column.missing is not None:
+        return column.strings()
+    return CodedNames(column.values, column.texts)
 
 
 def scores_block(columns: Sequence[DataColumn], kind: str, source: str) -> Array:

@@ -182,7 +182,7 @@ def _from_text(series: "pl.Series") -> DataColumn:
     texts = series.drop_nulls().unique().sort()
     codes = series.cast(pl.Enum(texts)).to_physical()
     missing = series.is_null().to_numpy() if series.null_count() else None
-    values = codes.cast(pl.Int64).fill_null(-1).to_numpy()
+    values = codes.cast(pl.Int32).fill_null(-1).to_numpy()
     return DataColumn(series.name, values, texts.to_numpy().astype(object), missing, origin)
 
 
