@@ -49,13 +49,12 @@ class ClassScores:
     def top_classes(self) -> IntArray:
         """Return the class of the largest score of each row, ties to the lowest, shape (n,)."""
         values = self.values
-        if values.dtype != np.float16:
-            codes: IntArray = values.argmax(axis=1).astype(np.int64)
-            return codes
         # Processors compare float32 directly and float16 through a conversion a comparison.
+        wide = np.float32 if values.dtype == np.float16 else values.dtype
         out = np.empty(len(values), dtype=np.int64)
+        # By blocks, as NumPy copies what is read-only before it looks for the largest.
         for rows in row_blocks(*values.shape):
-            out[rows] = values[rows].astype(np.float32).argmax(axis=1)
+            out[rows] = values[rows].astype(wide, copy=False).argmax(axis=1)
         return out
 
     def log_probabilities(self, rows: slice = slice(None)) -> AnyArray:

@@ -16,8 +16,9 @@ import numpy as np
 from abstain._foundation.arrays import beside
 from abstain.typing import AnyArray
 
-#: Entries held in float64 at a time on the host: 8 MiB, so a block stays near the processor.
-BLOCK_ENTRIES = 1 << 20
+#: Entries held in float64 at a time on the host: 1 MiB, so a block and what is made of it stay in
+#: the cache of one processor, and no memory is asked for anew at each step.
+BLOCK_ENTRIES = 1 << 17
 #: On a device every step of a block costs a launch: 128 MiB make it small beside the work.
 DEVICE_BLOCK_ENTRIES = 1 << 24
 

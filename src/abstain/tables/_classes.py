@@ -1,6 +1,7 @@
 """Labels, predictions and class scores of a table, brought to one set of classes."""
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,13 @@ class Builder:
     def number(self, name: str, what: str) -> DataColumn:
         """Return a loaded column as numbers, or refuse it."""
         return as_numbers(self.columns[name], what, self.table.source, typeless=self.table.typeless)
+
+    def forget(self, names: Sequence[str]) -> None:
+        """Let columns go, the most of a file, where nothing else is made of them."""
+        used = Counter(self.chosen.names())
+        for name in names:
+            if used[name] == 1:
+                del self.columns[name]
 
 
 #: As `unknown_label`: every label that no column of the class scores stands for.
@@ -145,6 +153,7 @@ def _scores(b: Builder, label: DataColumn | None) -> None:
     kind, names = b.chosen.scores_kind, b.chosen.scores
     columns = [b.columns[n] if b.columns[n].values.ndim > 1 else b.number(n, kind) for n in names]
     block = _roles.scores_block(columns, kind, b.table.source)
+    b.forget(names)
     if len(columns) == 1 and columns[0].values.ndim == 1:
         b.notes.append(f"{names[0]!r} is taken for the {kind} of the second of two classes")
     nothing = _roles.empty_answers(block)

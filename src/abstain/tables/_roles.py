@@ -1,7 +1,7 @@
 """Columns to the arrays that a purpose needs: numbers, labels, class names; each fault named."""
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
 from abstain.typing import Array, BoolArray
+
+#: Rows of class scores that are turned at a time.
+_TILE = 256
 
 _INTEGER = re.compile(r"-?[1-9][0-9]*|0|true|false", re.IGNORECASE)
 _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
@@ -139,7 +142,13 @@ def scores_block(columns: Sequence[DataColumn], kind: str, source: str) -> Array
         if column.values.ndim != 1:
             msg = f"{source}: {column.name!r} holds several numbers a row; give it alone"
             raise InputError(msg)
-    return np.column_stack([c.values for c in columns])
+    values = [c.values for c in columns]
+    out = np.empty((values[0].size, len(values)), np.result_type(*values))
+    # Column by column each entry would be written to a line of its own, far from the last.
+    for start in range(0, len(out), _TILE):
+        rows = slice(start, start + _TILE)
+        out[rows] = np.array([x[rows] for x in values]).T
+    return out
 
 
 def _both_classes(values: Array, kind: str) -> Array:
@@ -186,11 +195,23 @@ def empty_answers(block: Array) -> BoolArray:
     """Return the rows of class scores that are NaN throughout."""
     if block.dtype.kind != "f":
         return np.zeros(block.shape[0], dtype=np.bool_)
-    out: BoolArray = np.logical_and.reduce(np.isnan(block), axis=1)
-    return out
+    return _throughout(block, np.isnan)
 
 
 def zero_rows(block: Array) -> BoolArray:
     """Return the rows of probabilities that are zero throughout: the model gave no answer."""
-    out: BoolArray = ~np.logical_or.reduce(block, axis=1)
+    return _throughout(block, np.logical_not)
+
+
+def _throughout(block: Array, test: Callable[[Array], BoolArray]) -> BoolArray:
+    """Return the rows whose every entry passes a test; few pass the first, so few are read."""
+    if block.ndim != 2 or block.size == 0:  # refused by shape, later
+        return np.asarray(test(block).all(axis=1))
+    width = block.shape[1]
+    out: BoolArray = test(block[:, 0])
+    start = 1
+    while start < width and out.any():
+        rows, stop = np.flatnonzero(out), min(8 * start, width)
+        out[rows] = np.asarray(test(block[rows, start:stop]).all(axis=1))
+        start = stop
     return out
