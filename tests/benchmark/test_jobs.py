@@ -7,11 +7,13 @@ import re
 import time
 from time import perf_counter
 
+import numpy as np
 import pytest
 from tests.benchmark.job_work import work
 
 from abstain.benchmark.jobs import Job, run_jobs
-from abstain.benchmark.jobs.record import Receipt, done, receipts_in
+from abstain.benchmark.jobs.record import NOW, Receipt, done, receipts_in
+from abstain.benchmark.jobs.steps import Step, Steps, steps_in
 from abstain.errors import InputError
 
 A = Job("a", {"x": 1})
@@ -198,3 +200,72 @@ def test_what_killed_writers_left_is_swept_once_it_is_old(tmp_path):
     os.utime(old, (time.time() - 4000,) * 2)
     run_jobs([], work, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([young.name, other.name])
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that a test sets: both of the times that are looked at."""
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    return now
+
+
+def said_at(folder, now, job=A):
+    """Return what is said of the jobs, the words being as old as they were made."""
+    if (path := job.place(folder, NOW)).is_file():
+        os.utime(path, (now, now))
+    return steps_in(folder)
+
+
+def test_a_job_says_how_far_it_is_and_how_long_the_rest_takes(tmp_path, clock):
+    told = Steps(A, tmp_path, "epoch", 12)
+    told(2.0)
+    assert [(one.said, np.isnan(one.left)) for one in said_at(tmp_path, 1000)] == [
+        ("epoch 3 of 12", True)
+    ]
+    clock[0] = 1020.0
+    # It went on from two epochs, so that one of them takes ten seconds.
+    told(4.0)
+    assert said_at(tmp_path, 1020) == [Step("a", "epoch", 4.0, 12, 80.0)]
+    clock[0] = 1030.0
+    assert steps_in(tmp_path)[0].left == 70.0
+    clock[0] = 1020.0 + 121
+    assert steps_in(tmp_path) == []
+
+
+def test_it_says_so_no_more_than_once_a_second(tmp_path, clock, monkeypatch):
+    written = []
+    monkeypatch.setattr(type(tmp_path), "write_text", lambda self, text, **_: written.append(text))
+    told = Steps(A, tmp_path, "epoch", 12)
+    for i in range(1, 1001):
+        clock[0] = 1000 + i / 100
+        told(i / 100)
+    assert len(written) == 10
+
+
+def test_parts_follow_each_other(tmp_path):
+    told = Steps(A, tmp_path, "part", 2, every=0)
+    found = []
+    for share in (0.5, 1.0, 0.25, 1.0):
+        told.part(share)
+        found.append(steps_in(tmp_path)[0])
+    assert [one.done for one in found] == [0.5, 1.0, 1.25, 2.0]
+    assert [one.said for one in found] == [f"part {i} of 2" for i in (1, 2, 2, 2)]
+
+
+@pytest.mark.parametrize("asked", ["", "fail"])
+def test_a_job_that_is_over_says_nothing(tmp_path, asked):
+    def told(job, folder):
+        Steps(job, folder, "epoch", 2)(1.0)
+        assert [one.name for one in steps_in(folder)] == ["a"]
+        return work(job, folder)
+
+    run_jobs([Job("a", {"do": asked})], told, tmp_path)
+    assert not list(tmp_path.glob(f"*{NOW}"))
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"name": "a"}', '{"left": "x"}'])
+def test_half_a_word_is_none(tmp_path, content):
+    A.place(tmp_path, NOW).write_text(content)
+    assert steps_in(tmp_path) == []

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 from abstain.benchmark import work  # noqa: E402  after the skip
 from abstain.benchmark.jobs import run_jobs  # noqa: E402
+from abstain.benchmark.jobs.steps import Steps  # noqa: E402
 from abstain.benchmark.passes import outputs_of  # noqa: E402
 from abstain.benchmark.reading import default_config, plain  # noqa: E402
 from abstain.benchmark.run import run_benchmark  # noqa: E402
@@ -341,10 +342,33 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
     sizes = {len(task.train.labels): "train", len(task.validation.labels): "validation"}
     told = []
 
-    def counted(network, objective, pictures, *rest, samples, seed):
+    def counted(network, objective, pictures, *rest, samples, **options):
         told.append((sizes.get(len(pictures), "exposure"), samples))
-        return outputs_of(network, objective, pictures, *rest, samples=samples, seed=seed)
+        return outputs_of(network, objective, pictures, *rest, samples=samples, **options)
 
     monkeypatch.setattr(work, "outputs_of", counted)
     run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
     assert [one for one in told if one[0] != "exposure"] == asked
+
+
+def test_every_job_says_how_far_it_is_to_its_end(tmp_path, monkeypatch):
+    told = {}
+
+    def heard(self, done):
+        told.setdefault((self.name, self.unit, self.total), []).append(done)
+
+    monkeypatch.setattr(Steps, "__call__", heard)
+    config = miniature(samples=2, methods=("msr", "temp-msr", "knn", "confidnet"))
+    arms = tuple(replace(arm, dropout=(0.1,)) for arm in config.arms)
+    run_benchmark(replace(config, arms=arms, seeds=(0,)), tmp_path)
+    # Two or one of the pictures that scores are fitted on, and five exposures.
+    parts = {"validate-cross": 2, "test-cross": 7, "validate-confidnet": 1, "test-confidnet": 5}
+    for (name, unit, total), done in told.items():
+        assert done == sorted(done)
+        assert done[-1] == total
+        if not name.startswith("train"):
+            assert (unit, total) == (
+                "part",
+                parts[name.partition("-dropout")[0].removesuffix("-entropy")],
+            )
+    assert len(told) == 6

@@ -396,3 +396,11 @@ def test_an_exposure_is_spoiled_after_the_variation_of_the_task():
     spoiled = corrupt(pictures_of_task.clamp(0, 1).numpy(), "fog", 5, rng=3)
     mean, deviation = inputs.mean[0], inputs.deviation[0]
     assert torch.allclose(fog[2], (torch.from_numpy(spoiled) - mean) / deviation)
+
+
+def test_each_step_is_told_with_the_epochs_that_are_done():
+    network, objective = fresh()
+    seen = []
+    train(network, pictures(), objective, Recipe(epochs=2, batch_size=16), on_step=seen.append)
+    # Fifty pictures are four batches.
+    assert seen == [(i + 1) / 4 for i in range(8)]

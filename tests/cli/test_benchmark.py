@@ -5,9 +5,13 @@ import re
 import shutil
 import tomllib
 from importlib import import_module
+from io import StringIO
+from time import sleep
 
 import polars as pl
 import pytest
+from rich.console import Console
+from rich.progress import Progress, TextColumn
 
 pytest.importorskip("torch")
 
@@ -16,10 +20,13 @@ from tests.benchmark.made_store import made_store
 
 import abstain.benchmark.run as runner
 from abstain.benchmark.jobs import Job, Outcome
+from abstain.benchmark.jobs.steps import Steps
 from abstain.benchmark.reading import default_config, read_config, tables_of
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import JOBS, MANIFEST, Store
+from abstain.cli import console as console_of_commands
 from abstain.cli.benchmark.run import changes_in
+from abstain.cli.console import JobLines
 from abstain.cli.main import run
 from abstain.errors import InputError
 
@@ -169,6 +176,46 @@ def test_jobs_are_told_as_they_end(folder, faked, capsys):
         "4/5 test-y: kept",
         "5/5 test-z: done in 0.0 s; accuracy 0.800, AUGRC 0.0300 (DeepGamblers, reservation score)",
     ]
+
+
+def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatch):
+    """Also where there is no terminal: a line each, now and then."""
+    monkeypatch.setattr(console_of_commands, "_LINES", 0.01)
+    jobs = folder / "runs" / JOBS
+
+    def go_on(*_, **__):
+        jobs.mkdir(parents=True)
+        told = Steps(Job("train-[x]", {}), jobs, "epoch", 12)
+        told(2.5)
+        sleep(0.2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "run_benchmark", go_on)
+    assert run(["benchmark", "run", "glyphs"]) == 130
+    assert "train-[x]: epoch 3 of 12\n" in capsys.readouterr().err
+
+
+def test_jobs_in_progress_have_a_line_of_the_bar(tmp_path):
+    told = Steps(Job("train-[x]", {}), tmp_path, "epoch", 12, every=0)
+    bar = Progress(TextColumn("{task.description}", markup=False), console=Console(file=StringIO()))
+    lines = JobLines(bar, folder=tmp_path)
+    told(2.0)
+    lines.look()
+    told.path.write_text(told.path.read_text().replace("null", "40.5"))
+    lines.look()
+    jobs, own = bar.tasks
+    assert (own.completed, own.total) == (2.0, 12)
+    assert re.fullmatch(r"train-\[x\]: epoch 3 of 12, about (40|39) s left", own.description)
+    told.path.unlink()
+    lines.look()
+    assert [task.description for task in bar.tasks] == [jobs.description] == ["Jobs"]
+
+
+def test_status_of_jobs_in_progress(folder, capsys):
+    followed.begin(folder / "runs", followed.small())
+    Steps(Job("train-x", {}), folder / "runs" / JOBS, "epoch", 12)(2.5)
+    assert run(["benchmark", "status", "runs"]) == 0
+    assert "Going on: train-x: epoch 3 of 12\n" in capsys.readouterr().out
 
 
 def test_failed_jobs_are_named_with_their_logs(folder, faked, capsys):

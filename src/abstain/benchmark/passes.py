@@ -1,5 +1,6 @@
 """Passes of a trained network over pictures: one as it is, and some with dropout on."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ Tensor = Any
 _BLOCK = 500
 _POINTS = 1 << 21
 
+#: Told which share of the pictures is done.
+OnShare = Callable[[float], None]
+
 #: What is told in a sampled pass, and its name in `Outputs`.
 _SAMPLED = {"logits": "samples", "confidence": "sample_confidence"}
 
@@ -35,6 +39,7 @@ def outputs_of(
     *,
     samples: int = 0,
     seed: int = 0,
+    on_share: OnShare | None = None,
 ) -> Outputs:
     """Ask a trained network about pictures, once and with dropout as often as wanted.
 
@@ -55,6 +60,8 @@ def outputs_of(
         Passes with dropout on: 0, or at least 2.
     seed : int, default=0
         Of the dropout; torch's own generators are left as they were.
+    on_share : callable, optional
+        Called after each block with the share of the pictures that is done.
 
     Returns
     -------
@@ -87,12 +94,18 @@ def outputs_of(
     ((2, 64), (2, 4, 10), (2, 4))
     """
     checked_samples(samples)
-    found = _passes(network, objective, pictures, samples=samples, seed=seed)
+    found = _passes(network, objective, pictures, samples=samples, seed=seed, on_share=on_share)
     return Outputs(labels=np.asarray(labels), places=np.asarray(places), **found)
 
 
 def _passes(
-    network: Network, objective: Objective, pictures: Tensor, *, samples: int, seed: int
+    network: Network,
+    objective: Objective,
+    pictures: Tensor,
+    *,
+    samples: int,
+    seed: int,
+    on_share: OnShare | None,
 ) -> dict[str, Array]:
     """Return the arrays of `Outputs` that come from a network, by their names."""
     if getattr(pictures, "ndim", 0) != 4 or not len(pictures):
@@ -121,6 +134,8 @@ def _passes(
                 _write(out, (rows, i), (n, samples), {_SAMPLED[k]: x for k, x in told.items()})
             for layer in dropout:
                 layer.eval()
+            if on_share is not None:
+                on_share(rows.stop / n)
     return out
 
 

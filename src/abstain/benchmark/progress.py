@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from abstain._foundation.input_files import last_line
-from abstain.benchmark.jobs import Job, Outcome
+from abstain.benchmark.jobs import Job, Outcome, Step, steps_in
 from abstain.benchmark.jobs.record import Receipt, receipts_in
 from abstain.benchmark.selection import Chosen, choose
 from abstain.benchmark.specification import Specification, from_run
@@ -71,6 +71,8 @@ class Progress:
         Jobs that failed and were not done since.
     begun : tuple of str
         Trainings of which a part is kept.
+    running : tuple of Step
+        How far the jobs are that go on.
     seconds : float
         That all jobs that are done took.
     size : int
@@ -83,6 +85,7 @@ class Progress:
     chosen: tuple[Chosen, ...] = ()
     failed: tuple[Failure, ...] = ()
     begun: tuple[str, ...] = ()
+    running: tuple[Step, ...] = ()
     seconds: float = 0.0
     size: int = 0
 
@@ -140,6 +143,7 @@ def progress_of(folder: str | Path) -> Progress:
         chosen,
         tuple(_failures(jobs, receipts)),
         tuple(sorted(path.stem.rpartition("-")[0] for path in jobs.glob("*.part"))),
+        tuple(steps_in(jobs)),
         sum(one.seconds for one in receipts.values()),
         _size(store.folder),
     )

@@ -11,7 +11,8 @@ from abstain.benchmark._library import one_thread
 from abstain.benchmark.data import Images
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.jobs.devices import device_of_this_process
-from abstain.benchmark.methods import METHODS, FittedMethods, Known, fit_all
+from abstain.benchmark.jobs.steps import Steps
+from abstain.benchmark.methods import METHODS, FittedMethods, Known, Method, fit_all
 from abstain.benchmark.models import MODELS
 from abstain.benchmark.outputs import Outputs, ensemble_outputs
 from abstain.benchmark.passes import outputs_of
@@ -91,6 +92,7 @@ class Trainer(ABC):
             seed=seed,
             machine=Machine(self.device, precision),
             saving=Saving(job.place(place, ".part"), self.save_every),
+            on_step=Steps(job, place, "epoch", recipe.epochs),
             done=done,
         )
 
@@ -153,7 +155,8 @@ class Worker(Trainer):
         task, objective = self._task(first), _objective(first)
         network = _fresh(first, task, objective)
         network.load_state_dict(load_state(first.place(place, ".pt")))
-        asked = _Asked(network.to(self.device), objective, first.spec["seed"])
+        steps = Steps(job, place, "part", _parts(job))
+        asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps)
         samples = job.spec["samples"]
         if stage_of(job) == "validate":
             validation = asked.about(task.validation, samples)
@@ -178,6 +181,7 @@ class _Asked:
     network: Network
     objective: Objective
     seed: int
+    steps: Steps
 
     def about(self, seen: InputPictures, samples: int) -> Outputs:
         return outputs_of(
@@ -188,6 +192,7 @@ class _Asked:
             seen.places,
             samples=samples,
             seed=self.seed,
+            on_share=self.steps.part,
         )
 
     def known(self, job: Job, task: LoadedTask, validation: Outputs | None = None) -> Known:
@@ -195,17 +200,26 @@ class _Asked:
 
         Asked about the validation pictures already, the network is not asked again.
         """
-        methods = [METHODS[name] for name in job.spec["methods"]]
-        train = None
-        if any(method.fitted_on == "train" for method in methods):
-            train = self.about(task.train, 0)
-        learning = [method for method in methods if method.fitted_on == "validation"]
+        train = self.about(task.train, 0) if _learning(job, "train") else None
+        learning = _learning(job, "validation")
         if validation is None and learning:
             looked_at = any("samples" in method.needs for method in learning)
             validation = self.about(task.validation, job.spec["samples"] if looked_at else 0)
         layer = getattr(self.network.head, "classifier", None)
         last = (None, None) if layer is None else map(_plain, (layer.weight, layer.bias))
         return Known(train, validation, *last)
+
+
+def _learning(job: Job, part: str) -> list[Method]:
+    """Return the methods of a job that are fitted on a part of what is known."""
+    methods = (METHODS[name] for name in job.spec["methods"])
+    return [method for method in methods if method.fitted_on == part]
+
+
+def _parts(job: Job) -> int:
+    """Return how many sets of pictures a network is asked about in a job."""
+    asked = len(job.spec.get("exposures", ())) + bool(_learning(job, "train"))
+    return asked + (stage_of(job) == "validate" or bool(_learning(job, "validation")))
 
 
 def _together(job: Job, place: Path) -> Mapping[str, Any]:

@@ -119,10 +119,14 @@ def _found(
     entry: StudyEntry, leave: StudyOutput, data: Sequence[Any], parameters: dict[str, Any]
 ) -> StudyResult:
     if entry.keeps:
+        from abstain.benchmark.store import JOBS
+
         after = "the same command goes on from here."
         after = after if leave.out is not None else f"nothing is kept; with --out {after}"
         with interruptible(after), progress() as bar:
-            return entry.run(*data, **parameters, out=leave.out, on_outcome=JobLines(bar))
+            jobs = None if leave.out is None else leave.out / JOBS
+            with JobLines(bar, folder=jobs) as lines:
+                return entry.run(*data, **parameters, out=leave.out, on_outcome=lines)
     try:
         with working(f"Studying: {entry.title}"):
             return entry.run(*data, **parameters)

@@ -12,5 +12,7 @@ from abstain.benchmark.jobs.record import Job as Job
 from abstain.benchmark.jobs.record import OnOutcome as OnOutcome
 from abstain.benchmark.jobs.record import Outcome as Outcome
 from abstain.benchmark.jobs.record import Work as Work
+from abstain.benchmark.jobs.steps import Step as Step
+from abstain.benchmark.jobs.steps import steps_in as steps_in
 
-__all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Work", "run_jobs"]
+__all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Step", "Work", "run_jobs", "steps_in"]

@@ -20,7 +20,7 @@ from abstain._foundation import checks
 from abstain._foundation.files import make_folder, sweep
 from abstain.benchmark.jobs.cluster import in_cluster
 from abstain.benchmark.jobs.devices import number_this_process
-from abstain.benchmark.jobs.record import Do, Job, JobTable, OnOutcome, Outcome, Work, done
+from abstain.benchmark.jobs.record import NOW, Do, Job, JobTable, OnOutcome, Outcome, Work, done
 from abstain.errors import InputError
 
 __all__ = ["ENGINES", "run_jobs"]
@@ -110,6 +110,7 @@ def run_jobs(
         raise InputError(msg)
     make_folder(folder)
     sweep(folder)
+    sweep(folder, f"*{NOW}")
     table = JobTable(jobs, folder, on_outcome, earlier=earlier, total=total)
     do = partial(done, work=work, folder=folder)
     if engine == "dask" and table.waiting:

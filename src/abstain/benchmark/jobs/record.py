@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from abstain._foundation import records
 from abstain._foundation.files import write_atomically
@@ -22,8 +22,11 @@ from abstain.errors import AbstainError, InputError
 #: Characters of a key in the names of files.
 _SHOWN = 12
 
+#: The ending of the file that says how far a job in progress is.
+NOW: Final = ".now"
+
 #: Files of a job that are no part of what it leaves: its receipt, its log, an unfinished state.
-_NOT_KEPT = (".json", ".log", ".part")
+_NOT_KEPT = (".json", ".log", ".part", NOW)
 
 #: How often a job is begun whose process dies.
 _TRIES = 2
@@ -173,6 +176,8 @@ def done(job: Job, work: Work, folder: Path) -> Outcome:
         text = str(error) if isinstance(error, AbstainError) else f"{type(error).__name__}: {error}"
         first = (text.splitlines() or [type(error).__name__])[0]
         return Outcome(job, "failed", perf_counter() - start, first)
+    finally:
+        job.place(folder, NOW).unlink(missing_ok=True)
     log.unlink(missing_ok=True)
     return Outcome(job, "done", seconds, facts=facts)
 

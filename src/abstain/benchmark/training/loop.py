@@ -87,6 +87,8 @@ _CPU = Machine()
 
 #: Called after each epoch with its number, from 1, and the mean loss.
 OnEpoch = Callable[[int, float], None]
+#: Called after each step of the descent with the epochs that are done, such as 2.25.
+OnStep = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,7 @@ def train(
     machine: Machine = _CPU,
     saving: Saving | None = None,
     on_epoch: OnEpoch | None = None,
+    on_step: OnStep | None = None,
     done: int = 0,
 ) -> list[float]:
     """Train a network on pictures.
@@ -148,6 +151,8 @@ def train(
         Where to keep the state, to resume from it after a kill: the result is the same.
     on_epoch : callable, optional
         Called after each epoch with its number and the mean loss.
+    on_step : callable, optional
+        Called after each step with the epochs that are done and the share of this one: 2.25.
     done : int, default=0
         Epochs of `recipe` in which the network has learned already, elsewhere: whole phases.
 
@@ -193,7 +198,7 @@ def train(
     saved = monotonic()
     with torch.random.fork_rng(devices=accelerators(machine.device)):
         for epoch in range(done + len(losses), recipe.epochs):
-            losses.append(run.epoch(epoch))
+            losses.append(run.epoch(epoch, on_step))
             if on_epoch is not None:
                 on_epoch(epoch + 1, losses[-1])
             unfinished = epoch + 1 < recipe.epochs
@@ -246,7 +251,7 @@ class _Run:
         self.plan = objective.plan(recipe.epochs)
         self.descent: Any = None
 
-    def epoch(self, number: int) -> float:
+    def epoch(self, number: int, on_step: OnStep | None = None) -> float:
         """Learn from every picture once; return the mean loss."""
         if self.descent is None or self.plan[number] != self.plan[number - 1]:
             self._enter(number)
@@ -262,6 +267,8 @@ class _Run:
             for group in self.descent.param_groups:
                 group["lr"] = self._rate(number, i / len(batches))
             total += self._step(rows, draws).double() * len(rows)
+            if on_step is not None:
+                on_step(number + (i + 1) / len(batches))
         return self._finite(float(total) / len(order), number)
 
     def _enter(self, number: int) -> None:

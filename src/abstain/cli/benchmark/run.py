@@ -106,12 +106,18 @@ def run(
     if not has("torch"):
         msg = "a benchmark trains networks and needs torch; pip install 'abstain[benchmark]'"
         raise MissingInputError(msg)
+    from abstain.benchmark.store import JOBS
+
     config = config_of(task, asked.changes())
     if print_config:
         sys.stdout.write(_text(config))
         return
     _say_changes(out, config)
-    with interruptible("the same command goes on from here."), progress() as bar:
+    with (
+        interruptible("the same command goes on from here."),
+        progress() as bar,
+        JobLines(bar, found=numbers, folder=out / JOBS) as lines,
+    ):
         from abstain.benchmark.run import run_benchmark
 
         store, outcomes = run_benchmark(
@@ -121,7 +127,7 @@ def run(
             jobs=min(_JOBS, _cores()) if machine.jobs is None else machine.jobs,
             engine=machine.engine,
             address=machine.address,
-            on_outcome=JobLines(bar, found=numbers),
+            on_outcome=lines,
         )
     for note in store.facts.get("notes", ()):
         _note(f"Note: {note}")

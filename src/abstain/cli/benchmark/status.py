@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from abstain.cli.console import console, line
+from abstain.cli.console import console, line, step_said, time_said
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
 
@@ -54,6 +54,8 @@ def _what(found: "Progress") -> str:
 
 def _print_rest(found: "Progress") -> None:
     out = console()
+    for step in found.running:
+        out.print(line(f"Going on: {step.name}: {step_said(step)}"))
     if found.begun:
         out.print(line(f"Begun, and kept in part: {', '.join(found.begun)}"))
     for failure in found.failed:
@@ -64,7 +66,7 @@ def _print_rest(found: "Progress") -> None:
         words = "Not all is done. The command that began this goes on, and tries again what failed"
     else:
         words = "Not all is done. Unless a run is going on, the command that began it goes on"
-    out.print(line(f"{words}; the jobs so far took {_time(found.seconds)}."))
+    out.print(line(f"{words}; the jobs so far took {time_said(found.seconds)}."))
 
 
 def _arms(found: "Progress") -> Table:
@@ -102,10 +104,3 @@ def _size(found: "Progress") -> str:
             break
         size /= 1000
     return f"{size:.3g} {unit}"
-
-
-def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = seconds / 60
-    return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h"
