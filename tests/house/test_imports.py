@@ -113,7 +113,7 @@ def test_evaluating_a_file_in_the_terminal_loads_what_it_needs(tmp_path):
     loaded = modules_after(
         f"from abstain.cli.main import run\nassert run(['evaluate', {str(path)!r}]) == 0"
     )
-    assert not loaded & (HEAVY - {"cyclopts", "polars", "rich"})
+    assert not loaded & ((HEAVY | HEAVY_PARTS) - {"cyclopts", "polars", "rich"})
     assert not {name for name in loaded if name.startswith(WITHOUT_A_PAGE)}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
+from abstain._foundation.pooling import rising_blocks
 from abstain._foundation.records import Fraction, Natural, Number, entries
 from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import DomainError
@@ -132,7 +133,7 @@ def fit_isotonic(
 
     Notes
     -----
-    Pools adjacent violators (scikit-learn's isotonic regression) over the distinct confidences,
+    Pools adjacent violators (isotonic regression) over the distinct confidences,
     in the order of their values and whatever their distances; tied samples are one point. Between
     the points the curve is linear, beyond them constant.
 
@@ -156,17 +157,18 @@ def fit_isotonic(
     >>> state.apply([-3.0, 0.0, 2.0, 7.0]).tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    from sklearn.isotonic import IsotonicRegression
-
     groups = right_or_wrong(confidence, loss, weight).groups
-    # Ranks stand in for the confidences, which scikit-learn would merge when 1e-15 apart.
-    rank = np.arange(groups.count.size, dtype=np.float64)
-    accuracy = 1.0 - groups.loss[::-1] / groups.weight[::-1]
-    model = IsotonicRegression(y_min=0.0, y_max=1.0, increasing=True, out_of_bounds="clip")
-    model.fit(rank, accuracy, sample_weight=groups.weight[::-1])
-    points = model.X_thresholds_.astype(np.int64)
+    weight = groups.weight[::-1]
+    right = weight - groups.loss[::-1]
+    ends = rising_blocks(right, weight)
+    starts = np.append(0, ends[:-1] + 1)
+    level = np.add.reduceat(right, starts) / np.add.reduceat(weight, starts)
+    # Equal to the last digit but one, two levels might fall.
+    level = np.maximum.accumulate(level)
+    # A block is a straight line from its first confidence to its last.
+    points = np.unique(np.concatenate((starts, ends)))
     x = groups.confidence[::-1].astype(np.float64)[points]
-    y = np.clip(model.y_thresholds_, 0.0, 1.0)
+    y = np.clip(level, 0.0, 1.0)[np.searchsorted(ends, points)]
     levels = np.unique(y).size
     note = "one level for all: higher confidences are not more often right" if levels == 1 else ""
     return Isotonic(tuple(x.tolist()), tuple(y.tolist()), groups.n, note)

@@ -8,6 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import beside
 from abstain._foundation.foreign import home, without_gradient
+from abstain._foundation.pooling import rising_blocks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
 from abstain._foundation.segments import least_from_here, steps
@@ -229,12 +230,8 @@ def hull_vertices(groups: TieGroups) -> IntArray:
     ROC convex hull too; it is defined for every loss, not only 0/1. Pooling the mean losses of
     the groups until they rise with falling confidence gives the slopes of that hull.
     """
-    from scipy.optimize import isotonic_regression
-
     # Pooling goes from neighbor to neighbor, which no device does well: the host does it.
-    loss, weight = home(groups.loss), home(groups.weight)
-    slopes = isotonic_regression(loss / weight, weights=weight).x
-    return np.flatnonzero(np.append(slopes[1:] > slopes[:-1], True))
+    return rising_blocks(home(groups.loss), home(groups.weight))
 
 
 def take(groups: TieGroups, vertices: IntArray) -> TieGroups:
