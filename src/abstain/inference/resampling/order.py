@@ -113,9 +113,12 @@ class Ordered:
         inside = np.searchsorted(begin, grid, side="right") > np.searchsorted(
             end, grid, side="right"
         )
-        edges = np.unique(np.concatenate((begin, end, grid[~inside], [0, self.n])))
-        is_event = np.zeros(edges.size - 1, bool)
-        is_event[np.searchsorted(edges, begin)] = True
+        is_edge, is_begin = np.zeros(self.n + 1, bool), np.zeros(self.n + 1, bool)
+        is_begin[begin] = True
+        for places in (begin, end, grid[~inside], [0, self.n]):
+            is_edge[places] = True
+        edges = np.flatnonzero(is_edge)
+        is_event = is_begin[edges[:-1]]
         cell = np.flatnonzero(~is_event)
         lost = np.append(0, np.cumsum(self.failed)[end - 1])
         return Slots(

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from abstain.inference.resampling.order import WIDEST, Ordered, Slots
 from abstain.inference.resampling.series import CountSeries, Rest, WantedAreas
-from abstain.typing import Array, FloatArray
+from abstain.typing import Array, FloatArray, IntArray
 
 #: Elements of an array of all samples and some resamples that are held at a time.
 _AT_A_TIME = 1 << 20
@@ -47,6 +47,16 @@ class ResampleBlock(NamedTuple):
         """Return rows of `x`; of a table, its entries."""
         out = self.room(name, (*index.shape, *x.shape[1:]), x.dtype)
         return np.take(x, index, axis=0, out=out, mode="clip")
+
+    def least(self, samples: IntArray) -> int:
+        """Return how many of some samples every resample holds at least."""
+        b = self.counts.shape[1]
+        # Sums in the type of the counts are fast, where they fit.
+        if self.both.dtype.kind != "i" or samples.size * self.most > np.iinfo(self.both.dtype).max:
+            taken = self.take("early", self.counts, samples)
+            return int(np.add.reduce(taken, axis=0, dtype=np.int64).min())
+        taken = self.take("early both", self.both, samples)
+        return int(np.add.reduce(taken, axis=0, dtype=taken.dtype)[:b].min())
 
 
 def tally(drawn: Array, counts: Array, first: int) -> Array:
@@ -101,8 +111,7 @@ def _laid_out(block: ResampleBlock, one: Ordered, rest: Rest) -> Slots:
     until = rest.with_own_middle(one.slope)
     rows = _coarse(until)
     while rows < one.n:
-        taken = block.take("early", block.counts, one.order[: int(rows)])
-        if np.add.reduce(taken, axis=0, dtype=np.int32).min() >= until:
+        if block.least(one.order[: int(rows)]) >= until:
             break
         rows = _coarse(rows)
     pairs = _coarse(rest.with_one_middle(one.slope) * rows / until)
@@ -169,13 +178,21 @@ class _Events(NamedTuple):
         area *= self.k
         np.multiply(self.c0, self.c1, out=work)
         work *= 2.0
-        area /= np.maximum(work, 1.0, out=work)
+        first = self._first()
+        np.maximum(work[:first], 1.0, out=work[:first])
+        area /= work
         area += np.multiply(a0, block.take("t0", trapezoid, self.i0), out=work)
         area -= np.multiply(self.a1, block.take("t1", trapezoid, self.i1), out=work)
         # The first vertex reaches back to coverage 0 at its own height.
-        nothing = np.flatnonzero((self.i0 == 0).any(axis=1))
-        area[nothing] += np.where(self.i0[nothing] == 0, self.a1[nothing], 0.0)
+        area[:first] += np.where(self.i0[:first] == 0, self.a1[:first], 0.0)
         return np.asarray(area.sum(axis=0))
+
+    def _first(self) -> int:
+        """Return a number of events after which every resample has accepted something."""
+        first = 8
+        while first < len(self.i0) and not self.i0[first].all():
+            first *= 2
+        return first
 
     def steps(self, block: ResampleBlock, harmonic: FloatArray) -> FloatArray:
         """Sum the harmonic numbers at the places of the failures, averaged over ties."""
@@ -192,15 +209,16 @@ def _above(
     before = block.room("before", (len(failed) + 1, failed.shape[1]), np.float32)
     before[0] = 0
     before[1:] = failed
-    # Twice the middle; before the first failure, where it may be 0, nothing counts.
-    twice = block.take("begun", through, np.maximum(laid.cell - 1, 0))
-    twice += block.take("ended", through, laid.cell)
-    x = block.cast("x", np.maximum(twice, 1, out=twice), np.float32)
+    # Before the first failure nothing counts; behind it every resample has accepted enough.
+    cell, ahead = (x[np.searchsorted(laid.before, 1) :] for x in (laid.cell, laid.before))
+    twice = block.take("begun", through, cell - 1)
+    twice += block.take("ended", through, cell)
+    x = block.cast("x", twice, np.float32)
     np.divide(np.float32(2), x, out=x)
-    above = block.cast("above", excess[laid.cell], np.float32)
+    above = block.cast("above", excess[cell], np.float32)
     for _ in range(3):
         above *= x
-    above *= block.take("accepted", before, laid.before)
+    above *= block.take("accepted", before, ahead)
     return np.asarray(above.sum(axis=0), np.float64) / 6.0
 
 
