@@ -34,7 +34,7 @@ demo:
 	$(VENV)/demo/bin/python -m examples.demo $(DEMO)
 
 # Made anew whenever the dependencies change.
-$(TEST)/.installed: pyproject.toml constraints.txt
+$(TEST)/.installed: pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv --clear $(TEST)
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
 	touch $@
@@ -75,7 +75,7 @@ lint: $(TEST)/.installed
 # A module of an absent extra cannot be imported, so neither can its doctests.
 # The long simulations and most examples of Hypothesis would find nothing here that `test` has not:
 # compiled and NumPy paths are held to the same numbers there.
-$(VENV)/minimal/.installed: pyproject.toml constraints.txt
+$(VENV)/minimal/.installed: pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv --clear $(VENV)/minimal
 	$(VENV)/minimal/bin/python $(PIP) -e '.[test-minimal]'
 	touch $@

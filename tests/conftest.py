@@ -1,6 +1,8 @@
 """What every test shares: Hypothesis profiles, a headless matplotlib, and the shared data."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,12 @@ settings.register_profile("quick", settings.get_profile("default"), max_examples
 # What runs for every commit (`make check`).
 settings.register_profile("few", settings.get_profile("default"), max_examples=5)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_configure() -> None:
+    """Make the JavaScript of pages in a checkout that nobody installed, such as a new work tree."""
+    if not (ROOT / "src/abstain/report/templates/vega.js").exists():
+        subprocess.run([sys.executable, ROOT / "hatch_build.py"], check=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

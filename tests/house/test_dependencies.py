@@ -72,6 +72,11 @@ def test_developers_install_nothing_that_is_not_used():
     assert OURS >= NEVER_IMPORTED, "take it out of the ledger"
 
 
+def test_what_makes_and_checks_charts_is_needed_by_no_user():
+    assert not imported_below("src") & {"altair", "vl_convert"}
+    assert not USERS & {"altair", "vl-convert-python"}
+
+
 @pytest.mark.parametrize("code", ["import os.path", "import_module('os')", "from os import path"])
 def test_an_import_is_seen(code, tmp_path):
     path = tmp_path / "module.py"

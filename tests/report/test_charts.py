@@ -1,6 +1,7 @@
 """The chart specifications are valid Vega-Lite, and their data are those of the curves."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -25,23 +26,75 @@ SPECS = {
 }
 
 
-@pytest.mark.parametrize("kind", SPECS)
-def test_specs_compile(kind):
-    import vl_convert
-
-    spec = SPECS[kind](list(HOSTILE))
-    empty = {"curves": [], "reference": [], "reliability": [], "bands": [], "edges": []}
-    vega = vl_convert.vegalite_to_vega(
-        {**spec, "datasets": empty}, vl_version=charts_version(), show_warnings=False
-    )
-    assert vega["marks"]
-    assert any(signal["name"].startswith("zoom_") for signal in vega["signals"])
+EMPTY = {name: [] for name in ("curves", "reference", "reliability", "bands", "edges")}
 
 
-def charts_version():
+@pytest.fixture(params=SPECS)
+def spec(request):
+    return SPECS[request.param](list(HOSTILE))
+
+
+def test_charts_are_what_the_schema_of_their_language_allows(spec):
+    import altair as alt
+    from jsonschema import ValidationError
+
+    alt.LayerChart.from_dict(spec)
+    for misspelled in ({**spec, "hight": 340}, {**spec, "layer": [{"mark": "lin"}]}):
+        with pytest.raises(ValidationError):
+            alt.LayerChart.from_dict(misspelled)
+
+
+def test_the_schema_is_that_of_the_bundle(root):
     import altair as alt
 
-    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    built = (root / "hatch_build.py").read_text(encoding="utf-8")
+    language = re.search(r'LANGUAGE = "(.*)"', built)
+    assert alt.SCHEMA_VERSION.startswith(f"v{language[1]}.")
+
+
+def test_charts_compile(spec):
+    vega = compiled(spec)
+    assert vega["marks"]
+    signals = {signal["name"] for signal in vega["signals"]}
+    # What the page sets and reads, by these names.
+    assert {"top", "veil", "near", f"zoom_{spec['layer'][-1]['encoding']['x']['field']}"} <= signals
+
+
+def compiled(spec):
+    import altair as alt
+    import vl_convert
+
+    language = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    said = {**spec, "datasets": EMPTY}
+    return vl_convert.vegalite_to_vega(said, vl_version=language, show_warnings=False)
+
+
+def marks_of(group):
+    """Every mark that is drawn, by its name."""
+    for mark in group.get("marks", []):
+        yield mark["name"], mark
+        yield from marks_of(mark)
+
+
+def test_layers_lie_and_look_as_they_are_said():
+    marks = dict(marks_of(compiled(SPECS["banded"](["a", "b"]))))
+    kinds = [mark["type"] for mark in marks.values() if mark["type"] != "group"]
+    # Bands, their edges and the reference below the lines; a cell for each point on top.
+    assert kinds == ["area", "line", "line", "line", "symbol", "symbol", "path"]
+    dots = marks["dots_marks"]["encode"]["update"]
+    assert "accept when confidence ≥" in dots["tooltip"]["signal"]
+    assert [way["value"] for way in dots["opacity"]] == [1, 0]
+    scales = {scale["name"]: scale for scale in compiled(SPECS["banded"](["a", "b"]))["scales"]}
+    assert scales["color"]["domain"] == ["a", "b"]
+    assert scales["color"]["range"] == [variable(0), variable(1)]
+    assert scales["strokeDash"]["range"] == [dash(0), dash(1)]
+    assert scales["y"]["domainMax"] == {"signal": "top"}
+
+
+def test_a_chart_is_said_anew_each_time():
+    one, other = (SPECS["banded"](["a"]) for _ in range(2))
+    assert one == other
+    assert json.loads(json.dumps(one)) == one
 
 
 def test_drawn_vertices_are_vertices_of_the_curves(plain):

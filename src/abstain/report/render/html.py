@@ -160,15 +160,18 @@ def script_json(value: object) -> str:
     return text
 
 
-@cache
 def _library() -> str:
-    """Return the JavaScript that draws the charts, kept out of the global scope."""
-    import altair as alt
-    import vl_convert
+    """Return the JavaScript that draws the charts, which the build of the package left here."""
+    try:
+        return resource("vega.js")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(_UNBUILT) from error
 
-    language = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=language)
-    return f"(() => {{{bundle}\n}})();"
+
+_UNBUILT: Final = (
+    "this source tree has no JavaScript for charts yet: `python hatch_build.py` in it makes that "
+    "(with vl-convert-python installed), and so does `pip install -e .`"
+)
 
 
 # ------------------------------------------------------------------------------------- figures

@@ -1,7 +1,9 @@
 """The charts of an evaluation: what they draw, and their Vega-Lite specifications."""
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from abstain.plots.style import BINS, dash, variable
 from abstain.plots.words import percent
 from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.typing import Array
+
+#: What JSON holds under a name.
+Json = dict[str, Any]
 
 #: Vertices of one curve at most, and of all curves of a page together.
 _VERTICES = 400
@@ -121,11 +126,19 @@ def _rounded(value: float, digits: int) -> float | int | None:
 
 
 # ------------------------------------------------------------------------------- specifications
-# Colors are the CSS variables of the page, so one drawing serves the light and the dark scheme
-# and paper.
+# Vega-Lite as plain JSON: https://vega.github.io/vega-lite/docs. The tests hold each of them to its
+# schema. Colors are the CSS variables of the page, so one drawing serves the light and the dark
+# scheme and paper.
 _HEIGHT = 340
 _COVERAGE = "Coverage: share of samples accepted"
 _INK, _MUTED, _GRID = "var(--ink)", "var(--muted)", "var(--grid)"
+_UNIT: Final[Json] = {"domain": [0, 1], "nice": False}
+# `top` is set by the page: a spike at the first few accepted samples would flatten the rest.
+_FROM_ZERO: Final[Json] = {"zero": True, "nice": True, "domainMax": {"expr": "top"}}
+_SQUARE: Final[Json] = {"domain": [-0.03, 1.03], "nice": False}  # room for the dots at 0 and 1
+
+#: The name of the layer that the pointer is about, which the two selections belong to.
+_DOTS = "dots"
 
 # A wheel without Ctrl scrolls the page, and a finger scrolls it too: a chart that catches
 # either is a trap. The buttons under the chart zoom without both.
@@ -133,9 +146,72 @@ _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType === 'mouse'], window:pointerup] > window:pointermove!"
 
 
-def risk_coverage(
-    scores: list[str], *, kind: str, zero_one: bool, level: str = ""
-) -> dict[str, Any]:
+def _number(field: str, **said: Any) -> Json:
+    """Return a channel of numbers."""
+    return {"field": field, "type": "quantitative", **said}
+
+
+def _name(field: str, **said: Any) -> Json:
+    """Return a channel of names."""
+    return {"field": field, "type": "nominal", **said}
+
+
+def _mark(kind: str, **look: Any) -> Json:
+    """Return a mark that ends where the axes end."""
+    return {"type": kind, "clip": True, **look}
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """What the layers of a chart share: two axes, and a color and dashes for each score.
+
+    A dataset of the page has the fields of `x` and `y`, and the name of the score.
+    """
+
+    scores: list[str]
+    x: Json
+    y: Json
+    data: str = "curves"
+
+    def layer(self, mark: Json, *, data: str = "", **channels: Json | list[Json]) -> Json:
+        """Draw a dataset in the colors of its scores; channels named here replace the shared."""
+        encoding = {"x": self.x, "y": self.y, "color": self.color, **channels}
+        return {"data": {"name": data or self.data}, "mark": mark, "encoding": encoding}
+
+    def line(self, **look: Any) -> Json:
+        """Join the points of each score from left to right."""
+        order = _number(self.x["field"])
+        return self.layer(_mark("line", **look), strokeDash=self.dashes, order=order)
+
+    def dots(self, fields: tuple[tuple[str, str, str], ...]) -> Json:
+        """Draw the dot next to the pointer, with what is said of it."""
+        said = [_number(field, title=title, format=form) for field, title, form in fields]
+        near = {"condition": {"param": "near", "empty": False, "value": 1}, "value": 0}
+        tooltip = [_name("score", title="score"), *said]
+        layer = self.layer(_mark("point", filled=True, size=70), opacity=near, tooltip=tooltip)
+        return {"name": _DOTS, **layer}
+
+    def reference(self) -> Json:
+        """Draw the dotted line of what is known without looking; it shares titles and scales."""
+        x, y = (_number(n, title=axis["title"]) for n, axis in (("x", self.x), ("y", self.y)))
+        mark = _mark("line", color=_MUTED, strokeWidth=1, strokeDash=[2, 4])
+        return {"data": {"name": "reference"}, "mark": mark, "encoding": {"x": x, "y": y}}
+
+    @property
+    def color(self) -> Json:
+        """The colors of the scores."""
+        return self._by_score([variable(i) for i in range(len(self.scores))])
+
+    @property
+    def dashes(self) -> Json:
+        """The dashes of the scores."""
+        return self._by_score([dash(i) for i in range(len(self.scores))])
+
+    def _by_score(self, looks: Sequence[str | list[int]]) -> Json:
+        return _name("score", legend=None, scale={"domain": self.scores, "range": looks})
+
+
+def risk_coverage(scores: list[str], *, kind: str, zero_one: bool, level: str = "") -> Json:
     """Return the selective or the generalized risk-coverage chart.
 
     The datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable, score) and
@@ -143,94 +219,64 @@ def risk_coverage(
     bands, whose `level` is in words, also ``bands`` (coverage, risk_low, risk_high, score) and
     ``edges`` (coverage, risk, end, score: the band of the whole curve).
     """
-    import altair as alt
-
-    y_title = _RISK_TITLES[kind, zero_one]
-    base = alt.Chart(alt.NamedData(name="curves")).encode(
-        x=alt.X("coverage:Q", title=_COVERAGE, scale=_unit(alt)),
-        y=alt.Y("risk:Q", title=y_title, scale=_from_zero(alt)),
-        color=_color(alt, scores),
-    )
-    lines = base.mark_line(strokeWidth=2, clip=True, strokeJoin="round").encode(
-        strokeDash=_dashes(alt, scores), order="coverage:Q"
-    )
-    usable = base.transform_filter("datum.usable").mark_point(
-        filled=True, shape="circle", size=14, opacity=0.6, clip=True
-    )
-    hover = _hover(alt, base, _TOOLTIPS[kind])
-    layers = [_reference(alt, _COVERAGE, y_title), lines, usable, *hover]
-    said = _DESCRIPTIONS[kind]
-    if level:
-        layers[:0] = _bands(alt, scores, y_title)
-        said = f"{said} The light areas are {level} bands."
-    return _finished(alt, alt.layer(*layers), said)
-
-
-def _bands(alt: Any, scores: list[str], y_title: str) -> list[Any]:
-    """Draw the band at each coverage as a light area, that of the whole curve by its edges."""
-    x = alt.X("coverage:Q", title=_COVERAGE, scale=_unit(alt))
-    scale, color = _from_zero(alt), _color(alt, scores)
-    low = alt.Y("risk_low:Q", title=y_title, scale=scale)
-    area = (
-        alt.Chart(alt.NamedData(name="bands"))
-        .mark_area(opacity=alt.ExprRef("veil"), clip=True)
-        .encode(x=x, y=low, y2="risk_high:Q", fill=color)
-    )
-    edges = (
-        alt.Chart(alt.NamedData(name="edges"))
-        .mark_line(strokeWidth=1, opacity=0.7, strokeDash=[1, 3], strokeCap="round", clip=True)
-        .encode(
-            x=x,
-            y=alt.Y("risk:Q", title=y_title, scale=scale),
-            color=color,
-            detail="end:N",
-            order="coverage:Q",
-        )
-    )
-    return [area, edges]
-
-
-def reliability(scores: list[str]) -> dict[str, Any]:
-    """Return the reliability diagram: observed accuracy against mean confidence, by bin."""
-    import altair as alt
-
-    x_title, y_title = BINS
-    square = alt.Scale(domain=[-0.03, 1.03], nice=False)  # room for the dots at 0 and 1
-    base = alt.Chart(alt.NamedData(name="reliability")).encode(
-        x=alt.X("confidence:Q", title=x_title, scale=square),
-        y=alt.Y("accuracy:Q", title=y_title, scale=square),
-        color=_color(alt, scores),
-    )
-    # Bins of a few samples jump about: the dots carry the message, the lines only join them.
-    lines = base.mark_line(strokeWidth=1.5, opacity=0.45, clip=True).encode(
-        strokeDash=_dashes(alt, scores), order="confidence:Q"
-    )
-    points = base.mark_circle(opacity=0.9, clip=True).encode(
-        size=alt.Size("count:Q", legend=None, scale=alt.Scale(range=[14, 220]))
-    )
+    y = _number("risk", title=_RISK_TITLES[kind, zero_one], scale=_FROM_ZERO)
+    axes = _Axes(scores, _number("coverage", title=_COVERAGE, scale=_UNIT), y)
+    points = axes.layer(_mark("point", filled=True, shape="circle", size=14, opacity=0.6))
     layers = [
-        _reference(alt, x_title, y_title),
-        lines,
-        points,
-        *_hover(alt, base, _TOOLTIPS["reliability"]),
+        axes.reference(),
+        axes.line(strokeWidth=2, strokeJoin="round"),
+        {**points, "transform": [{"filter": "datum.usable"}]},
+        axes.dots(_TOOLTIPS[kind]),
     ]
-    return _finished(alt, alt.layer(*layers), _DESCRIPTIONS["reliability"])
+    said = _DESCRIPTIONS[kind]
+    if not level:
+        return _chart(layers, said)
+    return _chart([*_bands(axes), *layers], f"{said} The light areas are {level} bands.")
 
 
-def metric_coverage(scores: list[str], *, title: str) -> dict[str, Any]:
+def _bands(axes: _Axes) -> list[Json]:
+    """Draw the band at each coverage as a light area, that of the whole curve by its edges."""
+    area = {
+        "data": {"name": "bands"},
+        "mark": _mark("area", opacity={"expr": "veil"}),
+        "encoding": {
+            "x": axes.x,
+            "y": {**axes.y, "field": "risk_low"},
+            "y2": {"field": "risk_high"},
+            "fill": axes.color,
+        },
+    }
+    look = _mark("line", strokeWidth=1, opacity=0.7, strokeDash=[1, 3], strokeCap="round")
+    return [
+        area,
+        axes.layer(look, data="edges", detail=_name("end"), order=_number("coverage")),
+    ]
+
+
+def reliability(scores: list[str]) -> Json:
+    """Return the reliability diagram: observed accuracy against mean confidence, by bin."""
+    x, y = (
+        _number(field, title=title, scale=_SQUARE)
+        for field, title in zip(("confidence", "accuracy"), BINS, strict=True)
+    )
+    axes = _Axes(scores, x, y, data="reliability")
+    size = _number("count", legend=None, scale={"range": [14, 220]})
+    layers = [
+        axes.reference(),
+        # Bins of a few samples jump about: the dots carry the message, the lines only join them.
+        axes.line(strokeWidth=1.5, opacity=0.45),
+        axes.layer(_mark("circle", opacity=0.9), size=size),
+        axes.dots(_TOOLTIPS["reliability"]),
+    ]
+    return _chart(layers, _DESCRIPTIONS["reliability"])
+
+
+def metric_coverage(scores: list[str], *, title: str) -> Json:
     """Return a chart of a threshold metric (CWSA, CWSA+) against the coverage it leaves."""
-    import altair as alt
-
-    base = alt.Chart(alt.NamedData(name="curves")).encode(
-        x=alt.X("coverage:Q", title=_COVERAGE, scale=_unit(alt)),
-        y=alt.Y("value:Q", title=title, scale=alt.Scale(zero=False)),
-        color=_color(alt, scores),
-    )
-    lines = base.mark_line(strokeWidth=2, clip=True).encode(
-        strokeDash=_dashes(alt, scores), order="coverage:Q"
-    )
-    layers = [lines, *_hover(alt, base, _TOOLTIPS["metric"])]
-    return _finished(alt, alt.layer(*layers), f"{title} against coverage, one line for each score.")
+    x = _number("coverage", title=_COVERAGE, scale=_UNIT)
+    axes = _Axes(scores, x, _number("value", title=title, scale={"zero": False}))
+    layers = [axes.line(strokeWidth=2), axes.dots(_TOOLTIPS["metric"])]
+    return _chart(layers, f"{title} against coverage, one line for each score.")
 
 
 _RISK_TITLES = {
@@ -271,80 +317,41 @@ _TOOLTIPS = {
 }
 
 
-def _unit(alt: Any) -> Any:
-    return alt.Scale(domain=[0, 1], nice=False)
-
-
-def _from_zero(alt: Any) -> Any:
-    # `top` is set by the page: a spike at the first few accepted samples would flatten the rest.
-    return alt.Scale(zero=True, nice=True, domainMax=alt.ExprRef("top"))
-
-
-def _color(alt: Any, scores: list[str]) -> Any:
-    palette = [variable(i) for i in range(len(scores))]
-    return alt.Color("score:N", legend=None, scale=alt.Scale(domain=scores, range=palette))
-
-
-def _dashes(alt: Any, scores: list[str]) -> Any:
-    patterns = [dash(i) for i in range(len(scores))]
-    return alt.StrokeDash("score:N", legend=None, scale=alt.Scale(domain=scores, range=patterns))
-
-
-def _reference(alt: Any, x_title: str, y_title: str) -> Any:
-    """Draw the dotted line of what is known without looking; it shares the titles of the axes."""
-    return (
-        alt.Chart(alt.NamedData(name="reference"))
-        .mark_line(color=_MUTED, strokeWidth=1, strokeDash=[2, 4], clip=True)
-        .encode(
-            x=alt.X("x:Q", title=x_title),
-            y=alt.Y("y:Q", title=y_title),
-        )
-    )
-
-
-def _hover(alt: Any, base: Any, fields: tuple[tuple[str, str, str], ...]) -> list[Any]:
-    near = alt.selection_point(
-        name="near", nearest=True, on="pointerover", clear="pointerout", empty=False
-    )
-    tooltip = [alt.Tooltip("score:N", title="score")] + [
-        alt.Tooltip(f"{name}:Q", title=title, format=form) for name, title, form in fields
-    ]
-    dots = base.mark_point(filled=True, size=70, clip=True).encode(
-        opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)), tooltip=tooltip
-    )
-    return [dots.add_params(near)]
-
-
-def _finished(alt: Any, chart: Any, description: str) -> dict[str, Any]:
-    zoom = alt.selection_interval(name="zoom", bind="scales", zoom=_ZOOM, translate=_PAN)
-    chart = chart.properties(width="container", height=_HEIGHT, description=description)
-    chart.layer[-1] = chart.layer[-1].add_params(zoom)
-    # Set by the page: where the axis ends, and how much one band covers of another.
-    ends = (alt.param(name="top", value=1), alt.param(name="veil", value=0.16))
-    chart = chart.add_params(*ends).configure(**_config(alt))
-    spec: dict[str, Any] = chart.to_dict()
-    # The address of the schema is the only URL in it, and nobody asks for it.
-    spec.pop("$schema")
-    return spec
-
-
-def _config(alt: Any) -> dict[str, Any]:
-    axis = alt.AxisConfig(
-        labelColor=_MUTED,
-        titleColor=_INK,
-        gridColor=_GRID,
-        domainColor=_GRID,
-        tickColor=_GRID,
-        labelFontSize=12,
-        titleFontSize=12,
-        titleFontWeight="normal",
-        titlePadding=10,
-        tickCount=6,
-    )
+def _chart(layers: list[Json], description: str) -> Json:
+    """Return the chart of some layers, the last of which is what the pointer is about."""
+    near = {"type": "point", "on": "pointerover", "clear": "pointerout", "nearest": True}
+    zoom = {"type": "interval", "zoom": _ZOOM, "translate": _PAN}
     return {
-        "background": "transparent",
-        "font": "system-ui, sans-serif",
-        "axis": axis,
-        "view": alt.ViewConfig(stroke=None),
-        "autosize": alt.AutoSizeParams(type="fit-x", contains="padding"),
+        "description": description,
+        "width": "container",
+        "height": _HEIGHT,
+        "layer": layers,
+        "params": [
+            {"name": "near", "select": near, "views": [_DOTS]},
+            {"name": "zoom", "select": zoom, "bind": "scales", "views": [_DOTS]},
+            # Set by the page: where the axis ends, and how much one band covers of another.
+            {"name": "top", "value": 1},
+            {"name": "veil", "value": 0.16},
+        ],
+        "config": _CONFIG,
     }
+
+
+_CONFIG: Final[Json] = {
+    "background": "transparent",
+    "font": "system-ui, sans-serif",
+    "axis": {
+        "labelColor": _MUTED,
+        "titleColor": _INK,
+        "gridColor": _GRID,
+        "domainColor": _GRID,
+        "tickColor": _GRID,
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "titlePadding": 10,
+        "tickCount": 6,
+    },
+    "view": {"stroke": None},
+    "autosize": {"type": "fit-x", "contains": "padding"},
+}
