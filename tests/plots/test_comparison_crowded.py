@@ -1,6 +1,7 @@
 """Displays of a comparison stay readable with many names and say what they rest on."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -14,6 +15,7 @@ from abstain.plots import (
     RankBlobDisplay,
     RankingChangeDisplay,
     RiskCoverageBandDisplay,
+    SignificanceMapDisplay,
 )
 
 IID = DATA[0]
@@ -112,7 +114,7 @@ def test_numbers_of_a_forest_never_overlap(scale):
 
 def test_the_cross_over_all_data_is_the_mean_of_what_is_drawn(plain):
     display = RankBlobDisplay.from_comparison(plain).plot()
-    crosses = [line.get_xdata()[0] for line in display.ax_.lines if line.get_marker() == "x"]
+    (crosses,) = [line.get_xdata() for line in display.ax_.lines if line.get_marker() == "x"]
     means = [
         sum(r * c for r, c in enumerate(s.chances, 1)) / sum(s.chances) for s in display.standings
     ]
@@ -138,3 +140,11 @@ def test_what_is_over_all_says_of_what(plain):
     assert runs.aggregated_over == "runs"
     assert replace(runs, data=DATA).aggregated_over == "runs of 3 data sets"
     assert plain.aggregated_over == "data sets"
+
+
+def test_names_of_many_methods_beside_a_map_do_not_overlap():
+    methods = tuple(f"method {i}" for i in range(40))
+    display = SignificanceMapDisplay.from_comparison(made_up(methods, data=DATA[:1]))
+    renderer = drawn(display)
+    boxes = [label.get_window_extent(renderer) for label in display.ax_.get_yticklabels()]
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))

@@ -7,8 +7,10 @@ from dataclasses import replace
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+import polars as pl
 import pytest
-from matplotlib.patches import Circle, Rectangle
+from matplotlib.collections import EllipseCollection
+from matplotlib.patches import PathPatch
 from tests.plots.comparisons import (
     AWKWARD,
     DATA,
@@ -162,7 +164,8 @@ def test_forest_rows_are_the_estimates_best_first(plain):
 
 def test_forest_draws_the_intervals_of_its_table(plain):
     display = ForestDisplay.from_comparison(plain, data=IID).plot()
-    drawn = [c.get_segments()[0][:, 0] for c in display.ax_.collections]
+    lines = [line for c in display.ax_.collections for line in c.get_segments()]
+    drawn = [line[:, 0] for line in sorted(lines, key=lambda line: line[0, 1])]
     expected = display.frame().select("low", "high").to_numpy()
     np.testing.assert_allclose(drawn, expected, rtol=0, atol=1e-15)
 
@@ -181,9 +184,10 @@ def test_forest_says_why_there_is_no_value(awkward):
 
 # ---------------------------------------------------------------------------- significance map
 def filled(display):
-    cells = [p for p in display.ax_.patches if isinstance(p, Rectangle)]
+    kinds = [p for p in display.ax_.get_children() if isinstance(p, PathPatch)]
     blue = mpl.colors.to_rgba(LIGHT[0])
-    middle = [(p.get_x() + 0.5, p.get_y() + 0.5) for p in cells if p.get_facecolor() == blue]
+    cells = [p.get_path().to_polygons() for p in kinds if p.get_facecolor() == blue]
+    middle = [cell[:4].mean(axis=0) for own in cells for cell in own]
     return {(display.methods[round(y)], display.methods[round(x)]) for x, y in middle}
 
 
@@ -218,10 +222,49 @@ def test_map_says_its_test_and_when_it_is_not_valid(plain):
 # ------------------------------------------------------------------------------------- ranks
 def test_the_area_of_a_blob_is_its_chance(plain):
     display = RankBlobDisplay.from_comparison(plain, data=IID).plot()
-    blobs = [p for p in display.ax_.patches if isinstance(p, Circle)]
-    chances = [c for s in display.standings for c in s.chances if c > 0]
-    areas = np.array([b.radius**2 for b in blobs])
-    np.testing.assert_allclose(areas / areas[0], np.array(chances) / chances[0], rtol=1e-12)
+    chances = {
+        (rank, y): c
+        for y, s in enumerate(display.standings)
+        for rank, c in enumerate(s.chances, 1)
+        if c > 0
+    }
+    areas = areas_of(display)
+    first = next(iter(chances))
+    assert set(areas) == set(chances)
+    np.testing.assert_allclose(
+        [areas[at] / areas[first] for at in chances],
+        [c / chances[first] for c in chances.values()],
+        rtol=1e-12,
+    )
+
+
+def areas_of(display):
+    """Return the area of each blob by rank and row."""
+    drawn = [c for c in display.ax_.collections if isinstance(c, EllipseCollection)]
+    return {
+        (round(x), round(y)): np.pi * (c.get_widths()[0] / 2) * (c.get_heights()[0] / 2)
+        for c in drawn
+        for x, y in c.get_offsets()
+    }
+
+
+def test_what_is_drawn_of_many_methods_is_few_things():
+    """65 methods have 4,160 cells and thousands of blobs; each kind or size is drawn at once."""
+    methods = tuple(f"method {i}" for i in range(65))
+    comparison = made_up(methods, metrics=("augrc",), data=DATA[:1], spread=2.0)
+    square = SignificanceMapDisplay.from_comparison(comparison).plot()
+    assert len(filled(square)) == len(square.frame().filter(pl.col("better")))
+    blobs = RankBlobDisplay.from_comparison(comparison).plot()
+    forest = ForestDisplay.from_comparison(comparison).plot()
+    areas = areas_of(blobs)
+    chances = {(r, y): c for y, s in enumerate(blobs.standings) for r, c in enumerate(s.chances, 1)}
+    assert len(areas) == sum(c > 0 for c in chances.values()) > 1000
+    for at, area in areas.items():
+        assert abs(np.sqrt(area / np.pi) - 0.44 * np.sqrt(chances[at])) <= 0.002
+    counts = [len(display.ax_.get_children()) for display in (square, blobs, forest)]
+    assert counts[0] <= 20
+    assert counts[1] <= 240
+    assert counts[2] <= 20
 
 
 def test_blobs_of_all_data_sets_together(plain):

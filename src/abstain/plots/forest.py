@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from abstain.evaluation.comparison import Comparison, Estimate, Footing, best_first
 from abstain.plots import words
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, rule, write
+from abstain.plots.labels import calm, labels, name_ticks, room, rule, rules, write
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Filled as long as the method is not found worse than the best.
-_MARKS = {
+_MARKS: dict[Footing, dict[str, Any]] = {
     "best": {"marker": "D", "color": LIGHT[0], "markerfacecolor": LIGHT[0]},
     "worse": {"marker": "o", "color": MUTED, "markerfacecolor": PAPER},
 }
@@ -34,7 +36,7 @@ class ForestDisplay(Titled):
     A blue diamond marks the best of a data set and a dotted line its value. Filled dots are not
     told apart from it by the test of the comparison; hollow ones are found worse.
 
-    `plot` passes its options on to every ``Axes.errorbar``.
+    `plot` passes its options on to the ``Axes.errorbar`` of each mark.
 
     Attributes
     ----------
@@ -127,29 +129,37 @@ class ForestDisplay(Titled):
                 y += 1.0
             self._draw_best(axes, estimates, y)
             for estimate in estimates:
-                self._draw_row(axes, estimate, y, kwargs)
                 places.append(y)
                 names.append(written[estimate.method])
                 y += 1.0
             y += 0.4
+        self._draw_rows(axes, dict(zip(places, self._rows(), strict=True)), kwargs)
         calm(axes)
         name_ticks(axes, "y", names, places)
         axes.set_ylim(y - 0.8, -0.7)
         self._label(axes)
 
-    def _draw_row(self, ax: "Axes", estimate: Estimate, y: float, kwargs: dict[str, Any]) -> None:
-        if math.isnan(estimate.value):
-            at = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8}
-            note = f": {estimate.note}" if estimate.note else ""
-            write(ax, 0.02, y, f"undefined{note}"[:70], color=MUTED, style="italic", **at)
-            return
-        rule(ax, [0, 1], [y, y], transform=ax.get_yaxis_transform())
-        mark = _MARKS.get(self.footing[estimate.data, estimate.method], _OTHER)
-        # A value at the end of its range may lie a rounding beyond its own interval.
-        reach = (estimate.value - estimate.low, estimate.high - estimate.value)
-        ends = [[max(length, 0.0)] for length in reach]
-        style = {**mark, "markersize": 5.5, "linewidth": 1.6, "capsize": 0, **kwargs}
-        ax.errorbar([estimate.value], [y], xerr=ends, linestyle="none", **style)
+    def _draw_rows(self, ax: "Axes", rows: dict[float, Estimate], kwargs: dict[str, Any]) -> None:
+        """Draw the estimates by their places, those of one mark together."""
+        across = ax.get_yaxis_transform()
+        marked: dict[Footing, list[float]] = {}
+        for y, estimate in rows.items():
+            if math.isnan(estimate.value):
+                note = f": {estimate.note}" if estimate.note else ""
+                said = {"color": MUTED, "style": "italic", "va": "center", "fontsize": 8}
+                write(ax, 0.02, y, f"undefined{note}"[:70], transform=across, **said)
+                continue
+            mark = self.footing[estimate.data, estimate.method]
+            marked.setdefault(mark if mark in _MARKS else "untested", []).append(y)
+        drawn = [y for places in marked.values() for y in places]
+        rules(ax, [0.0] * len(drawn), [1.0] * len(drawn), drawn, transform=across)
+        for mark, places in marked.items():
+            own = [rows[y] for y in places]
+            # A value at the end of its range may lie a rounding beyond its own interval.
+            ends = np.maximum([[e.value - e.low for e in own], [e.high - e.value for e in own]], 0)
+            style = {**_MARKS.get(mark, _OTHER), "markersize": 5.5, "linewidth": 1.6, "capsize": 0}
+            values = [e.value for e in own]
+            ax.errorbar(values, places, xerr=ends, linestyle="none", **style | kwargs)
 
     def _draw_best(self, ax: "Axes", estimates: list[Estimate], y: float) -> None:
         best = next((e for e in estimates if self.footing[e.data, e.method] == "best"), None)

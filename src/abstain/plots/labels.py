@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from abstain.plots.style import CURVE, GRID, INK, MUTED
 from abstain.plots.words import visible
 
@@ -93,6 +95,34 @@ def calm(ax: "Axes") -> None:
 def rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) -> None:
     """Draw a thin line behind everything."""
     ax.plot(x, y, **{"color": GRID, "linewidth": 0.8, "zorder": 0, **style})
+
+
+def squares(ax: "Axes", places: Sequence[tuple[float, float]], **style: Any) -> None:
+    """Draw squares of side 1 around some places as one patch: thousands cost what one does."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    if not places:
+        return
+    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]])
+    points = np.array(places, np.float64)[:, None] + corners
+    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
+    path = Path(points.reshape(-1, 2), codes * len(places))
+    # Alone each square would lie on whole dots by itself.
+    ax.add_artist(PathPatch(path, **{"snap": True, **style}))
+
+
+def rules(
+    ax: "Axes",
+    starts: Sequence[float],
+    ends: Sequence[float],
+    places: Sequence[float],
+    **style: Any,
+) -> None:
+    """Draw level lines as one, from each start to each end at each place."""
+    x = [number for both in zip(starts, ends, strict=True) for number in (*both, math.nan)]
+    y = [number for place in places for number in (place, place, math.nan)]
+    rule(ax, x, y, **style)
 
 
 #: More curves than this are named below the axes, where no name can lie over a curve.

@@ -4,10 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from abstain.evaluation.comparison import Agreement, Comparison, Standing
 from abstain.plots import words
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, rule, write
+from abstain.plots.labels import calm, labels, name_ticks, room, rules, write
 from abstain.plots.style import INK, LIGHT, MUTED
 from abstain.typing import Split
 
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 #: The radius of a chance of 1, in ranks: neighboring blobs do not touch.
 _RADIUS = 0.44
 
+#: Of more blobs than this the radii are rounded to multiples of the step, which nobody sees.
+_MANY, _STEP = 300, 0.002
+
 
 @dataclass(eq=False)
 class RankBlobDisplay(Titled):
@@ -27,7 +32,8 @@ class RankBlobDisplay(Titled):
     both over studies of this size if the values found were the true ones. Over all data sets the
     rank is that of the aggregate, whose mean is another than the mean rank over the data sets.
 
-    `plot` passes its options on to every ``matplotlib.patches.Circle`` (facecolor, alpha).
+    `plot` passes its options on to every ``matplotlib.collections.EllipseCollection``, the blobs
+    of one size (facecolor, alpha).
 
     Attributes
     ----------
@@ -112,10 +118,20 @@ class RankBlobDisplay(Titled):
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        k = self._ranks()
-        for y, standing in enumerate(self.standings):
-            self._draw_row(axes, standing, y, kwargs)
-        axes.set(xlim=(0.4, k + 0.6), ylim=(len(self.standings) - 0.4, -0.6), aspect="equal")
+        k, count = self._ranks(), len(self.standings)
+        rules(axes, [0.5] * count, [k + 0.5] * count, range(count))
+        ranked = {y: s for y, s in enumerate(self.standings) if not math.isnan(s.mean_rank)}
+        for y in sorted(set(range(count)) - set(ranked)):
+            said = {"color": MUTED, "fontsize": 8, "style": "italic", "va": "center"}
+            write(axes, 0.5, y, "no rank", **said)
+        self._draw_blobs(axes, ranked, kwargs)
+        line: dict[str, Any] = {"color": INK, "linewidth": 1.4, "zorder": 3}
+        known = list(ranked.values())
+        ends = [s.rank_low for s in known], [s.rank_high for s in known]
+        rules(axes, *ends, list(ranked), **line)
+        cross = {"marker": "x", "markersize": 6, "markeredgewidth": 1.6, "linestyle": "none"}
+        axes.plot([_mean(s) for s in known], list(ranked), **cross, **line)
+        axes.set(xlim=(0.4, k + 0.6), ylim=(count - 0.4, -0.6), aspect="equal")
         calm(axes)
         written = labels([s.method for s in self.standings])
         names = [written[s.method] for s in self.standings]
@@ -123,20 +139,20 @@ class RankBlobDisplay(Titled):
         axes.set_xticks(range(1, k + 1))
         axes.set_xlabel("Rank (1 is best)")
 
-    def _draw_row(self, ax: "Axes", standing: Standing, y: int, kwargs: dict[str, Any]) -> None:
-        from matplotlib.patches import Circle
+    def _draw_blobs(self, ax: "Axes", ranked: dict[int, Standing], kwargs: dict[str, Any]) -> None:
+        """Draw the blobs of one size together: of a hundred methods there are thousands."""
+        from matplotlib.collections import EllipseCollection
 
-        rule(ax, [0.5, self._ranks() + 0.5], [y, y])
-        if math.isnan(standing.mean_rank):
-            write(ax, 0.5, y, "no rank", color=MUTED, fontsize=8, style="italic", va="center")
-            return
-        for rank, chance in enumerate(standing.chances, 1):
-            if chance > 0:
-                style = {"facecolor": LIGHT[0], "edgecolor": "none", "alpha": 0.45, "zorder": 2}
-                ax.add_patch(Circle((rank, y), _RADIUS * math.sqrt(chance), **style | kwargs))
-        line: dict[str, Any] = {"color": INK, "linewidth": 1.4, "zorder": 3}
-        ax.plot([standing.rank_low, standing.rank_high], [y, y], **line)
-        ax.plot([_mean(standing)], [y], marker="x", markersize=6, markeredgewidth=1.6, **line)
+        blobs = [(x, y, c) for y, s in ranked.items() for x, c in enumerate(s.chances, 1) if c > 0]
+        places = np.array(blobs).reshape(-1, 3)
+        radii = _RADIUS * np.sqrt(places[:, 2])
+        if radii.size > _MANY:
+            radii = _STEP * np.maximum(np.rint(radii / _STEP), 1)
+        style = {"facecolor": LIGHT[0], "edgecolor": "none", "alpha": 0.45, "zorder": 2, **kwargs}
+        for radius in np.unique(radii):
+            wide, at = [2 * radius], places[radii == radius, :2]
+            around = {"units": "xy", "offsets": at, "offset_transform": ax.transData}
+            ax.add_collection(EllipseCollection(wide, wide, [0], **around, **style), autolim=False)
 
     def _ranks(self) -> int:
         return max((len(s.chances) for s in self.standings), default=1)

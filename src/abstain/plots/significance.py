@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import words
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, write
+from abstain.plots.labels import calm, labels, name_ticks, room, squares, write
 from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import Split
 
@@ -30,8 +30,8 @@ class SignificanceMapDisplay(Titled):
     holds the adjusted p-value of its pair; a two-sided test has one p-value for both cells of
     a pair, and it is written into one of them.
 
-    `plot` passes its options on to every ``matplotlib.patches.Rectangle`` (linewidth,
-    facecolor).
+    `plot` passes its options on to the ``matplotlib.patches.PathPatch`` of the cells of one kind
+    (linewidth, facecolor).
 
     Attributes
     ----------
@@ -139,52 +139,42 @@ class SignificanceMapDisplay(Titled):
         return pl.DataFrame(rows, schema=columns)
 
     def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
-        k, cells = len(self.methods), self._cells()
-        for i, row in enumerate(self.methods):
-            for j, column in enumerate(self.methods):
-                if i != j:
-                    self._draw_cell(axes, (j, i), cells.get((row, column)), kwargs)
+        k, place = len(self.methods), self._places
+        kinds: dict[bool, list[tuple[int, int]]] = {True: [], False: []}
+        for (row, column), pair in self._cells().items():
+            kinds[pair.better == row].append((place[column], place[row]))
+            if k <= _READABLE:
+                self._write(axes, (place[column], place[row]), pair.adjusted, pair.better == row)
+        for found, at in kinds.items():
+            style = {"facecolor": LIGHT[0] if found else GRID, "edgecolor": PAPER}
+            squares(axes, at, **style | {"linewidth": _gap(k)} | kwargs)
         axes.set(xlim=(-0.52, k - 0.48), ylim=(k - 0.48, -0.52), aspect="equal")
         calm(axes)
         self._name(axes)
 
-    def _draw_cell(
-        self,
-        ax: "Axes",
-        place: tuple[int, int],
-        pair: PairedDifference | None,
-        kwargs: dict[str, Any],
-    ) -> None:
-        from matplotlib.patches import Rectangle
-
-        x, y = place
-        found = pair is not None and pair.better == self.methods[y]
-        face = LIGHT[0] if found else GRID if pair is not None else PAPER
-        style = {"facecolor": face, "edgecolor": PAPER, "linewidth": 1.5, **kwargs}
-        ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **style))
-        if pair is None or len(self.methods) > _READABLE:
-            return
-        size = 9 if len(self.methods) <= 8 else 6.5
-        said = "–" if math.isnan(pair.adjusted) else _short(pair.adjusted)
+    def _write(self, ax: "Axes", place: tuple[int, int], adjusted: float, found: bool) -> None:
+        said = "–" if math.isnan(adjusted) else _short(adjusted)
         color, weight = (PAPER, "bold") if found else (INK, "normal")
+        size = 9 if len(self.methods) <= 8 else 6.5
         middle = {"ha": "center", "va": "center", "fontsize": size}
-        write(ax, x, y, said, color=color, fontweight=weight, **middle)
+        write(ax, *place, said, color=color, fontweight=weight, **middle)
+
+    @property
+    def _places(self) -> dict[str, int]:
+        """Where each method stands."""
+        return {method: i for i, method in enumerate(self.methods)}
 
     def _cells(self) -> dict[tuple[str, str], PairedDifference]:
         """Return the pair of each cell: of two-sided tests the row is the better or first one."""
-        cells = {(p.first, p.second): p for p in self.pairs}
+        cells, place = {(p.first, p.second): p for p in self.pairs}, self._places
         # Where both orders of a pair were tested, each has its own cell.
         for pair in self.pairs:
-            turned = self._turned(pair)
+            turned = place[pair.second] < place[pair.first]
+            if pair.better:
+                turned = pair.better == pair.second
             if (pair.second, pair.first) not in cells and turned:
                 cells[pair.second, pair.first] = cells.pop((pair.first, pair.second))
-        order = self.methods.index
-        return dict(sorted(cells.items(), key=lambda cell: (order(cell[0][0]), order(cell[0][1]))))
-
-    def _turned(self, pair: PairedDifference) -> bool:
-        if pair.better:
-            return pair.better == pair.second
-        return self.methods.index(pair.second) < self.methods.index(pair.first)
+        return dict(sorted(cells.items(), key=lambda cell: (place[cell[0][0]], place[cell[0][1]])))
 
     def _name(self, ax: "Axes") -> None:
         written = labels(self.methods, _NAME)
@@ -194,13 +184,25 @@ class SignificanceMapDisplay(Titled):
         ax.tick_params(axis="x", rotation=45)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
+        # Letters no higher than the cells, so that no name lies on another.
+        ax.tick_params(labelsize=min(10.0, 0.9 * 72 * _side(len(names)) / max(len(names), 1)))
         ax.set_xlabel("… than this method", color=MUTED, fontsize=9)
         ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
 
     def _size(self) -> tuple[float, float]:
-        side = min(max(0.46 * len(self.methods), 1.6), 5.5)
+        side = _side(len(self.methods))
         names = room(self.methods, _NAME)
         return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
+
+
+def _side(methods: int) -> float:
+    """Return the side of the square, in inches."""
+    return min(max(0.46 * methods, 1.6), 5.5)
+
+
+def _gap(methods: int) -> float:
+    """Return the gap between two cells, in points: no more than a quarter of a cell."""
+    return min(1.5, 72 * _side(methods) / methods / 4)
 
 
 def _short(value: float) -> str:
