@@ -1,11 +1,11 @@
 """The data that every contender gets: confidences of a classifier that fails in 5 % of cases."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 FAILURES = 0.05
-SIZES = (10**3, 10**4, 10**5, 10**6, 10**7)
 
 #: Name of a case -> (floating format, share of the confidences that are exactly 1).
 KINDS = {
@@ -34,6 +34,20 @@ class Case:
     def n(self) -> int:
         return self.loss.size
 
+    @cached_property
+    def distinct(self) -> np.ndarray:
+        """Distinct values of the same size and type, which a sort is timed on."""
+        return np.random.default_rng(0).permutation(self.n).astype(self.confidence.dtype)
+
+    @cached_property
+    def weight(self) -> np.ndarray:
+        return np.random.default_rng(1).random(self.n) + 0.5
+
+    @cached_property
+    def graded(self) -> np.ndarray:
+        """Losses in [0, 1] that are no 0/1 losses."""
+        return self.loss * np.random.default_rng(2).random(self.n)
+
 
 def case(kind: str, n: int) -> Case:
     """Draw max-probabilities of two classes; the less confident fail more often."""
@@ -47,3 +61,8 @@ def case(kind: str, n: int) -> Case:
         bits = confidence.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)
         return Case(kind, form, bits.view(np.float32), loss)
     return Case(kind, form, confidence.astype(form), loss)
+
+
+def share_of(n: int, share: float) -> int:
+    """Return that share of a size, and a thousand at least where there are as many."""
+    return min(n, max(1000, round(n * share)))

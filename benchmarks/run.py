@@ -1,97 +1,154 @@
-"""Time abstain against its peers: `python benchmarks/run.py [--quick]`.
+"""Measure every door, and write benchmarks/doors.json and docs/performance.md.
 
-Every section is a function from the options to lines of Markdown; add one to `SECTIONS` for
-another benchmark (an end-to-end `abstain evaluate` of a file, say).
+    python benchmarks/run.py                    # all of it, some 12 minutes of two quiet cores
+    python benchmarks/run.py --only 'peers*'    # some races, the others as they were
+    python benchmarks/run.py --resume           # what is not in the table yet, or failed
+    python benchmarks/run.py --against          # the quick doors again: is one slower?
+    python benchmarks/run.py --quick --to DIR   # tiny sizes, to see whether everything works
+
+With --against the exit status is 1 where one is. A door is an entry of the catalogue in
+benchmarks/doors; the page, the table and the check are made from it. A door that fails is in the
+table with its reason, and the others go on.
 """
 
 import argparse
+import importlib.util
+import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatch
 from pathlib import Path
 
-import endtoend
-import resampling
-from cases import KINDS, SIZES, case
-from contenders import CONTENDERS
-from memory import peak_extra
-from table import machine, markdown, number, versions
-from timing import measure
+ROOT = Path(__file__).resolve().parents[1]
+# The benchmarks import each other by full name; the package is the installed one, if there is one.
+sys.path.insert(0, str(ROOT))
+if importlib.util.find_spec("abstain") is None:
+    sys.path.append(str(ROOT / "src"))
+    paths = (os.environ.get("PYTHONPATH"), str(ROOT / "src"))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
-OURS, PEERS = list(CONTENDERS)[:2], list(CONTENDERS)[2:]
+from benchmarks.check import checked  # noqa: E402
+from benchmarks.doors import catalogue  # noqa: E402
+from benchmarks.doors.commands import RUNS  # noqa: E402
+from benchmarks.doors.entry import FULL, SMALL, Race  # noqa: E402
+from benchmarks.doors.peers import FD_SHIFTS  # noqa: E402
+from benchmarks.measuring.rounds import Found, measured  # noqa: E402
+from benchmarks.page import PAGE, page  # noqa: E402
+from benchmarks.results import TABLE, Measured, Results  # noqa: E402
 
-
-def main() -> None:
-    options = _options()
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "src"))
-    print(f"Machine: {machine()}\n\nVersions: {versions()}\n")
-    for section in SECTIONS:
-        for line in section(options):
-            print(line, flush=True)
-        print()
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="up to 10^5 samples, in seconds")
-    parser.add_argument("--kind", action="append", choices=list(KINDS), help="only this kind")
-    return parser.parse_args()
+#: How long the rounds of a race go on where it is only checked, or only tried.
+CHECKED, TRIED = 2.0, 0.05
 
 
-def _sizes(options: argparse.Namespace) -> list[int]:
-    return [n for n in SIZES if n <= 10**5 or not options.quick]
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, and return the exit status."""
+    asked = _asked(arguments)
+    races = _chosen(asked)
+    if asked.list:
+        for race in races.values():
+            print(race.name, *(f"    {door.key}" for door in race.doors), sep="\n")
+        return 0
+    if asked.against:
+        return against(races, Results.read(asked.table))
+    return everything(races, asked)
 
 
-def areas(options: argparse.Namespace) -> Iterator[str]:
-    """AURC and AUGRC from arrays in memory."""
-    header = ["n", "case", *(f"{name}, ns" for name in CONTENDERS)]
-    header += [f"{peer} / {ours}" for peer in ("t-u", "sk") for ours in ("numba", "NumPy")]
-    rows, absent = [], {}
-    for kind in options.kind or KINDS:
-        for n in _sizes(options):
-            timings, missing = measure(case(kind, n), seconds=0.3 if options.quick else 3)
-            absent |= missing
-            best = {name: timing.best for name, timing in timings.items()}
-            ratios = [_ratio(best, peer, ours) for peer in PEERS for ours in OURS]
-            rows.append(
-                [f"{n:.0e}".replace("+0", ""), kind]
-                + [number(best.get(name)) for name in CONTENDERS]
-                + [number(ratio, 1) for ratio in ratios]
-            )
-            print(".", end="", file=sys.stderr, flush=True)
-    yield "### Time: best of interleaved rounds, ns a sample; and ratios of the peers to abstain\n"
-    yield markdown(header, rows)
-    yield from (f"\n{name} is absent: {reason}" for name, reason in absent.items())
+def everything(races: Mapping[str, Race], asked: argparse.Namespace) -> int:
+    """Measure the races one after the other, and write table and page after each."""
+    asked.to.mkdir(parents=True, exist_ok=True)
+    whole = not (asked.resume or asked.only)
+    table = asked.to / TABLE.name if asked.to != ROOT else TABLE
+    results = Results(table) if whole else Results.read(table)
+    shown = asked.to / PAGE.name if asked.to != ROOT else PAGE
+    for i, race in enumerate(races.values(), 1):
+        wanted = results.lacking(race) if asked.resume else []
+        if asked.resume and not wanted:
+            continue
+        print(f"[{i}/{len(races)}] {race.name} ...", end=" ", flush=True, file=sys.stderr)
+        load, start = os.getloadavg()[0], time.perf_counter()
+        found = _measured(race, wanted, asked)
+        took = time.perf_counter() - start
+        results.add(race, Measured.now(found, load, took))
+        shown.write_text(page(results, catalogue(_sizes(asked))), "utf-8")
+        failed = [key for key, one in found.items() if one.reason.startswith("failed")]
+        print(f"{took:.0f} s{_told(failed, found)}", file=sys.stderr)
+    return 0
 
 
-def _ratio(best: dict[str, float], peer: str, ours: str) -> float | None:
-    return best[peer] / best[ours] if peer in best and ours in best else None
+def _measured(race: Race, doors: list[str], asked: argparse.Namespace) -> Mapping[str, Found]:
+    words = ("--quick",) if asked.quick else ()
+    seconds = TRIED if asked.quick else None
+    try:
+        return measured(race, doors=doors, seconds=seconds, memory=words)
+    except Exception as error:  # noqa: BLE001  a set-up that fails: the other races go on
+        reason = f"failed: {type(error).__name__}: {error}"
+        return {door.key: Found(reason=reason) for door in (race.reference, *race.doors)}
 
 
-def memory(options: argparse.Namespace) -> Iterator[str]:
-    """Peak extra memory of one call."""
-    n = max(_sizes(options))
-    rows = [
-        [f"{n:.0e}".replace("+0", ""), kind]
-        + [number(peak_extra(kind, n, name), 1) for name in CONTENDERS]
-        for kind in options.kind or KINDS
-    ]
-    yield "### Memory: peak extra resident bytes a sample, each in a fresh process\n"
-    yield markdown(["n", "case", *CONTENDERS], rows)
+def _told(failed: list[str], found: Mapping[str, Found]) -> str:
+    return "".join(f"\n    {key}: {found[key].reason}" for key in failed)
 
 
-def end_to_end(options: argparse.Namespace) -> Iterator[str]:
-    """The command line on a large file."""
-    yield from endtoend.section(10**5 if options.quick else endtoend.ROWS)
+def against(races: Mapping[str, Race], table: Results) -> int:
+    """Say which doors became slower than in the table."""
+    if not table.races:
+        print("There is no table yet: `make bench` writes it.", file=sys.stderr)
+        return 2
+    worse, start = [], time.perf_counter()
+    for race in races.values():
+        print(f"{race.name} ...", end=" ", flush=True, file=sys.stderr)
+        own = list(checked(race, table, _again))
+        worse += own
+        print(f"{len(own)} worse" if own else "as it was", file=sys.stderr)
+    for one in worse:
+        print(one)
+    seconds = time.perf_counter() - start
+    count = f"{len(worse)} numbers are" if worse else "Nothing is"
+    print(f"{count} more than 20 % above the table; {seconds:.0f} s.")
+    return 1 if worse else 0
 
 
-def bootstrap(options: argparse.Namespace) -> Iterator[str]:
-    """The bootstrap of many scores."""
-    yield from resampling.section(quick=options.quick)
+def _again(race: Race, doors: list[str]) -> Mapping[str, Found]:
+    return measured(race, doors=doors, seconds=min(CHECKED, race.seconds))
 
 
-# The end first: memory() leaves the largest children behind, whose peak would count as its own.
-SECTIONS = (end_to_end, areas, bootstrap, memory)
+def _sizes(asked: argparse.Namespace):
+    return SMALL if asked.quick else FULL
+
+
+def _chosen(asked: argparse.Namespace) -> dict[str, Race]:
+    races = catalogue(_sizes(asked))
+    patterns = asked.only or ["*"]
+    return {
+        name: race
+        for name, race in races.items()
+        if any(fnmatch(name, pattern) or fnmatch(race.section, pattern) for pattern in patterns)
+        and (race.quick or not asked.against)
+    }
+
+
+def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="races or sections")
+    parser.add_argument("--resume", action="store_true", help="only what is lacking or failed")
+    parser.add_argument("--against", action="store_true", help="check the quick doors")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes; goes with --to")
+    parser.add_argument("--to", type=Path, default=ROOT, help="folder for the table and the page")
+    parser.add_argument("--table", type=Path, default=TABLE, help="what --against compares with")
+    parser.add_argument("--fd-shifts", metavar="FOLDER", help="a checkout of IML-DKFZ/fd-shifts")
+    parser.add_argument("--runs", metavar="FOLDER", help="runs of `make demo` to report on")
+    parser.add_argument("--list", action="store_true", help="name the races and their doors")
+    asked = parser.parse_args(arguments)
+    if asked.quick and asked.to == ROOT and not (asked.list or asked.against):
+        parser.error("--quick needs --to FOLDER: its numbers are no ones to publish")
+    for name, given in ((FD_SHIFTS, asked.fd_shifts), (RUNS, asked.runs)):
+        if given:
+            os.environ[name] = str(Path(given).resolve())
+    return asked
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Is a door slower than the table says? What `python benchmarks/run.py --against` does."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.doors.entry import Door, Race
+from benchmarks.measuring.rounds import Found
+from benchmarks.results import Results
+
+#: By how much a number may exceed the one in the table.
+TOLERANCE = 0.20
+#: How often a door that seems slow is measured before it is called so.
+TRIES = 3
+#: Differences that nobody notices: seconds, MiB, and what else is counted.
+LEAST = {"ratio": 0.0, "MiB": 8.0}
+
+#: From a race and the keys of doors to what is found of them.
+Measure = Callable[[Race, list[str]], Mapping[str, Found]]
+
+
+@dataclass(frozen=True)
+class Worse:
+    """A door that takes more than the table says."""
+
+    race: str
+    door: str
+    of: str
+    before: float
+    now: float
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        share = self.now / self.before - 1
+        return (
+            f"{self.race}: {self.door}: {self.of} {self.now:.3g}, in the table {self.before:.3g} "
+            f"(+{share:.0%})"
+        )
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A door that does not open any more."""
+
+    race: str
+    door: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        return f"{self.race}: {self.door}: {self.reason}"
+
+
+def held(race: Race) -> list[Door]:
+    """Return the doors of a race that are held to the table."""
+    return [door for door in race.doors if not door.peer]
+
+
+def checked(race: Race, table: Results, measure: Measure) -> Iterator[Worse | Broken]:
+    """Measure a race again, and yield what became worse than in the table.
+
+    A door that seems worse is measured again, and the best of the tries counts, so that a busy
+    moment is not called a slow door.
+    """
+    stored = table.races[race.name].doors if race.name in table.races else {}
+    known = [door.key for door in held(race) if door.key in stored and not stored[door.key].reason]
+    best: dict[str, Found] = {}
+    left = known
+    for _ in range(TRIES):
+        if not left:
+            break
+        now = measure(race, left)
+        best |= {key: _better(best.get(key), now[key]) for key in left}
+        left = [key for key in left if _told(race, key, stored[key], best[key])]
+    for key in left:
+        yield from _told(race, key, stored[key], best[key])
+
+
+def _told(race: Race, key: str, before: Found, now: Found) -> Sequence[Worse | Broken]:
+    if now.reason:
+        return [Broken(race.name, key, now.reason)]
+    return _worse(race, key, before, now)
+
+
+def _better(before: Found | None, now: Found) -> Found:
+    if before is None or before.reason:
+        return now
+    return before if now.reason or before.ratio <= now.ratio else now
+
+
+def _worse(race: Race, key: str, before: Found, now: Found) -> list[Worse]:
+    pairs = {"ratio": (before.ratio, now.ratio), "MiB": (before.peak, now.peak)}
+    pairs |= {name: (before.facts[name], now.facts.get(name)) for name in before.facts}
+    return [
+        Worse(race.name, key, of, old, new)
+        for of, (old, new) in pairs.items()
+        if old is not None and new is not None and _more(old, new, LEAST.get(of, 0.0))
+    ]
+
+
+def _more(before: float, now: float, least: float) -> bool:
+    return now > before * (1 + TOLERANCE) and now - before > least

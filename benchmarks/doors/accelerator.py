@@ -1,0 +1,91 @@
+"""Where the samples lie on an accelerator: beside one `torch.sort` of the confidences there."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.doors.entry import AbsentError, Call, Door, Race, Section, Sizes, Target, told
+from benchmarks.doors.peers import tensors
+from benchmarks.doors.ranking import RANKED
+
+import abstain as ab
+from abstain._foundation.scored import scored
+
+SECTION = Section(
+    "accelerator",
+    "On an accelerator",
+    "In `torch.sort` of the confidences where they lie. Every number is that of the host "
+    "(`tests/laws`).",
+)
+KINDS = ("float32", "float64", "float16", "bfloat16")
+
+
+def _samples(kind: str, n: int) -> Callable[[Path, float], Any]:
+    """Return the set-up: confidences and losses there, or nothing where there is no device."""
+
+    def setup(_: Path, share: float) -> Any:
+        try:
+            torch = tensors()
+        except AbsentError:
+            return None
+        if not torch.cuda.is_available():
+            return None
+        g = torch.Generator(device="cuda").manual_seed(0)
+        count = max(1000, round(n * share))
+        there = torch.rand(count, generator=g, device="cuda")
+        wrong = torch.rand(count, generator=g, device="cuda") < 0.05
+        return there.to(getattr(torch, kind)), wrong
+
+    return setup
+
+
+def _there(call: Callable[[Any, Any], object]) -> Callable[[Any], Call]:
+    """Return what starts a call whose work is waited for."""
+
+    def start(given: Any) -> Call:
+        if given is None:
+            raise AbsentError("there is no accelerator here")
+        torch = tensors()
+
+        def waited() -> None:
+            call(*given)
+            torch.cuda.synchronize()
+
+        return waited
+
+    return start
+
+
+def _sorted(confidence: Any, _: Any) -> object:
+    return confidence.sort()
+
+
+def _gradient(confidence: Any, loss: Any) -> object:
+    graded = loss.to(tensors().float64).requires_grad_()
+    return ab.augrc(confidence, graded).backward()
+
+
+def races(sizes: Sizes) -> Iterator[Race]:
+    """Yield the races of this section."""
+    n = sizes.accelerator
+    alone = {
+        metric.name: lambda *given, metric=metric: metric.compute(scored(*given))
+        for metric in RANKED
+    }
+    for kind in KINDS:
+        calls = {"ab.risk_coverage_areas": ab.risk_coverage_areas}
+        calls |= alone if kind == KINDS[0] else {}
+        most = (Target(1.3),)
+        # The processor only waits: what passes on the wall counts.
+        doors = [Door(name, _there(f), targets=most, threads=2) for name, f in calls.items()]
+        doors.append(Door("ab.augrc and its gradient", _there(_gradient), threads=2))
+        yield Race(
+            f"accelerator, {told(n)} {kind}",
+            SECTION.name,
+            _samples(kind, n),
+            Door("torch.sort", _there(_sorted), threads=2),
+            tuple(doors),
+            n=n,
+            seconds=3.0,
+            rounds=3,
+        )

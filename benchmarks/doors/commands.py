@@ -1,0 +1,239 @@
+"""Whole commands on files of real sizes, start of Python included."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from benchmarks.doors import files
+from benchmarks.doors.entry import AbsentError, Call, Door, Race, Section, Sizes, Target, told
+from benchmarks.measuring.processes import Command, abstain, python
+
+SECTION = Section(
+    "commands",
+    "Whole commands",
+    "As a process, start of Python included: the wall clock, the time of all processors, and "
+    "the peak of resident memory of that process. The reference is a process that loads NumPy, "
+    "sorts a million numbers ten times and counts to three million in Python.",
+)
+
+#: A folder of runs to report on (`make demo` leaves one); see `--runs`.
+RUNS = "ABSTAIN_BENCH_RUNS"
+
+#: What is read off the pages that a command leaves: with its largest script, and without.
+WHOLE, BESIDE = "page, MB", "beside its bundle, MB"
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+
+WORK = """
+import numpy as np
+x = np.random.default_rng(0).random(10**6)
+for _ in range(10):
+    np.sort(x)
+total = 0
+for i in range(3 * 10**6):
+    total += i
+"""
+
+
+def work() -> Door:
+    """Return the reference of what is measured as a process."""
+    return Door("a process with some work", lambda _: python("-c", WORK), rounds=3)
+
+
+def places(make: Callable[[Path, float], object]) -> Callable[[Path, float], Path]:
+    """Return a set-up that makes files in the folder and hands out the folder.
+
+    A small evaluation goes first, so that kernels are compiled and bytecode is there.
+    """
+
+    def setup(folder: Path, share: float) -> Path:
+        small = files.predictions(folder / "warm.parquet", 500)
+        abstain("evaluate", small, "--out", folder / "warm")()
+        make(folder, share)
+        return folder
+
+    return setup
+
+
+def pages(folder: Path) -> Callable[[], Mapping[str, float]]:
+    """Return what reads the sizes of what a command left."""
+
+    def sizes() -> Mapping[str, float]:
+        left = [path for path in folder.rglob("*") if path.is_file()]
+        pages = [path.read_text("utf-8") for path in left if path.suffix == ".html"]
+        scripts = [max(map(len, _SCRIPT.findall(text)), default=0) for text in pages]
+        whole = sum(len(text.encode()) for text in pages)
+        return {WHOLE: whole / 1e6, BESIDE: (whole - sum(scripts)) / 1e6}
+
+    return sizes
+
+
+def run(*words: object, out: str = "") -> Callable[[Path], Call]:
+    """Return what starts a command; names of files are in the folder of the race."""
+
+    def start(folder: Path) -> Command:
+        said = [folder / word if isinstance(word, Path) else word for word in words]
+        if not out:
+            return abstain(*said)
+        to = folder / out
+        return abstain(*said, "--out", to, left=pages(to))
+
+    return start
+
+
+def races(sizes: Sizes) -> Iterator[Race]:
+    """Yield the races of this section."""
+    yield from evaluations(sizes)
+    yield _many_columns(sizes)
+    yield _csv(sizes)
+    yield from comparisons(sizes)
+    yield _report()
+
+
+def evaluations(sizes: Sizes) -> Iterator[Race]:
+    """Yield `abstain evaluate` of few and of many rows, and of class scores."""
+    table = Path("predictions.parquet")
+    limits = {
+        sizes.page: (Target(1.5, "seconds"), Target(0.4, BESIDE)),
+        sizes.million: (Target(5, "seconds"),),
+        sizes.ten_million: (Target(20, "seconds"), Target(1.5 * 1024, "MiB")),
+    }
+    for n, targets in limits.items():
+        door = Door("with page", run("evaluate", table, out="out"), targets=targets[:2])
+        alone = (
+            Door("in the terminal", run("evaluate", table), targets=(Target(1, "seconds"),)),
+            Door("page, no intervals", run("evaluate", table, "--interval", "none", out="bare")),
+        )
+        yield Race(
+            f"abstain evaluate, {told(n)} rows",
+            SECTION.name,
+            places(lambda folder, _, n=n: files.predictions(folder / table, n)),
+            work(),
+            (door, *alone) if n == sizes.page else (door, *alone[1:]),
+            "Parquet, three confidences, every metric with its interval, the page.",
+            n=n,
+            seconds=8 if n == sizes.page else 1,
+            rounds=1 if n == sizes.ten_million else 2,
+            quick=n != sizes.ten_million,
+        )
+    rows, classes = sizes.wide
+    wide = Path("wide.parquet")
+    words = ("evaluate", wide, "--probabilities", "p_*", "--label", "label", "--metric", "augrc")
+    most = (Target(6, "seconds"),)
+    yield Race(
+        f"abstain evaluate, {told(rows)} x {classes} class scores",
+        SECTION.name,
+        places(lambda folder, _: files.class_scores(folder / wide, rows, classes)),
+        work(),
+        (
+            Door("one score", run(*words, "--score", "msr"), targets=most),
+            Door("every score", run(*words), targets=most),
+        ),
+        "Parquet without compression, one metric, in the terminal.",
+        n=rows,
+        seconds=1,
+        rounds=2,
+    )
+
+
+def _many_columns(sizes: Sizes) -> Race:
+    table = Path("columns.parquet")
+    return Race(
+        f"abstain evaluate, {sizes.columns} confidence columns of five rows",
+        SECTION.name,
+        places(lambda folder, _: files.many_columns(folder / table, 5, sizes.columns)),
+        work(),
+        (
+            Door(
+                "one metric",
+                run("evaluate", table, "--metric", "augrc"),
+                targets=(Target(5, "seconds"),),
+            ),
+            Door("every metric", run("evaluate", table), rounds=1),
+        ),
+        "In the terminal.",
+        seconds=1,
+        rounds=2,
+    )
+
+
+def _csv(sizes: Sizes) -> Race:
+    wide, rows = Path("wide.csv"), sizes.million // 10
+    chosen = ("--label", "label", "--prediction", "prediction", "--confidence", "confidence_3")
+    return Race(
+        f"abstain evaluate, CSV of {told(rows)} rows",
+        SECTION.name,
+        places(lambda folder, _: _write_csv(folder, rows)),
+        work(),
+        (
+            Door("5 columns", run("evaluate", Path("narrow.csv"), "--metric", "augrc")),
+            Door("1 of 100 columns", run("evaluate", wide, *chosen, "--metric", "augrc")),
+        ),
+        "One metric in the terminal; of the wide file only one confidence is asked for.",
+        n=rows,
+        seconds=1,
+        rounds=2,
+        quick=True,
+    )
+
+
+def _write_csv(folder: Path, rows: int) -> None:
+    files.predictions(folder / "narrow.csv", rows)
+    files.many_columns(folder / "wide.csv", rows, 98)
+
+
+def comparisons(sizes: Sizes) -> Iterator[Race]:
+    """Yield `abstain compare` of many scores."""
+    rows, counts, resamples = sizes.compared
+    table = Path("scores.parquet")
+    limits = ((Target(6, "seconds"), Target(3, WHOLE)), (Target(25, "seconds"),))
+    for count, targets in zip(counts, limits, strict=True):
+        words = ("compare", table, "--metric", "aurc", "--metric", "augrc")
+        drawn = run(*words, "--bootstrap", str(resamples), out="out")
+        yield Race(
+            f"abstain compare, {count} scores x {told(rows)} rows",
+            SECTION.name,
+            places(lambda folder, _, count=count: files.compared(folder / table, rows, count)),
+            work(),
+            (
+                Door(f"{resamples} resamples, tables, page", drawn, targets=targets),
+                Door("no resamples, in the terminal", run(*words)),
+            ),
+            "AURC and AUGRC.",
+            n=rows,
+            seconds=1,
+            rounds=1,
+            quick=count == counts[0],
+        )
+
+
+def _report() -> Race:
+    return Race(
+        "abstain benchmark report",
+        SECTION.name,
+        places(lambda folder, _: _store(folder / "runs")),
+        work(),
+        (
+            Door(
+                "of a made store: 4 arms, 2 seeds, 14 exposures of 1,000",
+                run("benchmark", "report", Path("runs"), out="report"),
+            ),
+            Door("of the runs of `make demo`", _stored, targets=(Target(15, "seconds"),)),
+        ),
+        "The store is made of simulated scores, so that nothing has to be trained.",
+        seconds=1,
+        rounds=1,
+    )
+
+
+def _store(folder: Path) -> None:
+    from tests.benchmark.made_store import made_store
+
+    made_store(folder, n=1000)
+
+
+def _stored(folder: Path) -> Command:
+    if not os.environ.get(RUNS):
+        raise AbsentError("no --runs FOLDER was given (`make demo` leaves demo-report/runs)")
+    to = folder / "demo"
+    return abstain("benchmark", "report", os.environ[RUNS], "--out", to, left=pages(to))

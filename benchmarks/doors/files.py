@@ -1,0 +1,83 @@
+"""Files of predictions as a person has them, made for the commands."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+FAILURES = 0.05
+
+
+def predictions(path: Path, rows: int, *, splits: int = 1) -> Path:
+    """Write string labels and three confidences, one rounded and one saturated; 5 % failures."""
+    rng = np.random.default_rng(0)
+    names = np.array([f"class_{i}" for i in range(20)])
+    label = rng.integers(0, names.size, rows)
+    wrong = rng.random(rows) < FAILURES
+    prediction = np.where(wrong, (label + 1) % names.size, label)
+    plain = rng.beta(5, 1, rows).astype(np.float32)
+    plain[wrong] *= rng.random(int(wrong.sum()), dtype=np.float32)
+    columns = {
+        "label": names[label],
+        "prediction": names[prediction],
+        "confidence_plain": plain,
+        "confidence_rounded": plain.round(3),
+        "confidence_saturated": np.where(rng.random(rows) < 0.3, np.float32(1), plain),
+    }
+    if splits > 1:
+        columns["shift"] = np.array([f"shift {i}" for i in range(splits)])[np.arange(rows) % splits]
+    return written(pl.DataFrame(columns), path)
+
+
+def written(frame: pl.DataFrame, path: Path) -> Path:
+    """Write a table in the format of its name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path)
+    return path
+
+
+def class_scores(path: Path, rows: int, classes: int) -> Path:
+    """Write the probabilities of a classifier, one column a class."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, classes, rows)
+    logits = rng.standard_normal((rows, classes), dtype=np.float32)
+    logits[np.arange(rows), label] += rng.normal(6, 2, rows).astype(np.float32)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(axis=1, keepdims=True)
+    columns = {f"p_{i}": logits[:, i] for i in range(classes)}
+    frame = pl.DataFrame({"label": label.astype(np.int32), **columns})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frame.write_parquet(path, compression="uncompressed")
+    return path
+
+
+def many_columns(path: Path, rows: int, columns: int) -> Path:
+    """Write many confidence columns of a label and a prediction."""
+    rng = np.random.default_rng(0)
+    label, wrong = rng.integers(0, 3, rows), rng.random(rows) < 0.3
+    wrong[0] = True
+    made = {f"confidence_{i}": rng.random(rows) for i in range(columns)}
+    frame = {"label": label, "prediction": np.where(wrong, (label + 1) % 3, label), **made}
+    return written(pl.DataFrame(frame), path)
+
+
+def scores(rows: int, count: int, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Return related scores of one classifier, and where it fails."""
+    rng = np.random.default_rng(seed)
+    wrong = rng.random(rows) < FAILURES
+    hard = rng.normal(size=rows) + 1.5 * wrong
+    noise = np.linspace(0.2, 1.5, count)
+    named = {
+        f"confidence_{i:03}": 1 / (1 + np.exp(hard + spread * rng.normal(size=rows)))
+        for i, spread in enumerate(noise)
+    }
+    return named, wrong
+
+
+def compared(path: Path, rows: int, count: int) -> Path:
+    """Write many scores of one classifier."""
+    named, wrong = scores(rows, count)
+    return written(pl.DataFrame({"correct": (~wrong).astype(int), **named}), path)

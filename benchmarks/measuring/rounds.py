@@ -1,0 +1,139 @@
+"""Rounds in which the doors of a race take turns, so that a busy neighbor slows all of them."""
+
+import gc
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.doors.entry import NUMPY, AbsentError, Call, Door, Race
+from benchmarks.measuring.memory import peak_extra
+from benchmarks.measuring.processes import Command, Spent
+
+#: A call that is shorter is repeated until so many seconds have passed.
+SHORTEST = 0.002
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found of a door: the best round, which load distorts least."""
+
+    seconds: float = float("nan")
+    processor: float = float("nan")
+    #: The wall time of the median round.
+    median: float = float("nan")
+    #: To the reference of its race, in the clock that counts.
+    ratio: float = float("nan")
+    rounds: int = 0
+    #: Peak memory in MiB: of the process of a command, extra of a call in a process of its own.
+    peak: float | None = None
+    facts: Mapping[str, float] = field(default_factory=dict)
+    #: Why there is nothing; empty where there is something.
+    reason: str = ""
+
+
+def measured(
+    race: Race,
+    *,
+    doors: Collection[str] = (),
+    seconds: float | None = None,
+    memory: tuple[str, ...] | None = None,
+) -> dict[str, Found]:
+    """Measure a race, or some of its doors; return what was found by key, the reference first.
+
+    `memory` is what the process that measures memory is told of the catalogue; None for none.
+    """
+    chosen = [door for door in race.doors if not doors or door.key in doors]
+    with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
+        data = race.setup(Path(folder), 1.0)
+        turns, reasons = _turns(race, [race.reference, *chosen], data, seconds)
+    found = {key: Found(reason=reason) for key, reason in reasons.items()}
+    for key, spent in turns.items():
+        found[key] = _best(race.door(key), spent)
+    base = found.pop(race.reference.key)
+    found = {key: _compared(one, base, race, key) for key, one in found.items()}
+    if memory is not None:
+        found = {
+            key: _with_memory(one, race, key, memory) if race.door(key).memory else one
+            for key, one in found.items()
+        }
+    return {race.reference.key: base} | {door.key: found[door.key] for door in chosen}
+
+
+def _turns(
+    race: Race, doors: list[Door], data: Any, seconds: float | None
+) -> tuple[dict[str, list[Spent]], dict[str, str]]:
+    calls: dict[str, Call] = {}
+    turns: dict[str, list[Spent]] = {}
+    reasons: dict[str, str] = {}
+    deadline = time.perf_counter() + (race.seconds if seconds is None else seconds)
+    turn = 0
+    while turn < race.rounds or time.perf_counter() < deadline:
+        gc.collect()
+        for door in doors:
+            done = turns.setdefault(door.key, [])
+            if door.key in reasons or (door.rounds and len(done) >= door.rounds):
+                continue
+            choose(door)
+            # A door that fails tells why, and the others go on.
+            try:
+                if door.key not in calls:
+                    calls[door.key] = door.start(data)
+                done.append(spent(calls[door.key]))
+            except AbsentError as reason:
+                reasons[door.key] = f"absent: {reason}"
+            except Exception as error:  # noqa: BLE001
+                reasons[door.key] = f"failed: {type(error).__name__}: {error}"
+        turn += 1
+        if all(len(turns[door.key]) >= door.rounds > 0 for door in doors[1:]):
+            break
+    return {key: done for key, done in turns.items() if key not in reasons}, reasons
+
+
+def choose(door: Door) -> None:
+    """Set the environment that the door runs in."""
+    os.environ["ABSTAIN_NO_NUMBA"] = "1" if door.kernels == NUMPY else "0"
+
+
+def spent(call: Call) -> Spent:
+    """Return what one turn of a call takes."""
+    if isinstance(call, Command):
+        return call()
+    gc.disable()
+    try:
+        start, used, repeats = time.perf_counter(), time.process_time(), 0
+        while (seconds := time.perf_counter() - start) < SHORTEST or not repeats:
+            call()
+            repeats += 1
+        processor = time.process_time() - used
+    finally:
+        gc.enable()
+    return Spent(seconds / repeats, processor / repeats)
+
+
+def _best(door: Door, turns: list[Spent]) -> Found:
+    peaks = [one.peak for one in turns if one.peak is not None]
+    return Found(
+        seconds=min(one.seconds for one in turns) / door.part,
+        processor=min(one.processor for one in turns) / door.part,
+        median=statistics.median(one.seconds for one in turns) / door.part,
+        rounds=len(turns),
+        peak=min(peaks) if peaks else None,
+        facts=turns[-1].facts,
+    )
+
+
+def _compared(found: Found, base: Found, race: Race, key: str) -> Found:
+    wall = max(race.door(key).threads, race.reference.threads) > 1
+    ratio = found.seconds / base.seconds if wall else found.processor / base.processor
+    return Found(**{**vars(found), "ratio": ratio})
+
+
+def _with_memory(found: Found, race: Race, key: str, memory: tuple[str, ...]) -> Found:
+    if found.reason:
+        return found
+    return Found(**{**vars(found), "peak": peak_extra(race.name, key, memory)})

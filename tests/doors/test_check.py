@@ -1,0 +1,88 @@
+"""A door that takes 20 % more than the table is named; a busy moment is not."""
+
+import dataclasses
+
+import pytest
+from benchmarks import run
+from benchmarks.check import checked
+from benchmarks.doors.entry import NUMBA
+from benchmarks.results import Results
+from tests.doors.made_table import FOUND, PLAIN, RACES, SIDE, found
+
+
+@pytest.fixture
+def table(tmp_path):
+    return Results(tmp_path / "doors.json", dict(FOUND))
+
+
+class Measuring:
+    """Tells made-up ratios, one for each time it is asked; counts what it is asked."""
+
+    def __init__(self, ratios, **more):
+        self.ratios, self.more, self.asked = ratios, more, []
+
+    def __call__(self, race, doors):
+        turn = len(self.asked)
+        self.asked.append(list(doors))
+        return {key: found(self.ratios[key][turn], **self.more) for key in doors}
+
+
+def test_what_is_slower_three_times_is_named(table):
+    measure = Measuring({"augrc (numba)": (3.5, 3.2, 3.3), "augrc (NumPy)": (7.0,)})
+    (worse,) = checked(SIDE, table, measure)
+    assert (worse.door, worse.of, worse.before, worse.now) == ("augrc (numba)", "ratio", 2.5, 3.2)
+    assert str(worse) == "numbers: augrc (numba): ratio 3.2, in the table 2.5 (+28%)"
+    assert measure.asked == [["augrc (numba)", "augrc (NumPy)"]] + [["augrc (numba)"]] * 2
+
+
+def test_a_busy_moment_is_measured_again(table):
+    measure = Measuring({"augrc (numba)": (9.0, 2.6), "augrc (NumPy)": (6.0,)})
+    assert not list(checked(SIDE, table, measure))
+    assert len(measure.asked) == 2
+
+
+@pytest.mark.parametrize(("ratio", "worse"), [(8.0 * 1.19, 0), (8.0 * 1.21, 1)])
+def test_twenty_percent_is_the_limit(table, ratio, worse):
+    measure = Measuring({"with page": [ratio] * 3}, peak=100.0, facts={"page, MB": 3.5})
+    assert len(list(checked(PLAIN, table, measure))) == worse
+
+
+@pytest.mark.parametrize(
+    ("more", "of"),
+    [
+        ({"peak": 130.0, "facts": {"page, MB": 3.5}}, "MiB"),
+        ({"peak": 100.0, "facts": {"page, MB": 4.5}}, "page, MB"),
+    ],
+)
+def test_memory_and_pages_are_held_too(table, more, of):
+    (worse,) = checked(PLAIN, table, Measuring({"with page": [8.0] * 3}, **more))
+    assert worse.of == of
+
+
+def test_peers_are_not_held_to_the_table(table):
+    measure = Measuring({"with page": [8.0]})
+    list(checked(PLAIN, table, measure))
+    assert measure.asked == [["with page"]]
+
+
+def test_a_door_that_does_not_open_is_named(table):
+    def measure(race, doors):
+        return {key: dataclasses.replace(found(1.0), reason="failed: no") for key in doors}
+
+    told = [str(one) for one in checked(SIDE, table, measure)]
+    assert told == [f"numbers: augrc ({k}): failed: no" for k in (NUMBA, "NumPy")]
+
+
+def test_the_command_says_it_by_its_status(table, monkeypatch, capsys):
+    races = {"a command": RACES["a command"]}
+    monkeypatch.setattr(run, "_again", Measuring({"with page": [8.0]}))
+    assert run.against(races, table) == 0
+    assert "Nothing is more than 20 % above the table" in capsys.readouterr().out
+    monkeypatch.setattr(run, "_again", Measuring({"with page": [10.0] * 3}))
+    assert run.against(races, table) == 1
+    assert "a command: with page: ratio 10, in the table 8 (+25%)" in capsys.readouterr().out
+
+
+def test_without_a_table_there_is_nothing_to_check(tmp_path, capsys):
+    assert run.against(RACES, Results(tmp_path / "none.json")) == 2
+    assert "make bench" in capsys.readouterr().err

@@ -1,0 +1,133 @@
+"""Rounds take turns, doors that fail tell why, and processes are measured by themselves."""
+
+import json
+import sys
+
+import pytest
+from benchmarks import run
+from benchmarks.doors import SECTIONS, catalogue
+from benchmarks.doors.entry import FULL, SMALL, AbsentError, Door, Race
+from benchmarks.measuring.memory import CLEAR, peak_extra
+from benchmarks.measuring.processes import Command, python
+from benchmarks.measuring.rounds import measured
+from benchmarks.results import Measured, Results
+from tests.doors.made_table import FOUND, SIDE
+
+
+def test_doors_take_turns_with_the_reference():
+    turns = []
+
+    def noting(name):
+        return lambda _: lambda: turns.append(name)
+
+    race = Race(
+        "r", "ranking", lambda *_: None, Door("base", noting("base")),
+        tuple(Door(name, noting(name)) for name in "ab"), seconds=0.0, rounds=3,
+    )  # fmt: skip
+    found = measured(race)
+    assert list(found) == ["base", "a", "b"]
+    assert found["a"].rounds == 3
+    runs = [name for i, name in enumerate(turns) if i == 0 or turns[i - 1] != name]
+    assert runs == ["base", "a", "b"] * 3
+
+
+def test_a_door_that_fails_does_not_stop_the_others():
+    found = measured(SIDE)
+    assert found["broken"].reason == "failed: ValueError: no such | door"
+    assert found["augrc (numba)"].ratio > 1.0
+
+
+def test_an_absent_peer_says_so():
+    def absent(_):
+        raise AbsentError("it is not installed")
+
+    race = Race("r", "peers", lambda *_: None, Door("base", lambda _: int), (Door("p", absent),))
+    assert measured(race, seconds=0.0)["p"].reason == "absent: it is not installed"
+
+
+def test_a_part_of_the_work_is_scaled_up():
+    def work(_):
+        return lambda: sum(range(300_000))
+
+    race = Race(
+        "r", "resampling", lambda *_: None, Door("base", work), (Door("tenth", work, part=0.1),),
+        seconds=0.0, rounds=4,
+    )  # fmt: skip
+    assert measured(race)["tenth"].ratio == pytest.approx(10, rel=0.9)
+
+
+def test_a_process_is_measured_by_itself():
+    hoard = bytearray(150 * 2**20)
+    spent = python("-c", "pass")()
+    assert spent.peak < 60, f"the memory of its parent counts ({len(hoard)} bytes)"
+    assert 0 < spent.processor < 10
+
+
+def test_what_a_command_leaves_is_read():
+    assert python("-c", "pass", left=lambda: {"page, MB": 2.0})().facts == {"page, MB": 2.0}
+
+
+def test_a_command_that_fails_says_why():
+    with pytest.raises(RuntimeError, match="no such thing"):
+        Command((sys.executable, "-c", "raise SystemExit('no such thing')"))()
+
+
+@pytest.mark.skipif(not CLEAR.exists(), reason="memory is measured on Linux")
+def test_the_memory_of_a_call_is_that_beyond_its_data():
+    race = next(iter(catalogue(SMALL)))
+    peak = peak_extra(race, "ab.risk_coverage_areas (NumPy)", ("--quick",))
+    assert 0 <= peak < 20
+
+
+@pytest.mark.parametrize("sizes", [FULL, SMALL], ids=["full", "small"])
+def test_the_catalogue_is_in_order(sizes):
+    races = catalogue(sizes)
+    sections = {section.name for section in SECTIONS}
+    for race in races.values():
+        assert race.section in sections
+        keys = [door.key for door in (race.reference, *race.doors)]
+        assert len(set(keys)) == len(keys), race.name
+        for door in race.doors:
+            assert all(target.than in {"", *keys} for target in door.targets)
+            assert bool(door.series) == bool(race.grows)
+
+
+def test_one_race_end_to_end_and_taken_up_again(tmp_path, capsys):
+    asked = ["--quick", "--to", str(tmp_path), "--only", "weights*"]
+    assert run.main(asked) == 0
+    stored = json.loads((tmp_path / "doors.json").read_text("utf-8"))
+    (race,) = stored["races"].values()
+    assert race["doors"]["ab.aurc, both (NumPy)"]["ratio"] > 0
+    assert "## Weights and graded losses" in (tmp_path / "performance.md").read_text("utf-8")
+    assert "[1/1]" in capsys.readouterr().err
+    assert run.main([*asked, "--resume"]) == 0
+    assert "[1/1]" not in capsys.readouterr().err
+
+
+def test_what_is_stored_is_read_again(tmp_path):
+    results = Results(tmp_path / "doors.json", dict(FOUND))
+    results.write()
+    again = Results.read(results.path)
+    assert str(again.races) == str(Results(results.path, dict(FOUND)).races)
+    assert again.lacking(SIDE) == ["broken"]
+
+
+def test_doors_that_were_not_measured_now_stay(tmp_path):
+    results = Results(tmp_path / "doors.json", dict(FOUND))
+    new = Measured({"np.sort": FOUND["numbers"].doors["augrc (numba)"]}, "now", "here", {})
+    results.add(SIDE, new)
+    kept = Results.read(results.path).races["numbers"]
+    assert kept.when == "now"
+    assert set(kept.doors) == set(FOUND["numbers"].doors)
+    assert kept.doors["np.sort"].ratio == 2.5
+
+
+def test_small_numbers_are_not_published(capsys):
+    with pytest.raises(SystemExit):
+        run.main(["--quick"])
+    assert "--quick needs --to FOLDER" in capsys.readouterr().err
+
+
+def test_the_list_names_every_door(capsys):
+    assert run.main(["--list", "--only", "starting"]) == 0
+    assert "    abstain --help\n" in capsys.readouterr().out
