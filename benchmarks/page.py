@@ -210,7 +210,7 @@ def _absent(races: Sequence[Race], results: Results) -> Iterator[str]:
                 reasons.setdefault((door.key, found.reason), []).append(race.name)
     by_reason: dict[str, list[str]] = {}
     for key, reason in reasons:
-        by_reason.setdefault(reason, []).append(f"`{key}`")
+        by_reason.setdefault(reason, []).append(_code(key))
     for reason, keys in by_reason.items():
         told = keys if len(keys) < 6 else [*keys[:4], f"{len(keys) - 4} more"]
         yield ""

@@ -218,7 +218,7 @@ def _report() -> Race:
                 "of a made store: 4 arms, 2 seeds, 14 exposures of 1,000",
                 run("benchmark", "report", Path("runs"), out="report"),
             ),
-            Door("of the runs of `make demo`", _stored, targets=(Target(15, "seconds"),)),
+            Door("of the runs that `make demo` leaves", _stored, targets=(Target(15, "seconds"),)),
         ),
         "The store is made of simulated scores, so that nothing has to be trained.",
         seconds=1,

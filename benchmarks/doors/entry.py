@@ -137,7 +137,7 @@ FULL: Final = Sizes(
 )
 SMALL: Final = Sizes(
     million=4000,
-    ten_million=8000,
+    ten_million=10_000,
     page=200,
     wide=(300, 20),
     columns=20,

@@ -43,7 +43,7 @@ def test_a_limit_is_marked_where_it_is_missed(text):
 
 
 def test_a_door_that_failed_is_told_with_its_reason(text):
-    assert "Not measured: `broken`: failed: ValueError: no such / door." in text
+    assert "Not measured: broken: failed: ValueError: no such / door." in text
 
 
 def test_growth_has_the_cost_of_a_unit_and_the_exponent(text):
