@@ -39,8 +39,8 @@ its process. "At most" is what the door is meant to take; what misses it is mark
 """
 
 
-def page(results: Results, races: Mapping[str, Race]) -> str:
-    """Return the page."""
+def page(results: Results, races: Mapping[str, Race], *, figure: str = "") -> str:
+    """Return the page; `figure` is where the picture of growth lies, seen from it."""
     if not results.races:
         return HEAD + "\nNothing is measured yet: `make bench` writes the tables.\n"
     lines = [HEAD, *_where(results)]
@@ -50,6 +50,8 @@ def page(results: Results, races: Mapping[str, Race]) -> str:
         if there:
             lines += ["", f"## {section.title}", "", *_wrapped(section.text)]
             lines += _of_section(section, there, results)
+            if figure and any(race.grows for race in there):
+                lines += ["", f"![Cost of a row or sample against their number]({figure})"]
     return "\n".join(lines) + "\n"
 
 

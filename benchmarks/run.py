@@ -33,6 +33,7 @@ from benchmarks.doors import catalogue  # noqa: E402
 from benchmarks.doors.commands import RUNS  # noqa: E402
 from benchmarks.doors.entry import FULL, SMALL, Race  # noqa: E402
 from benchmarks.doors.peers import FD_SHIFTS  # noqa: E402
+from benchmarks.figure import draw, series  # noqa: E402
 from benchmarks.measuring.rounds import Found, measured  # noqa: E402
 from benchmarks.page import PAGE, page  # noqa: E402
 from benchmarks.results import TABLE, Measured, Results  # noqa: E402
@@ -70,10 +71,21 @@ def everything(races: Mapping[str, Race], asked: argparse.Namespace) -> int:
         found = _measured(race, wanted, asked)
         took = time.perf_counter() - start
         results.add(race, Measured.now(found, load, took))
-        shown.write_text(page(results, catalogue(_sizes(asked))), "utf-8")
+        _written(results, catalogue(_sizes(asked)), shown)
         failed = [key for key, one in found.items() if one.reason.startswith("failed")]
         print(f"{took:.0f} s{_told(failed, found)}", file=sys.stderr)
     return 0
+
+
+def _written(results: Results, races: Mapping[str, Race], shown: Path) -> None:
+    """Write the page, and the picture beside it."""
+    picture = shown.parent / "_static" / "performance.svg"
+    lines = series(results, races)
+    if lines:
+        picture.parent.mkdir(exist_ok=True)
+        draw(lines, picture)
+    figure = picture.relative_to(shown.parent).as_posix() if lines else ""
+    shown.write_text(page(results, races, figure=figure), "utf-8")
 
 
 def _measured(race: Race, doors: list[str], asked: argparse.Namespace) -> Mapping[str, Found]:

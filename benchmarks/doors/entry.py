@@ -132,7 +132,7 @@ FULL: Final = Sizes(
     wide=(10**5, 1000),
     columns=2000,
     compared=(9000, (65, 200), 500),
-    updates=10**5,
+    updates=20_000,
     accelerator=10**8,
 )
 SMALL: Final = Sizes(

@@ -5,6 +5,7 @@ import os
 import platform
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGES = (
@@ -13,6 +14,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
+@cache
 def versions() -> Mapping[str, str]:
     """Return the versions of everything that takes part; "absent" for what is not there."""
     found = {"Python": platform.python_version()}
@@ -24,8 +26,9 @@ def versions() -> Mapping[str, str]:
     return found
 
 
+@cache
 def commit() -> str:
-    """Return the commit that is measured, with a + where files differ from it."""
+    """Return the commit that is measured, with a + where files differed from it at first."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
@@ -33,6 +36,7 @@ def commit() -> str:
     return done.stdout.strip()
 
 
+@cache
 def machine() -> str:
     """Describe processor, cores and memory in one line."""
     cpu, features = platform.processor() or platform.machine(), []

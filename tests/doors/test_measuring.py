@@ -2,11 +2,13 @@
 
 import json
 import sys
+from pathlib import Path
 
 import pytest
 from benchmarks import run
 from benchmarks.doors import SECTIONS, catalogue
 from benchmarks.doors.entry import FULL, SMALL, AbsentError, Door, Race
+from benchmarks.measuring import processes
 from benchmarks.measuring.memory import CLEAR, peak_extra
 from benchmarks.measuring.processes import Command, python
 from benchmarks.measuring.rounds import measured
@@ -131,3 +133,12 @@ def test_small_numbers_are_not_published(capsys):
 def test_the_list_names_every_door(capsys):
     assert run.main(["--list", "--only", "starting"]) == 0
     assert "    abstain --help\n" in capsys.readouterr().out
+
+
+def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
+    starter = tmp_path / "starter.py"
+    code = Path(processes.__file__).read_text("utf-8").replace("LIMIT = 300", "LIMIT = 1")
+    starter.write_text(code, "utf-8")
+    monkeypatch.setattr(processes, "__file__", str(starter))
+    with pytest.raises(RuntimeError, match="status 9"):
+        Command((sys.executable, "-c", "import time; time.sleep(60)"))()

@@ -2,6 +2,7 @@
 
 import pytest
 from benchmarks.doors.entry import told
+from benchmarks.figure import draw, series
 from benchmarks.growth import exponents
 from benchmarks.page import page, short
 from benchmarks.results import Results
@@ -93,3 +94,12 @@ def test_numbers_have_few_digits(x, shown):
 
 def test_sizes_are_told_as_they_are_said():
     assert [told(n) for n in (1000, 9000, 10**6, 10**7)] == ["1,000", "9,000", "1e6", "1e7"]
+
+
+def test_the_picture_of_growth(tmp_path):
+    results = Results(tmp_path / "doors.json", dict(FOUND))
+    lines = series(results, RACES)
+    assert lines == {"evaluate": ([10, 100, 1000], pytest.approx([1000, 1000, 1000]))}
+    draw(lines, tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").read_text("utf-8").count('id="line2d_') > 3
+    assert "](_static/picture.svg)" in page(results, RACES, figure="_static/picture.svg")
