@@ -1,9 +1,10 @@
 """Files of predictions as a person has them, made for the commands."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import polars as pl
 
 FAILURES = 0.05
 
@@ -26,16 +27,19 @@ def predictions(path: Path, rows: int, *, splits: int = 1) -> Path:
     }
     if splits > 1:
         columns["shift"] = np.array([f"shift {i}" for i in range(splits)])[np.arange(rows) % splits]
-    return written(pl.DataFrame(columns), path)
+    return written(columns, path)
 
 
-def written(frame: pl.DataFrame, path: Path) -> Path:
+def written(columns: Mapping[str, np.ndarray], path: Path, **options: Any) -> Path:
     """Write a table in the format of its name."""
+    import polars as pl
+
     path.parent.mkdir(parents=True, exist_ok=True)
+    frame = pl.DataFrame(columns)
     if path.suffix == ".csv":
         frame.write_csv(path)
     else:
-        frame.write_parquet(path)
+        frame.write_parquet(path, **options)
     return path
 
 
@@ -48,10 +52,7 @@ def class_scores(path: Path, rows: int, classes: int) -> Path:
     np.exp(logits, out=logits)
     logits /= logits.sum(axis=1, keepdims=True)
     columns = {f"p_{i}": logits[:, i] for i in range(classes)}
-    frame = pl.DataFrame({"label": label.astype(np.int32), **columns})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    frame.write_parquet(path, compression="uncompressed")
-    return path
+    return written({"label": label, **columns}, path, compression="uncompressed")
 
 
 def many_columns(path: Path, rows: int, columns: int) -> Path:
@@ -61,7 +62,7 @@ def many_columns(path: Path, rows: int, columns: int) -> Path:
     wrong[0] = True
     made = {f"confidence_{i}": rng.random(rows) for i in range(columns)}
     frame = {"label": label, "prediction": np.where(wrong, (label + 1) % 3, label), **made}
-    return written(pl.DataFrame(frame), path)
+    return written(frame, path)
 
 
 def scores(rows: int, count: int, seed: int = 0) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -80,4 +81,4 @@ def scores(rows: int, count: int, seed: int = 0) -> tuple[dict[str, np.ndarray],
 def compared(path: Path, rows: int, count: int) -> Path:
     """Write many scores of one classifier."""
     named, wrong = scores(rows, count)
-    return written(pl.DataFrame({"correct": (~wrong).astype(int), **named}), path)
+    return written({"correct": (~wrong).astype(int), **named}, path)

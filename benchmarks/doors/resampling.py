@@ -79,12 +79,12 @@ def resorted(problem: Problem) -> Call:
             for negative, loss in negated:
                 drawn = negative[rows]
                 order = np.argsort(drawn)
-                _areas(drawn[order], loss[rows[order]])
+                areas(drawn[order], loss[rows[order]])
 
     return call
 
 
-def _areas(negative: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
+def areas(negative: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
     end = np.flatnonzero(np.append(negative[1:] != negative[:-1], True))
     failed, accepted = np.cumsum(loss)[end], end + 1
     risk = failed / accepted
@@ -122,7 +122,7 @@ def stepped(confidence: np.ndarray, loss: np.ndarray) -> tuple[float, float]:
             aurc += width / n * (now[0] + last[0]) / 2
             augrc += width / n * (now[1] + last[1]) / 2
             last, width = now, 0
-    rest = accepted / n
+    rest = (accepted + width) / n
     return aurc + last[0] * rest, augrc + last[1] * rest / 2
 
 
