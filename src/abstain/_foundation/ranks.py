@@ -13,6 +13,7 @@ import numpy as np
 
 from abstain._foundation.arrays import namespace, of_numpy, sealed
 from abstain._foundation.foreign import double, numbers_beside, scalar, without_gradient
+from abstain._foundation.order import Runs, descending, runs_of
 from abstain._foundation.packed import Groups, counted, is_counted, sorted_keys
 from abstain._foundation.segments import grouped_by_sorting, ordered_by, steps
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
@@ -161,22 +162,35 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
     quick = _without_order(confidence, loss, weight)
     if quick is not None:
         return TieGroups(*quick)
-    order = np.argsort(confidence, kind="stable")[::-1]
-    ordered = confidence[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    count = np.diff(starts, append=ordered.size)
-    mass = loss[order].astype(np.float64)
+    return groups_in(runs_of(confidence), loss, weight)
+
+
+def groups_in(runs: Runs, loss: Array, weight: FloatArray | None) -> TieGroups:
+    """Group samples of the host by the runs of their confidences."""
+    mass = loss.astype(np.float64, copy=False)
     if weight is None:
-        return TieGroups(
-            ordered[starts], count.astype(np.float64), np.add.reduceat(mass, starts), count
-        )
-    weight = weight[order]
-    return TieGroups(
-        ordered[starts],
-        np.add.reduceat(weight, starts),
-        np.add.reduceat(mass * weight, starts),
-        count,
-    )
+        return TieGroups(runs.value, runs.count.astype(np.float64), runs.sums(mass), runs.count)
+    return TieGroups(runs.value, runs.sums(weight), runs.sums(mass * weight), runs.count)
+
+
+def groups_of_losses(loss: Array) -> TieGroups:
+    """Group losses of the host by themselves, the least first: only values are sorted."""
+    ordered = np.sort(loss.astype(np.float64))
+    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
+    count, least = steps(ends + 1), ordered[ends]
+    weight = count.astype(np.float64)
+    return TieGroups(-least, weight, weight * least, count)
+
+
+def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
+    """Return groups of samples that are all told apart, in the order in which they come."""
+    xp, loss = namespace(loss), double(loss)
+    ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
+    if xp is not np:
+        return group_ties(ranks, loss, weight)
+    one = np.ones(loss.size, np.int64)
+    each = one.astype(np.float64) if weight is None else weight
+    return TieGroups(ranks, each, each * loss, one)
 
 
 #: So many samples at either end of the order are kept apart by `opened`.
@@ -243,11 +257,8 @@ def untied_order(
 
     Within a tie group the lower loss comes first for the best order, the higher for the worst.
     """
-    if of_numpy(loss):
-        key = loss.astype(np.float64)
-        order: IntArray = np.lexsort((key if best else -key, -confidence.astype(np.float64)))
-    else:
-        order = ordered_by(-confidence, loss if best else -loss)
+    key = double(loss)
+    order: IntArray = ordered_by(-confidence, key if best else -key)
     return order if weight is None else order[weight[order] > 0]
 
 
@@ -303,18 +314,27 @@ def _index_on_host(ascending: Array, confidence: Array) -> IntArray:
     return np.where(found, ascending.size - 1 - place, -1)
 
 
-def home_in(groups: TieGroups, confidence: Array, weight: FloatArray | None) -> IntArray:
-    """Return the group of each of the samples that were grouped, shape (n,); -1 for weight 0."""
+def home_in(
+    groups: TieGroups,
+    confidence: Array,
+    weight: FloatArray | None,
+    order: IntArray | None = None,
+) -> IntArray:
+    """Return the group of each of the samples that were grouped, shape (n,); -1 for weight 0.
+
+    `order` is theirs, where it is known.
+    """
     xp = groups.xp
     all_in = weight is None or bool(xp.all(weight > 0))
     if all_in and xp is np and bool((confidence[:-1] >= confidence[1:]).all()):
         return np.cumsum(np.append(False, confidence[1:] != confidence[:-1]))
-    if xp is not np or groups.n != confidence.size or not all_in:
+    if xp is not np or (order is None and (groups.n != confidence.size or not all_in)):
         found = group_index(groups, confidence)
         return found if weight is None else xp.where(weight > 0, found, xp.full_like(found, -1))
     # Sorting and counting off is many times faster than searching each sample's group.
-    out = np.empty(confidence.size, dtype=np.int64)
-    out[np.argsort(-confidence)] = np.repeat(np.arange(groups.count.size), groups.count)
+    out = np.full(confidence.size, -1)
+    places = descending(confidence) if order is None else order
+    out[places] = np.repeat(np.arange(groups.count.size), groups.count)
     return out
 
 

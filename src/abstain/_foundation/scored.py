@@ -1,8 +1,9 @@
 """The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -10,18 +11,24 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
-from abstain._foundation.packed import AreaPair, PackedKeys, sorted_keys
+from abstain._foundation.order import Runs, runs_of
+from abstain._foundation.packed import AreaPair, PackedKeys, is_counted, sorted_keys
 from abstain._foundation.ranks import (
     TieGroups,
     cut,
     group_ties,
+    groups_in,
+    groups_of_losses,
     home_in,
+    one_by_one,
     opened,
     untied_events,
     untied_failures,
     untied_order,
 )
-from abstain.typing import AnyArray, Array, FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +89,18 @@ class Scored:
             return self.known_groups
         if self._keys is not None:
             return TieGroups(*self._keys.groups())
-        return group_ties(self.confidence, self.loss, self.weight)
+        return self.regrouped(self.loss)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """The samples of the host in order, but for those of weight 0."""
+        return runs_of(self.confidence, self._kept)
+
+    def regrouped(self, loss: Array) -> TieGroups:
+        """Return the groups of the same samples with another loss."""
+        if not of_numpy(self.confidence) or not of_numpy(loss) or is_counted(self.confidence):
+            return group_ties(self.confidence, loss, self.weight)
+        return groups_in(self.runs, loss, self.weight)
 
     @cached_property
     def events(self) -> TieGroups:
@@ -162,10 +180,8 @@ class Scored:
         order = untied_order(self.confidence, self.loss, self.weight, best=best)
         loss = self.loss[order]
         weight = None if self.weight is None else self.weight[order]
-        if self.xp is np:
-            return Scored(np.arange(loss.size, 0, -1.0), loss, weight)
-        ranks = -self.xp.cumulative_sum(self.xp.ones_like(loss))
-        return Scored(without_gradient(ranks), loss, weight)
+        groups = one_by_one(loss, weight)
+        return Scored(groups.confidence, loss, weight, known_groups=groups)
 
     @cached_property
     def oracle(self) -> TieGroups:
@@ -176,7 +192,21 @@ class Scored:
         """
         if self.counted and self.binary and self.xp is np:
             return _two_kinds(self.events.n, int(self.events.loss_through[-1]))
+        if self.weight is None and of_numpy(self.loss):
+            return groups_of_losses(self.loss)
+        if self.xp is np:
+            return groups_in(self.oracle_runs, self.loss, self.weight)
         return group_ties(self._goodness, self.loss, self.weight)
+
+    @cached_property
+    def oracle_runs(self) -> Runs:
+        """The samples of the host from the least loss on, but for those of weight 0."""
+        return runs_of(self._goodness, self._kept)
+
+    @property
+    def _kept(self) -> BoolArray | None:
+        every = self.weight is None or bool((self.weight > 0).all())
+        return None if every or self.weight is None else self.weight > 0
 
     @property
     def _goodness(self) -> AnyArray:
@@ -188,7 +218,9 @@ class Scored:
     @cached_property
     def home(self) -> IntArray:
         """The group of each sample, -1 for weight 0."""
-        return home_in(self.groups, self.confidence, self.weight)
+        runs = None if self.known_groups is not None else self.__dict__.get("runs")
+        order = None if runs is None else runs.order
+        return home_in(self.groups, self.confidence, self.weight, order)
 
     @cached_property
     def probability_home(self) -> IntArray:
@@ -204,6 +236,13 @@ class Scored:
             # Successes come first, where there are some.
             return (self.loss > 0) * (self.oracle.loss.shape[0] - 1)
         return home_in(self.oracle, self._goodness, self.weight)
+
+    def once(self, compute: Callable[["Scored"], T]) -> T:
+        """Return what a function makes of these samples; it is computed the first time only."""
+        known = self.__dict__.setdefault("_once", {})
+        if compute not in known:
+            known[compute] = compute(self)
+        return cast("T", known[compute])
 
     @property
     def n(self) -> int:

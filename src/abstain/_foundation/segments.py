@@ -10,6 +10,7 @@ import numpy as np
 
 from abstain._foundation.arrays import beside, namespace
 from abstain._foundation.foreign import carries_gradient, double, value_from, without_gradient
+from abstain._foundation.order import descending
 from abstain.typing import AnyArray
 
 #: Distinct confidences in descending order; weight, loss and count of each.
@@ -124,7 +125,13 @@ def still_to_come(x: AnyArray) -> AnyArray:
 def ordered_by(*keys: AnyArray) -> AnyArray:
     """Return the order that sorts by the first key, equal ones by the second, and so on."""
     xp = namespace(keys[0])
-    order = xp.argsort(keys[-1], stable=True)
+    order = _rising(keys[-1])
     for key in reversed(keys[:-1]):
-        order = xp.take(order, xp.argsort(xp.take(key, order), stable=True))
+        order = xp.take(order, _rising(xp.take(key, order)))
     return order
+
+
+def _rising(x: AnyArray) -> AnyArray:
+    if not isinstance(x, np.ndarray):
+        return namespace(x).argsort(x, stable=True)
+    return descending(-(x if x.dtype.kind == "f" else x.astype(np.float64)))

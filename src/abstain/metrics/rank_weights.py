@@ -41,21 +41,26 @@ def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     """Return the same of samples; the AUGRC of keys in whole numbers."""
     if s.areas is not None and phi is augrc_weight:
         return s.areas.augrc
-    if s.events.stretch is not None and phi is trapezoid_weight:
-        return _area_of_events(s.events, s.events.stretch)
+    if phi is trapezoid_weight:
+        return trapezoid_area(s.events, s.events.loss_through)
     return rank_weighted_risk(s.events, phi)
 
 
-def _area_of_events(events: TieGroups, stretch: BoolArray) -> float:
-    """Sum the trapezoids; over a stretch behind F failures that is F/k, summed over k."""
-    fails, b = events.loss_through, events.through
-    risk = fails / b
-    before = np.concatenate((risk[:1], risk[:-1]))
-    area = events.weight * (risk + before) / 2
-    within = stretch & (fails > 0)
-    steps = harmonic_between(events.above[within], b[within])
-    area[within] = fails[within] * steps + (before - risk)[within] / 2
-    return float(area.sum()) / events.total
+def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
+    """Return the area under the selective risk, of the loss mass accepted at each vertex.
+
+    Flat from the first vertex to coverage 0. Over a stretch behind F failures the risk is F/k,
+    summed over k.
+    """
+    xp, through = groups.xp, groups.through
+    risk = accepted / through
+    before = xp.concat((risk[:1], risk[:-1]))
+    area = groups.weight * (risk + before) / 2
+    if groups.stretch is not None:
+        within = groups.stretch & (accepted > 0)
+        steps = harmonic_between(groups.above[within], through[within])
+        area[within] = accepted[within] * steps + (before - risk)[within] / 2
+    return scalar(xp.sum(area)) / groups.total
 
 
 #: An excess of this part of the mean loss is rounding: one failure at the wrong end of millions of

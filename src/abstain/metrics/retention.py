@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import TieGroups, group_ties
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Measured, Scored, scored, undefined
-from abstain._foundation.segments import from_zero, sums_by
+from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import bend_within, harmonic_within, weights_of
+from abstain.metrics.influences import bend_within, harmonic_within
 from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
@@ -82,12 +82,15 @@ def f1_auc(
 
 def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     # 2 PR/(P + R) is 2 acceptable retained / (retained + all acceptable).
-    groups = s.events
-    if groups.stretch is None or acceptable_loss >= 1:
-        groups = group_ties(s.confidence, s.loss <= acceptable_loss, s.weight)
-        right = groups.loss_through
-    else:
+    plain = s.xp is np and s.binary and acceptable_loss < 1
+    if not plain and s.xp is np and s.weight is None:
+        s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
+    if plain:
+        groups = s.events
         right = groups.through - groups.loss_through
+    else:
+        groups = s.regrouped(s.loss <= acceptable_loss)
+        right = groups.loss_through
     everything = float(right[-1])
     if not everything > 0:
         return undefined(f"no prediction has a loss of at most {acceptable_loss:g}")
@@ -117,16 +120,9 @@ def _in_stretches(
 def _influence(s: Scored) -> FloatArray:
     """F1-AUC: what each sample does to it by its place and, if acceptable, by being so."""
     fine = s.loss <= 0.0
-    right = replace(s.groups, loss=_acceptable(s, fine))
+    loss = s.groups.weight - s.groups.loss if s.binary else s.regrouped(fine).loss
+    right = replace(s.groups, loss=loss)
     return _gradient(right).influence(right, s.home, fine)
-
-
-def _acceptable(s: Scored, fine: BoolArray) -> FloatArray:
-    """Return the weight of the acceptable samples of each group."""
-    if s.binary:
-        return s.groups.weight - s.groups.loss
-    kept, counted = s.home >= 0, weights_of(s) * fine
-    return np.asarray(sums_by(s.home[kept], counted[kept], s.groups.weight.size))
 
 
 def _gradient(right: TieGroups) -> Gradient:

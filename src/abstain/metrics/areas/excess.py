@@ -6,7 +6,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.foreign import scalar, without_gradient
-from abstain._foundation.ranks import TieGroups, group_ties, with_vertex
+from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
@@ -30,6 +30,7 @@ from abstain.metrics.rank_weights import (
     excess_over,
     plugin_weight,
     rank_weighted_risk,
+    trapezoid_area,
     trapezoid_in_stretches,
     trapezoid_weight,
     vertex_area,
@@ -47,6 +48,12 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
     """
     if estimator != "trapezoid":
         return rank_weighted_risk(s.oracle, ESTIMATORS[estimator])
+    return s.once(_trapezoid_optimum)
+
+
+def _trapezoid_optimum(s: Scored) -> Scalar:
+    if s.weight is None and s.xp is np and not s.binary:
+        return _optimum_of_each(s)
     distinct = _untied_optimum(s)
     if s.counted and s.events.tied == 0:
         return distinct
@@ -59,7 +66,18 @@ def _optimum_over_ties(s: Scored) -> Scalar:
         right = int(s.events.total - s.events.loss_through[-1])
         return _failures_last(with_vertex(s.events, right), right)
     best = _best_losses(s.events, s.oracle)
-    return scalar(s.xp.sum(trapezoid_weight(s.events) * best) / s.events.total)
+    return trapezoid_area(s.events, best)
+
+
+def _optimum_of_each(s: Scored) -> float:
+    """Return the optimum where each sample counts as one: the least losses, one after the other."""
+    through = np.cumsum(np.sort(s.loss.astype(np.float64)))
+    risk = through / np.arange(1, s.n + 1)
+    distinct = float((risk.sum() + (risk[0] - risk[-1]) / 2) / s.n)
+    if s.groups.loss.size == s.n:
+        return distinct
+    best = through.take(s.groups.count_through - 1)
+    return min(distinct, float(trapezoid_area(s.groups, best)))
 
 
 def _failures_last(events: TieGroups, right: int) -> float:
@@ -80,18 +98,30 @@ def _untied_optimum(s: Scored) -> Scalar:
         boundary = (least - s.oracle.risk) / (2 * s.oracle.total)
         return rank_weighted_risk(s.oracle, plugin_weight) + scalar(boundary)
     # Other weights are one vertex each, in the order of the losses, heaviest first among equals.
-    order = ordered_by(without_gradient(s.loss), -s.weight)
-    order = order[s.weight[order] > 0]
-    loss, weight = s.loss[order], s.weight[order]
-    # A confidence for each place, so that no two are equal.
-    ranks = -s.xp.cumulative_sum(s.xp.ones_like(weight))
-    return rank_weighted_risk(group_ties(ranks, loss, weight), trapezoid_weight)
+    order = _heaviest_first(s, s.weight)
+    groups = one_by_one(s.loss[order], s.weight[order])
+    return trapezoid_area(groups, groups.loss_through)
+
+
+def _heaviest_first(s: Scored, weight: FloatArray) -> AnyArray:
+    """Return the samples that have weight by their loss, of equal ones the heaviest first."""
+    if s.xp is not np:
+        every = ordered_by(without_gradient(s.loss), -weight)
+        return every[weight[every] > 0]
+    runs = s.oracle_runs
+    order = runs.order.copy()
+    # Among samples without loss any order is the best.
+    places = np.flatnonzero(np.repeat((runs.count > 1) & (runs.value < 0), runs.count))
+    if places.size:
+        rows = order[places]
+        order[places] = rows[ordered_by(s.loss[rows], -weight[rows])]
+    return order
 
 
 def _best_losses(groups: TieGroups, oracle: TieGroups) -> AnyArray:
-    """Return the loss mass of each group when the losses are handed out in the best order."""
+    """Return the loss mass down to each group when losses are handed out in the best order."""
     through, loss_through = from_zero(oracle.through), from_zero(oracle.loss_through)
-    return steps(interpolated(groups.through, through, loss_through))
+    return interpolated(groups.through, through, loss_through)
 
 
 def e_aurc(
@@ -157,8 +187,11 @@ def e_aurc(
 
 def excess_aurc(s: Scored, estimator: str = "trapezoid") -> Measured:
     """AURC minus its optimum, for the catalogue; rounding never makes it negative."""
-    value = weighted_risk(s, ESTIMATORS[estimator])
-    return Measured(excess_over(aurc_optimum(s, estimator), value, s))
+    return Measured(_excess(s, estimator, aurc_optimum(s, estimator)))
+
+
+def _excess(s: Scored, estimator: str, best: Scalar) -> Scalar:
+    return excess_over(best, weighted_risk(s, ESTIMATORS[estimator]), s)
 
 
 def normalized_aurc(
@@ -218,7 +251,7 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
     random = s.events.risk * _random_factor(s.events.total, estimator)
-    return Measured(excess_aurc(s, estimator).value / (random - best))
+    return Measured(_excess(s, estimator, best) / (random - best))
 
 
 def _random_factor(total: float, estimator: str) -> float:
@@ -260,11 +293,11 @@ def _best_over_ties(s: Scored) -> FloatArray:
     vertex stands between two losses, the mean of both directions counts.
     """
     groups, oracle = s.groups, s.oracle
-    best = replace(groups, loss=_best_losses(groups, oracle))
+    best = replace(groups, loss=steps(_best_losses(groups, oracle)))
     each = oracle.loss / oracle.weight
     sides = (groups.through * (1 - 1e-12), groups.through * (1 + 1e-12))
-    steps = [np.searchsorted(oracle.through, side).clip(max=each.size - 1) for side in sides]
-    return np.asarray(np.mean([_over_ties(s, best, each[step]) for step in steps], axis=0))
+    places = [np.searchsorted(oracle.through, side).clip(max=each.size - 1) for side in sides]
+    return np.asarray(np.mean([_over_ties(s, best, each[place]) for place in places], axis=0))
 
 
 def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:

@@ -1,0 +1,62 @@
+"""Rows in the order of their values: what keys of value and row give is what an argsort gives."""
+
+import numpy as np
+import pytest
+
+from abstain._foundation.order import descending, runs_of
+from abstain._foundation.ranks import group_ties
+from abstain._foundation.scored import Scored
+
+KINDS = {
+    "unit": lambda rng, n: rng.random(n),
+    "both signs": lambda rng, n: rng.normal(size=n),
+    "ties": lambda rng, n: np.round(rng.normal(size=n), 1),
+    "constant": lambda _, n: np.zeros(n),
+    "two zeros": lambda rng, n: rng.choice([0.0, -0.0, 1.0], n),
+    "saturated": lambda rng, n: 1.0 - 10.0 ** -rng.uniform(0, 16, n),
+    "all within a hair": lambda rng, n: 1.0 + 1e-14 * rng.integers(0, 40, n),
+    "all exponents": lambda rng, n: rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-300, 300, n),
+    "extremes": lambda rng, n: rng.choice([5e-324, -5e-324, 1.7e308, -1.7e308, 0.0], n),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 50, 40_000])
+def test_rows_come_from_the_highest_to_the_lowest_and_equal_ones_as_they_are(kind, dtype, n):
+    limits = np.finfo(dtype)
+    x = np.clip(KINDS[kind](np.random.default_rng(n), n), limits.min, limits.max).astype(dtype)
+    expected = np.argsort(-x.astype(np.float64), kind="stable")
+    np.testing.assert_array_equal(descending(x), expected)
+    runs = runs_of(x)
+    np.testing.assert_array_equal(runs.order, expected)
+    values, counts = np.unique(x.astype(np.float64), return_counts=True)
+    np.testing.assert_array_equal(runs.value, values[::-1])
+    np.testing.assert_array_equal(runs.count, counts[::-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sums_within_runs_are_those_of_each_value(kind):
+    rng = np.random.default_rng(3)
+    x, y = KINDS[kind](rng, 3000), rng.random(3000)
+    kept = rng.random(3000) < 0.7
+    runs = runs_of(x, kept)
+    expected = [y[kept & (x == value)].sum() for value in np.unique(x[kept])[::-1]]
+    np.testing.assert_allclose(runs.sums(y), expected, rtol=1e-13)
+
+
+def test_a_scored_object_is_sorted_once(monkeypatch):
+    import abstain._foundation.scored as module
+
+    sorted_ones = []
+    monkeypatch.setattr(module, "runs_of", lambda *a: sorted_ones.append(a) or runs_of(*a))
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 3, 500).astype(float)
+    s = Scored(np.round(rng.random(500), 2), rng.random(500), weight)
+    s.groups, s.home, s.regrouped(s.loss > 0.5)
+    assert len(sorted_ones) == 1
+    other = group_ties(s.confidence, s.loss > 0.5, weight)
+    np.testing.assert_allclose(s.regrouped(s.loss > 0.5).loss, other.loss)
+    alone = s.confidence[:, None] == s.groups.confidence
+    np.testing.assert_array_equal(s.home[weight > 0], alone.argmax(axis=1)[weight > 0])
+    assert (s.home[weight == 0] == -1).all()
