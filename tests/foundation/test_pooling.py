@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 from abstain._foundation import pooling
-from abstain._foundation.pooling import rising_blocks
+from abstain._foundation.pools import rising_blocks
 
 
 def by_scipy(mass, weight):

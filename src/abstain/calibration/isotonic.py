@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
-from abstain._foundation.pooling import rising_blocks
+from abstain._foundation.pools import rising_blocks
 from abstain._foundation.records import Fraction, Natural, Number, entries
 from abstain.calibration.state import Calibration, right_or_wrong
 from abstain.errors import DomainError

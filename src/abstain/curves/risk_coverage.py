@@ -8,7 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import beside
 from abstain._foundation.foreign import home, without_gradient
-from abstain._foundation.pooling import rising_blocks
+from abstain._foundation.pools import rising_blocks
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import scored
 from abstain._foundation.segments import least_from_here, steps
