@@ -34,7 +34,7 @@ def rising_blocks(mass: FloatArray, weight: FloatArray) -> IntArray:
         starts = np.flatnonzero(np.append(True, rises[:-1]))
         mass, weight = np.add.reduceat(mass, starts), np.add.reduceat(weight, starts)
         if ends.size <= _FEW or ends.size > 0.9 * before:
-            return ends[_one_by_one(mass, weight)]
+            return np.asarray(ends[_one_by_one(mass, weight)])
 
 
 def _one_by_one(mass: FloatArray, weight: FloatArray) -> IntArray:

@@ -1,23 +1,22 @@
 """Balanced-accuracy AURC and AUGRC: every class counts the same, however rare."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from abstain._foundation.arrays import beside, is_on_device, namespace
 from abstain._foundation.foreign import double, scalar
 from abstain._foundation.names import codes_of
-from abstain._foundation.ranks import TieGroups, group_index, group_ties
+from abstain._foundation.order import runs_of
+from abstain._foundation.ranks import group_index, group_ties
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
-from abstain.curves.quadrature import linear_weights
-from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
-from abstain.metrics.areas.generalized import augrc_gradient
+from abstain.inference.influence import tail_sums, trapezoid_steps
 from abstain.metrics.class_views import view_of
 from abstain.metrics.entry import Metric, Need, value_of
-from abstain.metrics.influences import of_mean, weights_of
+from abstain.metrics.influences import of_mean
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area
-from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
 def balanced_aurc(
@@ -75,33 +74,141 @@ def _codes(labels: AnyArray, s: Scored) -> AnyArray:
 
 
 def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
-    groups = s.groups
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=True)
+    area = vertex_area(s.groups)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
     xp = s.xp
     to_come = xp.concat((still_to_come(area), xp.zeros_like(area[:1])))
+    if xp is np:
+        by_class = _by_class(s, labels)
+        return Measured(float(by_class.risk @ by_class.until_next(to_come)) / by_class.present)
     present = _present_classes(s, labels)
     order = xp.argsort(labels, stable=True)
     ordered = xp.take(labels, order)
     bounds = xp.searchsorted(ordered, present)
     ends = xp.searchsorted(ordered, present, side="right")
     total = sum(
-        _class_area(s, groups, order[int(bounds[k]) : int(ends[k])], to_come)
+        _class_area(s, order[int(bounds[k]) : int(ends[k])], to_come)
         for k in range(present.shape[0])
     )
     return Measured(total / present.shape[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _ByClass:
+    """The samples of the host that have weight, class by class, each from the most confident on.
+
+    Samples of one class and one confidence are a cell, in which a curve of the class has a vertex.
+    """
+
+    #: Shape (n,). The rows in that order.
+    rows: Array
+    #: Shape (n,). The cell of each.
+    cell: Array
+    #: Shape (c,). The tie group of each cell, and its class among those present.
+    group: Array
+    owner: Array
+    #: Shape (c,). Weight and loss mass of the class down to each cell.
+    through: FloatArray
+    loss_through: FloatArray
+
+    @classmethod
+    def of(cls, s: Scored, labels: IntArray) -> "_ByClass":
+        """Sort them."""
+        kept = None if s.weight is None else s.weight > 0
+        runs = runs_of(s.confidence, kept)
+        codes = labels[runs.order]
+        if 0 <= codes.min() + 1 <= codes.max() < _COUNTED:
+            # Small integers are sorted by counting them.
+            codes = codes.astype(np.int16)
+        by = np.argsort(codes, kind="stable")
+        group = np.repeat(np.arange(runs.ends.size, dtype=np.int32), runs.count)[by]
+        codes, rows = codes[by], runs.order[by]
+        new_class = np.append(True, codes[1:] != codes[:-1])
+        first = new_class | np.append(True, group[1:] != group[:-1])
+        starts = np.flatnonzero(first)
+        loss = s.loss[rows].astype(np.float64)
+        weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
+        own, mass = (np.add.reduceat(x, starts) for x in (weight, weight * loss))
+        opens = np.flatnonzero(new_class[starts])
+        return cls(
+            rows.astype(np.int32),
+            np.cumsum(first, dtype=np.int32) - 1,
+            group[starts],
+            np.cumsum(new_class[starts], dtype=np.int32) - 1,
+            _sums_from(own, opens),
+            _sums_from(mass, opens),
+        )
+
+    @property
+    def present(self) -> int:
+        """How many classes there are."""
+        return int(self.owner[-1]) + 1
+
+    @property
+    def risk(self) -> FloatArray:
+        """The selective risk of its class at each cell."""
+        return self.loss_through / self.through
+
+    @property
+    def last(self) -> BoolArray:
+        """Whether a cell is the last of its class."""
+        return np.append(self.owner[1:] != self.owner[:-1], True)
+
+    @property
+    def loss(self) -> FloatArray:
+        """The loss mass of each cell."""
+        before = np.append(0.0, self.loss_through[:-1])
+        return self.loss_through - np.where(np.append(True, self.last[:-1]), 0.0, before)
+
+    @property
+    def balance(self) -> FloatArray:
+        """W/(K W_k) for each cell: with it all classes weigh the same."""
+        mass = self.through[self.last]
+        return np.asarray((mass.sum() / (self.present * mass))[self.owner])
+
+    def until_next(self, to_come: FloatArray) -> FloatArray:
+        """Return the step of a number of the tie groups from each cell to the next of its class."""
+        here = to_come[self.group]
+        return here - np.where(self.last, 0.0, np.append(here[1:], 0.0))
+
+    def to_come(self, x: FloatArray) -> FloatArray:
+        """Return the sum over each cell and those of its class that come after it."""
+        ends = np.flatnonzero(self.last)[::-1]
+        return _sums_from(x[::-1], x.size - 1 - ends)[::-1]
+
+
+def _by_class(s: Scored, labels: IntArray) -> _ByClass:
+    """Return the samples by class; those of the classes that they come with are sorted once."""
+    own = s.view is not None and labels is s.view.labels
+    return s.once(_of_view) if own else _ByClass.of(s, labels)
+
+
+def _of_view(s: Scored) -> _ByClass:
+    return _ByClass.of(s, view_of(s).labels)
+
+
+#: Codes of classes below this are sorted by counting.
+_COUNTED = 1 << 15
+
+
+def _sums_from(x: FloatArray, starts: IntArray) -> FloatArray:
+    """Return running sums that begin anew at each of the starts."""
+    before = np.cumsum(x)
+    offset = before[starts] - x[starts]
+    out: FloatArray = before - np.repeat(offset, np.diff(starts, append=x.size))
+    return out
 
 
 def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
     return distinct(labels if s.weight is None else labels[s.weight > 0])
 
 
-def _class_area(s: Scored, groups: TieGroups, rows: IntArray, to_come: IntArray) -> Scalar:
+def _class_area(s: Scored, rows: IntArray, to_come: IntArray) -> Scalar:
     take = s.xp.take
     weight = None if s.weight is None else take(s.weight, rows)
     own = group_ties(take(s.confidence, rows), take(s.loss, rows), weight)
-    start = take(to_come, group_index(groups, own.confidence))
+    start = take(to_come, group_index(s.groups, own.confidence))
     end = s.xp.concat((start[1:], s.xp.zeros_like(start[:1])))
     return scalar(s.xp.sum(own.loss_through / own.through * (start - end)))
 
@@ -153,7 +260,12 @@ def balanced_augrc(
 
 
 def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
-    xp, present = s.xp, _present_classes(s, labels)
+    xp = s.xp
+    if xp is np:
+        by_class = _by_class(s, labels)
+        phi = augrc_weight(s.groups)[by_class.group]
+        return Measured(float(phi @ (by_class.loss * by_class.balance)) / s.total)
+    present = _present_classes(s, labels)
     classes = present.shape[0]
     place = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
     # A class of which no sample has weight is not among those present.
@@ -161,8 +273,8 @@ def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
     weight = there if s.weight is None else there * s.weight
     balance = s.total / (classes * sums_by(place, weight, classes))
     mass = weight * s.loss * xp.take(balance, place)
-    # Only the losses differ from the groups at hand, and on the host only where there are any.
-    kept = xp.nonzero(mass)[0] if xp is np else xp.nonzero(weight > 0)[0]
+    # Only the losses differ from the groups at hand.
+    kept = xp.nonzero(weight > 0)[0]
     home = group_index(s.groups, xp.take(s.confidence, kept))
     loss = sums_by(home, xp.take(mass, kept), s.groups.loss.shape[0])
     return Measured(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
@@ -170,60 +282,43 @@ def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
 
 def _aurc_influence(s: Scored) -> FloatArray:
     """AURC of the mean class-wise selective risk."""
-    groups, kept = s.groups, weights_of(s) > 0
-    place, present = _places(s)
-    area = vertex_area(groups)
-    to_come = np.append(tail_sums(area), 0.0)
-    out = np.zeros(s.n)
-    rises = np.zeros(groups.loss.size)
-    place_of, loss = s.home, s.loss.astype(np.float64)
-    for rows in _by_class(place, kept, present):
-        # The groups of this class, in the same order.
-        start, mine = np.unique(place_of[rows], return_inverse=True)
-        weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
-        through = np.cumsum(np.bincount(mine, weights=weight))
-        risk = np.cumsum(np.bincount(mine, weights=weight * loss[rows])) / through
-        here = (to_come[start] - np.append(to_come[start[1:]], 0.0)) / through
-        gradient = Gradient(-tail_sums(here * risk), tail_sums(here))
-        out[rows] = s.total * (gradient.weight[mine] + gradient.loss[mine] * loss[rows])
-        rises[start] += np.diff(risk, prepend=0.0)
-    value = np.cumsum(rises)
+    groups, by_class = s.groups, s.once(_of_view)
+    to_come = np.append(tail_sums(vertex_area(groups)), 0.0)
+    risk = by_class.risk
+    here = by_class.until_next(to_come) / by_class.through
+    on_weight, on_loss = -by_class.to_come(here * risk), by_class.to_come(here)
+    opens = np.append(True, by_class.last[:-1])
+    rises = risk - np.where(opens, 0.0, np.append(0.0, risk[:-1]))
+    value = np.cumsum(sums_by(by_class.group, rises, groups.loss.size))
     moved = tail_sums(trapezoid_steps(value, flat=True)) / groups.total
-    by_place = Gradient(moved, np.zeros_like(area)).influence(groups, s.home, s.loss)
-    return of_mean(s, (out + by_place) / present)
-
-
-def _by_class(place: IntArray, kept: BoolArray, present: int) -> list[IntArray]:
-    """Return the rows of each class."""
-    # Small integers are sorted by counting them.
-    small = place.astype(np.int16) if present < 1 << 15 else place
-    order = np.argsort(small, kind="stable")
-    order = order[kept[order]]
-    ends = np.searchsorted(place[order], np.arange(1, present))
-    return np.split(order, ends)
+    on_weight += moved[by_class.group]
+    scale = s.total / by_class.present
+    return _of_each(s, by_class, scale * on_weight, scale * on_loss)
 
 
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
-    place, present = _places(s)
-    w = weights_of(s)
-    mass = np.bincount(place, weights=w, minlength=present)
-    balanced = s.loss * (s.total / (present * mass))[place]
-    in_groups = np.bincount(s.home[w > 0], (w * balanced)[w > 0], s.groups.loss.size)
-    group_loss = in_groups.astype(np.float64)
-    groups = type(s.groups)(s.groups.confidence, s.groups.weight, group_loss, s.groups.count)
-    at_fixed = augrc_gradient(groups).influence(s.groups, s.home, balanced)
-    phi = np.append(augrc_weight(groups), 0.0)[s.home]
-    of_class = np.bincount(place, weights=w * phi * balanced, minlength=present) / s.total
-    # `at_fixed` is centered on the groups of the true losses: both steps are centered at once.
-    return of_mean(s, at_fixed - (of_class * s.total / mass)[place])
+    groups, by_class = s.groups, s.once(_of_view)
+    factor = by_class.balance
+    balanced = by_class.loss * factor
+    of_groups = sums_by(by_class.group, balanced, groups.loss.size)
+    pushed = tail_sums(of_groups) - of_groups / 2
+    phi = augrc_weight(groups)[by_class.group]
+    of_class = np.bincount(by_class.owner, weights=phi * balanced) / by_class.through[by_class.last]
+    on_weight = -pushed[by_class.group] / groups.total - of_class[by_class.owner]
+    return _of_each(s, by_class, on_weight, phi * factor)
 
 
-def _places(s: Scored) -> tuple[IntArray, int]:
-    """Return the place of each sample's class among those present, and how many those are."""
-    labels, kept = view_of(s).labels, weights_of(s) > 0
-    present = np.unique(labels[kept])
-    return np.searchsorted(present, labels).clip(max=present.size - 1), int(present.size)
+def _of_each(
+    s: Scored, by_class: _ByClass, on_weight: FloatArray, on_loss: FloatArray
+) -> FloatArray:
+    """Return the influence of each sample from those of weight and loss mass of its cell."""
+    out = np.zeros(s.n)
+    each = on_loss[by_class.cell]
+    each *= s.loss[by_class.rows]
+    each += on_weight[by_class.cell]
+    out[by_class.rows] = each
+    return of_mean(s, out)
 
 
 _SOURCE = "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts"
