@@ -142,12 +142,12 @@ def scores_block(columns: Sequence[DataColumn], kind: str, source: str) -> Array
         if column.values.ndim != 1:
             msg = f"{source}: {column.name!r} holds several numbers a row; give it alone"
             raise InputError(msg)
-    values = [c.values for c in columns]
-    out = np.empty((values[0].size, len(values)), np.result_type(*values))
+    every = [c.values for c in columns]
+    out = np.empty((every[0].size, len(every)), np.result_type(*every))
     # Column by column each entry would be written to a line of its own, far from the last.
     for start in range(0, len(out), _TILE):
         rows = slice(start, start + _TILE)
-        out[rows] = np.array([x[rows] for x in values]).T
+        out[rows] = np.array([x[rows] for x in every]).T
     return out
 
 

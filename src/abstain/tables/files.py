@@ -1,28 +1,31 @@
 """Files to tables: one opener for each suffix, and plain words when a file is not what it says."""
 
-import csv
-import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import chain
+from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from abstain._foundation import input_files
 from abstain._foundation.archives import Archive
+from abstain._foundation.checks import EXACT
 from abstain._foundation.input_files import (
-    HEADER,
     opened,
     refuse_absent,
     refuse_beyond_memory,
     size_of,
 )
-from abstain._foundation.json_records import parsed
-from abstain.errors import FileFormatError, InputError
+from abstain.errors import FileFormatError
+from abstain.tables._lines import (
+    first_keys,
+    json_rows,
+    may_repeat_keys,
+    plain_rows,
+    read_header,
+)
 from abstain.tables.column import DataColumn, from_series
 from abstain.tables.table import (
     DataTable,
@@ -46,6 +49,9 @@ SUFFIXES = (
     ".ndjson",
     ".npz",
 )
+
+#: From so many bytes on a CSV file is looked at by columns, whose types its first rows tell.
+_LARGE, _FIRST = 1 << 22, 1000
 
 #: More columns than this take minutes and gigabytes.
 _MOST_COLUMNS = 200_000
@@ -80,12 +86,70 @@ def _suffix_refusal(path: Path) -> str:
 
 # ------------------------------------------------------------------------------------ text
 def _open_csv(path: Path) -> DataTable:
-    import polars as pl
 
     names, separator, note = read_header(path)
     _refuse_too_wide(len(names), path.name)
     refuse_repeated(names, path.name)
     refuse_beyond_memory(size_of(path), path.name, "its text")
+    height = None if size_of(path) < _LARGE else plain_rows(path, len(names), separator)
+    table = None if height is None else _by_column(path, names, separator, height)
+    if table is None:
+        table = _whole(path, names, separator)
+    return replace(table, notes=(note,) if note else ())
+
+
+def _by_column(path: Path, names: list[str], separator: str, height: int) -> DataTable | None:
+    """Open a plain file of which only the asked columns are read; None where that cannot be."""
+    import polars as pl
+
+    def read(wanted: tuple[str, ...], **types: Any) -> "pl.DataFrame":
+        places = {name: i for i, name in enumerate(names)}
+        order = sorted(wanted, key=places.__getitem__)
+        with plain_words(path.name, _format(path)):
+            frame = pl.read_csv(
+                path,
+                columns=[places[name] for name in order],
+                separator=separator,
+                glob=False,
+                **types,
+            )
+        frame.columns = order
+        return frame
+
+    def typed(wanted: tuple[str, ...]) -> "pl.DataFrame":
+        if not wanted:
+            return pl.DataFrame()
+        try:
+            frame = read(wanted, infer_schema_length=_FIRST)
+        except FileFormatError:
+            # What comes later has another type than the first rows, which all of them say.
+            return read(wanted, infer_schema_length=None)
+        return frame if _sure(frame) else read(wanted, infer_schema_length=None)
+
+    with opened(path) as file, plain_words(path.name, _format(path)):
+        head = b"".join(islice(file, 1 + _FIRST))
+        first = pl.read_csv(head, separator=separator, infer_schema_length=None)
+        first.columns = names
+    if height < _FIRST or any(c.null_count() == len(c) for c in first.iter_columns()):
+        return None
+    table = from_scan(first.schema, height, typed, path.name)
+
+    def written(name: str) -> DataColumn:
+        return from_series(read((name,), infer_schema=False)[name])
+
+    return replace(table, typeless=True, as_written=written)
+
+
+def _sure(frame: "pl.DataFrame") -> bool:
+    """Tell whether the type of the first rows is that of all: no number is too large for it."""
+    floats = [column for column in frame.iter_columns() if column.dtype.is_float()]
+    return not any((np.abs(column.to_numpy()) >= EXACT).any() for column in floats)
+
+
+def _whole(path: Path, names: list[str], separator: str) -> DataTable:
+    """Read all columns: each type is known from every row, and a row may be blank."""
+    import polars as pl
+
     with plain_words(path.name, _format(path)):
         frame = pl.read_csv(path, separator=separator, infer_schema_length=None, glob=False)
         # polars leaves the quotes inside a name doubled.
@@ -105,8 +169,7 @@ def _open_csv(path: Path) -> DataTable:
         return from_series((raw if blank is None else raw.filter(~blank))[name])
 
     frame = frame if blank is None else frame.filter(~blank)
-    table = from_polars(frame, path.name, typeless=True)
-    return replace(table, notes=(note,) if note else (), as_written=as_written)
+    return replace(from_polars(frame, path.name, typeless=True), as_written=as_written)
 
 
 def _blank_rows(frame: "pl.DataFrame") -> "pl.Series | None":
@@ -226,134 +289,6 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
     ".ndjson": _open_jsonl,
     ".npz": _open_npz,
 }
-
-
-#: What stands in quotes, and a quote that this line does not close.
-_QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
-#: No name of a column has more lines.
-_MOST_LINES = 100
-_BLOCK = 1 << 20
-
-
-# ------------------------------------------------------------- what is looked at before polars
-# polars keeps the first of two equal keys, and renames the second of two equal columns.
-def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterator[str]:
-    """Yield the lines of a text; refuse to read more than `most` bytes of it, if there is a most.
-
-    Lines end where JSON and CSV say so, not at U+2028 and its like.
-    """
-    read = 0
-    while line := file.readline(-1 if most is None else most + 1 - read):
-        start, read = read, read + len(line)
-        if most is not None and read > most:
-            msg = (
-                f"{source} cannot be read: its first line, or a quote in it, has no end within "
-                f"{most >> 20} MB"
-            )
-            raise FileFormatError(msg)
-        if b"\x00" in line:
-            ending = source.rpartition(".")[2]
-            msg = f"{source} is not a text file, though it ends in '.{ending}'"
-            raise FileFormatError(msg)
-        try:
-            yield line.decode("utf-8" if start else "utf-8-sig")
-        except UnicodeDecodeError as error:
-            msg = (
-                f"{source} is not text in UTF-8 (byte {start + error.start}); save it with the "
-                "encoding UTF-8"
-            )
-            raise FileFormatError(msg) from error
-
-
-# ------------------------------------------------------------------------------------ CSV
-def read_header(path: Path) -> tuple[list[str], str, str]:
-    """Return the names of the columns, their separator, and what is to say about it.
-
-    The header is one record: a name in quotes may hold separators, quotes and line ends.
-    """
-    with opened(path) as file:
-        lines = lines_of(file, path.name)
-        first = _first_record(lines)
-        separator, note = _separator("".join(first), path)
-        try:
-            names = next(csv.reader(chain(first, lines), delimiter=separator), [])
-        except csv.Error as error:
-            msg = (
-                f"the header of {path.name} cannot be read ({error}): is a quote opened and not "
-                "closed?"
-            )
-            raise FileFormatError(msg) from error
-    return names, separator, note
-
-
-def _first_record(lines: Iterator[str]) -> list[str]:
-    """Return the first line that is not blank, and those after it until every quote is closed."""
-    found = [line for line in [next((x for x in lines if x.strip()), "")] if line]
-    while "".join(found).count('"') % 2 and len(found) < _MOST_LINES:
-        more = next(lines, None)
-        if more is None:
-            break
-        found.append(more)
-    return found
-
-
-def _separator(record: str, path: Path) -> tuple[str, str]:
-    if path.suffix.lower() == ".tsv":
-        return "\t", ""
-    plain = _QUOTED.sub("", record)
-    if "," not in plain:
-        for other, word in ((";", "semicolons"), ("\t", "tabs")):
-            if other in plain:
-                return other, f"the columns of {path.name} are separated by {word}"
-    return ",", ""
-
-
-# ------------------------------------------------------------------------------------ JSON lines
-def first_keys(path: Path) -> int:
-    """Return how many keys the first line has; 0 if it is no JSON, which its reader will say."""
-    with opened(path) as file:
-        line = next((x for x in lines_of(file, path.name) if x.strip()), "")
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return 0
-    return len(found) if isinstance(found, dict) else 0
-
-
-def may_repeat_keys(path: Path, frame: "pl.DataFrame") -> bool:
-    """Tell whether a line may hold a key twice; a no is proven by counting.
-
-    Where no key has a blank behind it, '":' comes at least once for each key of the file; where it
-    comes as often as the table has values, no key is left over.
-    """
-    found = held = 0
-    with opened(path) as file:
-        last = b""
-        while block := file.read(_BLOCK):
-            block = last + block
-            if b" :" in block or b"\t:" in block or b"\r:" in block:
-                return True
-            found += block.count(b'":') - last.count(b'":')
-            last = block[-1:]
-    for column in frame.iter_columns():
-        held += len(column) - column.null_count()
-    return found != held
-
-
-def json_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a file with one in each line; NaN and infinities are numbers here."""
-    with opened(path) as file:
-        for number, line in enumerate(lines_of(file, path.name, None), start=1):
-            if line.strip():
-                yield _row(line, f"{path.name}: line {number}")
-
-
-def _row(line: str, where: str) -> dict[str, Any]:
-    try:
-        return parsed(line, finite=False)
-    except InputError as error:
-        msg = f"{where} is not a JSON object such as {{'label': 1}}: {error}"
-        raise FileFormatError(msg) from error
 
 
 def plain_words(source: str, format_name: str) -> AbstractContextManager[None]:
