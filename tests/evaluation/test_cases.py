@@ -7,7 +7,8 @@ from scipy.special import softmax
 import abstain as ab
 from abstain._foundation.scored import scored
 from abstain.curves.bands import band_of
-from abstain.evaluation import cases
+from abstain.curves.risk_coverage import thin
+from abstain.evaluation import cases, findings
 
 
 def made_up(n, *, groups=0):
@@ -86,3 +87,55 @@ def test_the_bins_that_are_drawn_are_those_of_the_ece_beside_them():
     curve = found.cases[0].reliability
     gap = np.abs(curve.accuracy - curve.confidence)
     assert np.nansum(curve.weight * gap) / curve.total == pytest.approx(found.value("ece"))
+
+
+def test_a_long_curve_keeps_what_is_drawn_of_it():
+    rng = np.random.default_rng(11)
+    confidence = rng.permutation(59_999) / 59_999
+    loss = rng.random(59_999) < 0.3 * (1 - confidence)
+    case = ab.evaluate(ab.Predictions(confidence=confidence, loss=loss), metrics=["augrc"]).cases[0]
+    whole = ab.risk_coverage_curve(confidence, loss)
+    assert len(case.selective) == len(case.generalized) <= 20_002 < len(whole)
+    for vertices in (400, 200):
+        drawn, known = thin(case.selective, vertices=vertices), thin(whole, vertices=vertices)
+        for name in ("thresholds", "coverage", "risk", "accepted", "failures", "usable"):
+            assert np.array_equal(getattr(drawn, name), getattr(known, name)), name
+    generalized = ab.generalized_risk_coverage_curve(confidence, loss)
+    at = np.isin(generalized.thresholds, case.generalized.thresholds)
+    assert case.generalized.kind == "generalized"
+    assert np.array_equal(case.generalized.risk, generalized.risk[at])
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5, 1.0])
+def test_the_samples_shown_are_those_of_a_whole_sort(share):
+    rng = np.random.default_rng(5)
+    for dtype in (np.float16, np.float32, np.float64):
+        confidence = rng.integers(0, 40, 300).astype(dtype) / dtype(64)
+        loss = (rng.random(300) < share).astype(float)
+        case = ab.evaluate(
+            ab.Predictions(confidence=confidence, loss=loss), metrics=["augrc"], interval="none"
+        ).cases[0]
+        rows = sorted(range(300), key=lambda i: (confidence[i], i))
+        wrong = sorted(range(300), key=lambda i: (-confidence[i], i))
+        assert [x.id for x in case.underconfident] == [str(i) for i in rows if not loss[i]][:10]
+        assert [x.id for x in case.overconfident] == [str(i) for i in wrong if loss[i]][:10]
+
+
+def test_the_spread_of_ranks_is_that_of_every_sample():
+    rng = np.random.default_rng(6)
+    for seed in range(60):
+        n, kinds = int(rng.integers(1, 50)), int(rng.integers(1, 70))
+        confidence = rng.integers(0, kinds, n) / 7
+        loss = (rng.random(n) < 0.3) if seed % 3 else rng.random(n)
+        weight = None if seed % 2 else rng.random(n) + 0.1
+        s = scored(confidence, loss, weight)
+        mass = np.ones(n) if weight is None else weight
+        above = (mass * (confidence > confidence[:, None])).sum(axis=1)
+        tied = (mass * (confidence == confidence[:, None])).sum(axis=1)
+        rank = (above + tied / 2) / mass.sum()
+        known = np.average((rank - 0.5) ** 2, weights=mass)
+        assert findings._variance_of_ranks(s.events) == pytest.approx(known, rel=1e-12, abs=1e-14)
+        assert findings._at_the_ends(s.events) == (
+            (confidence == confidence.max()).sum(),
+            (confidence == confidence.min()).sum(),
+        )

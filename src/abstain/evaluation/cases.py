@@ -1,6 +1,7 @@
 """The curves of one score on one split, and the samples worth looking at."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,19 @@ from abstain._foundation.scored import Scored
 from abstain.curves.bands import RiskCoverageBand, band_of
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, reliability_of
-from abstain.curves.risk_coverage import curve_of
+from abstain.curves.risk_coverage import curve_of, thin
 from abstain.evaluation.records import Case, ExtremeSample, Part
 from abstain.evaluation.uncertainty import ScoredPart
 from abstain.metrics.confidence_weighted.sweep import sweep_of
 from abstain.metrics.contributions import contributions_by
 from abstain.predictions import Predictions
-from abstain.typing import Array, FloatArray, IntArray
+from abstain.typing import Array, IntArray
 
 #: How many samples of each kind a case shows.
 _SHOWN = 10
+#: Vertices of a curve at most. A page draws up to 400 of them, whose steps of coverage these are
+#: parts of: it draws the same as from all, but for coverages on the very end of a step.
+_VERTICES = 20_000
 #: Thresholds of the CWSA curves, decreasing so that coverage rises.
 _THRESHOLDS = np.arange(19, -1, -1) / 20
 #: Coverages of the bands: denser where few samples are accepted and the band bends.
@@ -31,15 +35,18 @@ def case_of(part: ScoredPart) -> Case:
     """Gather the curves and the notable samples of one score."""
     predictions, s = part.predictions, part.s
     calibrated = _calibration_curves(s) if s.calibrated else (None, None, None)
+    selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
     return Case(
         split=part.split,
         score=part.score,
         n=s.n,
         failures=s.failures,
-        risk=s.groups.risk,
-        tied_share=s.groups.tied / s.n,
-        selective=curve_of(s.groups, "selective"),
-        generalized=curve_of(s.groups, "generalized"),
+        risk=s.events.risk,
+        tied_share=s.events.tied / s.n,
+        selective=selective,
+        generalized=replace(
+            selective, kind="generalized", risk=selective.failures / selective.total
+        ),
         reliability=calibrated[0],
         cwsa=calibrated[1],
         cwsa_plus=calibrated[2],
@@ -100,21 +107,23 @@ def _calibration_curves(
 
 
 def _most_confident_failures(s: Scored) -> IntArray:
-    wrong = np.flatnonzero(s.loss > 0)
-    return _top(wrong, -s.confidence[wrong].astype(np.float64))
+    wrong = np.flatnonzero(s.loss)
+    return wrong[_lowest(-s.confidence[wrong].astype(np.float64))]
 
 
 def _least_confident_successes(s: Scored) -> IntArray:
-    right = np.flatnonzero(s.loss == 0)
-    return _top(right, s.confidence[right].astype(np.float64))
+    # Nearly all samples are successes, so that one array is cheaper than to name them.
+    return _lowest(np.where(s.loss == 0, s.confidence, np.inf))
 
 
-def _top(rows: IntArray, key: FloatArray) -> IntArray:
-    """Return the rows of the smallest keys, in order; ties by row, so that it is reproducible."""
-    if rows.size > _SHOWN:
-        kept = np.flatnonzero(key <= np.partition(key, _SHOWN - 1)[_SHOWN - 1])
-        rows, key = rows[kept], key[kept]
-    return rows[np.argsort(key, kind="stable")][:_SHOWN]
+def _lowest(key: Array) -> IntArray:
+    """Return the rows of the lowest keys, in order; ties by row, so that it is reproducible.
+
+    An infinite key is the mark of a row that is none of them.
+    """
+    most = key if key.size <= _SHOWN else np.partition(key, _SHOWN - 1)[:_SHOWN]
+    kept = np.flatnonzero((key <= most.max(initial=-np.inf)) & (key < np.inf))
+    return kept[np.argsort(key[kept], kind="stable")][:_SHOWN]
 
 
 def _samples(predictions: Predictions, s: Scored, rows: IntArray) -> tuple[ExtremeSample, ...]:

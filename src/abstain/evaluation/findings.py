@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.option_words import option
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.evaluation.records import Finding, Result
 from abstain.evaluation.uncertainty import ScoredPart
@@ -83,17 +84,16 @@ def _few_failures(s: Scored) -> Finding:
 
 
 def _saturation(s: Scored) -> Iterator[Finding]:
-    groups = s.groups
-    if groups.confidence.size < 2:
+    top, bottom = _at_the_ends(s.events)
+    if top == s.events.n:
         yield Finding.warning(
             "constant",
             f"Every confidence is {_extreme(s, np.max)}: this score cannot reject "
             "anything in particular.",
         )
         return
-    top, bottom = int(groups.count[0]), int(groups.count[-1])
     if top > 1 and top / s.n >= MASS_POINT:
-        wrong = float(groups.loss[0])
+        wrong = float(s.events.loss[0])
         of_them = f" {wrong:g} of them are wrong, accepted at every threshold."
         of_them = of_them if wrong and s.binary else ""
         say = Finding.warning if top / s.n >= SATURATED else Finding.note
@@ -111,8 +111,18 @@ def _saturation(s: Scored) -> Iterator[Finding]:
         )
 
 
+def _at_the_ends(events: TieGroups) -> tuple[int, int]:
+    """Return how many samples have the highest confidence, and how many the lowest."""
+    ends = [0, -1]
+    count = events.count[ends]
+    if events.stretch is not None:
+        # A sample of a stretch is tied with nothing.
+        count = np.where(events.stretch[ends], 1, count)
+    return int(count[0]), int(count[1])
+
+
 def _ties(s: Scored, augrc: Result | None) -> Iterator[Finding]:
-    share = s.groups.tied / s.n
+    share = s.events.tied / s.n
     if share < TIED_NOTE:
         return
     moved, say = "", Finding.note
@@ -174,17 +184,17 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
     when the score points the right way, or nobody can tell; the direction of an `own` score, which
     came with the data, can be given.
     """
-    groups = s.groups
-    rank = 0.5 - (groups.through - groups.weight / 2) / s.total
-    weight = np.ones(s.n) if s.weight is None else s.weight
-    loss = s.loss.astype(np.float64)
-    risk = float(weight @ loss) / s.total
-    spread = float(weight @ (loss - risk) ** 2) * float(groups.weight @ rank**2) / s.total**2
+    events = s.events
+    # A stretch has no loss, so that only its place matters.
+    rank = 0.5 - (events.through - events.weight / 2) / s.total
+    risk, varies = _mean_and_variance(s)
+    spread = varies * _variance_of_ranks(events)
     if spread <= 0:
         return None
-    together = float(groups.loss @ rank) / s.total
+    together = float(events.loss @ rank) / s.total
     correlation = together / math.sqrt(spread)
-    worth = s.total**2 / float(weight @ weight)  # samples of equal weight that tell as much
+    # Samples of equal weight that tell as much.
+    worth = s.n if s.weight is None else s.total**2 / float(s.weight @ s.weight)
     if correlation * math.sqrt(max(worth - 1, 0.0)) <= _NOTABLE:
         return None
     if s.binary:
@@ -198,3 +208,24 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
     if not own:
         return said
     return f"{said} If it is an uncertainty, say so: {option('lower_is_safer', value=True)}."
+
+
+def _mean_and_variance(s: Scored) -> tuple[float, float]:
+    """Return those of the losses."""
+    if s.binary and s.weight is None:
+        risk = s.failures / s.n
+        return risk, risk * (1 - risk)
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    loss = s.loss.astype(np.float64)
+    risk = float(weight @ loss) / s.total
+    return risk, float(weight @ (loss - risk) ** 2) / s.total
+
+
+def _variance_of_ranks(events: TieGroups) -> float:
+    """Return the variance of the middle ranks as shares of all: 1/12, less what ties take."""
+    taken = events.weight / events.total
+    if events.stretch is not None:
+        # As if each sample of a stretch were a group.
+        ties = float((taken[~events.stretch] ** 3).sum())
+        return (1 - ties - float(events.count[events.stretch].sum()) / events.total**3) / 12
+    return (1 - float((taken**3).sum())) / 12

@@ -124,9 +124,10 @@ class Case:
     `own` is True when the score is a column of the data, False when it is one of the catalogue.
     `overconfident` are the most confident failures, `underconfident` the least confident
     successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
-    empty without labels or groups. Curves are complete; `thin` makes them light enough to draw.
-    `band` is where the selective risk may lie on new data, at some sixty coverages; None when no
-    intervals were asked for. `abstain.curves.bands.as_generalized` turns it into that of the
+    empty without labels or groups. Curves are complete up to 20,000 vertices; of longer ones `thin`
+    kept about as many, the extremes among them. `band` is where the selective risk may lie on new
+    data, at some sixty coverages; None when no intervals were asked for.
+    `abstain.curves.bands.as_generalized` turns it into that of the
     generalized risk.
     """
 
