@@ -2,12 +2,16 @@
 
 import json
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
 from tests.benchmark.stored_runs import make_runs
 
+from abstain._foundation.archives import Archive
 from abstain.benchmark.others import export
+from abstain.benchmark.protocol import studies_of
+from abstain.benchmark.results import results_of
 from abstain.benchmark.store import MANIFEST, ExposureFacts, Run, ScoreFile, Store
 from abstain.errors import FileFormatError, InputError
 
@@ -106,3 +110,43 @@ def test_nothing_tested_is_nothing_to_export(tmp_path):
     with pytest.raises(InputError, match="nothing to export"):
         export(store, None, tmp_path / "all.parquet")
     assert not (tmp_path / "all.parquet").exists()
+
+
+@pytest.fixture
+def openings(monkeypatch):
+    """How often each archive is opened, by the name of its file."""
+    found = Counter()
+
+    def counted(self):
+        found[self.path.name] += 1
+        return itself(self)
+
+    itself = Archive._open
+    monkeypatch.setattr(Archive, "_open", counted)
+    return found
+
+
+def test_several_exposures_are_read_in_one_go(tmp_path, openings):
+    store = make_runs(tmp_path / "runs", seeds=(0,))
+    file = ScoreFile(tmp_path / "runs" / store.kept[0].tested)
+    keys = [key for key in file.exposures if key != "validation"]
+    together = file.read_all(keys, logits=False)
+    # Once to look what is there, and once to read it.
+    assert list(openings.values()) == [2]
+    assert list(together) == keys
+    for key, own in together.items():
+        assert own.logits is None
+        alone = file.read(key)
+        assert np.array_equal(alone.labels, own.labels)
+        assert all(np.array_equal(x, own.confidence[m]) for m, x in alone.confidence.items())
+    with pytest.raises(InputError, match="says nothing of the exposure 'moon'"):
+        file.read_all([*keys, "moon"])
+
+
+def test_tables_read_each_study_once(tmp_path, openings):
+    store = make_runs(tmp_path / "runs", seeds=(0, 1))
+    results_of(store, metrics=["augrc"])
+    groups = {study.exposures for study in studies_of(store.exposures)}
+    tested = [one.tested.rpartition("/")[2] for one in store.kept]
+    # Which methods there are, the exposures that no study before had, and what is there at all.
+    assert all(openings[name] <= len(groups) + 2 for name in tested)

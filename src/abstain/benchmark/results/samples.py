@@ -46,7 +46,11 @@ class StoredScores:
 
     def parts(self, study: Study, run: Run) -> list[RunScores]:
         """Return what a run says of each exposure of a study."""
-        return [self._scores(run, key) for key in study.exposures]
+        lacking = [key for key in study.exposures if (run.name, key) not in self._read]
+        if lacking:
+            found = self.store.scores_of(run, lacking)
+            self._read |= {(run.name, key): own for key, own in found.items()}
+        return [self._read[run.name, key] for key in study.exposures]
 
     def validation(self, run: Run) -> RunScores | None:
         """Return what a run says of the validation pictures; None where that was not kept."""
@@ -74,12 +78,6 @@ class StoredScores:
         """Forget what no later study needs."""
         self._asked.subtract(study.exposures)
         self._read = {place: own for place, own in self._read.items() if self._asked[place[1]] > 0}
-
-    def _scores(self, run: Run, key: str) -> RunScores:
-        place = (run.name, key)
-        if place not in self._read:
-            self._read[place] = self.store.scores(run, key)
-        return self._read[place]
 
 
 class Calibrators:

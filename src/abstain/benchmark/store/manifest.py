@@ -229,12 +229,36 @@ class Store:
         FileFormatError
             Its file is absent or damaged.
         """
+        return self.scores_of(run, [exposure], logits=logits)[exposure]
+
+    def scores_of(
+        self, run: Run, exposures: Sequence[str], *, logits: bool = False
+    ) -> dict[str, RunScores]:
+        """Return what a run says of several exposures, by their keys; see `scores`.
+
+        Parameters
+        ----------
+        run : Run
+            One of `tested`; for "validation" alone any.
+        exposures : sequence of str
+            Their keys.
+        logits : bool, default=False
+            Whether the class logits are wanted.
+
+        Returns
+        -------
+        dict of str to RunScores
+            Its file is opened once for all of them.
+        """
         kept = self._by_name[run.name]
-        name = kept.validation if exposure == VALIDATION else kept.tested
+        name = kept.validation if VALIDATION in exposures else kept.tested
         if not name:
-            msg = f"the run {run.name!r} has no scores of the exposure {exposure!r}"
+            msg = f"the run {run.name!r} has no scores of the exposure {exposures[0]!r}"
             raise InputError(msg)
-        found = self._file(name).read(exposure, logits=logits)
+        read = self._file(name).read_all(exposures, logits=logits)
+        return {key: self._with_others(run, found) for key, found in read.items()}
+
+    def _with_others(self, run: Run, found: RunScores) -> RunScores:
         more = self.additions.confidence(run.name, found)
         return replace(found, confidence={**found.confidence, **more}) if more else found
 

@@ -237,7 +237,7 @@ class ScoreFile:
     @cached_property
     def exposures(self) -> tuple[str, ...]:
         """The keys of the exposures in it, in the order written."""
-        names = [name.rpartition("/")[0] for name in self._archive() if name.endswith("/labels")]
+        names = [name.rpartition("/")[0] for name in self._archive if name.endswith("/labels")]
         return tuple(names)
 
     def read(self, exposure: str, *, logits: bool = True) -> RunScores:
@@ -262,18 +262,42 @@ class ScoreFile:
         FileFormatError
             The file is damaged.
         """
-        archive = self._archive()
-        if f"{exposure}/labels" not in archive:
-            msg = f"{self.path.name} says nothing of the exposure {exposure!r}"
-            raise InputError(msg)
-        there = [*_ALWAYS, *(name for name in _OPTIONAL if f"{exposure}/{name}" in archive)]
-        wanted = [f"{exposure}/{name}" for name in there if logits or name != "logits"]
+        return self.read_all([exposure], logits=logits)[exposure]
+
+    def read_all(self, exposures: Iterable[str], *, logits: bool = True) -> dict[str, RunScores]:
+        """Return what it holds of several exposures, by their keys; the file is opened once.
+
+        Parameters
+        ----------
+        exposures : iterable of str
+            Their keys.
+        logits : bool, default=True
+            Whether the class logits are wanted.
+
+        Returns
+        -------
+        dict of str to RunScores
+            As `read` returns them.
+        """
+        wanted = {exposure: self._names(exposure, logits=logits) for exposure in exposures}
         try:
-            read = archive.read(wanted)
-            return _scores(exposure, {name.rpartition("/")[2]: x for name, x in read.items()})
+            read = self._archive.read(name for names in wanted.values() for name in names)
+            return {
+                exposure: _scores(exposure, {name.rpartition("/")[2]: read[name] for name in names})
+                for exposure, names in wanted.items()
+            }
         except (KeyError, ValueError) as error:
             raise _damaged(self.path) from error
 
+    def _names(self, exposure: str, *, logits: bool) -> list[str]:
+        """Return the names of the arrays of an exposure."""
+        if f"{exposure}/labels" not in self._archive:
+            msg = f"{self.path.name} says nothing of the exposure {exposure!r}"
+            raise InputError(msg)
+        there = [*_ALWAYS, *(one for one in _OPTIONAL if f"{exposure}/{one}" in self._archive)]
+        return [f"{exposure}/{name}" for name in there if logits or name != "logits"]
+
+    @cached_property
     def _archive(self) -> Archive:
         try:
             return Archive(self.path)
