@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.benchmark.job_work import work
 
-from abstain.benchmark.jobs import Job, run_jobs
+from abstain.benchmark.jobs import Crew, Job, run_jobs
 from abstain.benchmark.jobs.record import NOW, Receipt, done, receipts_in
 from abstain.benchmark.jobs.steps import Step, Steps, steps_in
 from abstain.errors import InputError
@@ -177,6 +177,27 @@ def test_processes_share_the_devices_and_keep_them_when_one_died(tmp_path):
     assert sorted(by.values()) == ["d:0", "d:1"]
     alone = run_jobs([Job("look", {"do": "look"})], work, tmp_path)
     assert alone[0].facts["device"] == "d:0"
+
+
+def test_a_crew_does_the_jobs_of_several_rounds(tmp_path):
+    with Crew(2) as crew:
+        looks = [Job(f"look-{i}", {"do": "look", "with": 2, "i": i}) for i in range(2)]
+        first = run_jobs(looks, work, tmp_path, processes=2, crew=crew)
+        dead = Job("dead", {"do": "die"})
+        more = [Job(f"more-{i}", {"do": "look", "i": i}) for i in range(2)]
+        second = run_jobs(more, work, tmp_path, processes=2, crew=crew)
+        assert {one.facts["pid"] for one in second} <= {one.facts["pid"] for one in first}
+        # One that dies is replaced, in this round and in the next.
+        assert ends(run_jobs([dead, A], work, tmp_path, processes=2, crew=crew)) == [
+            "failed",
+            "done",
+        ]
+        (last,) = run_jobs([Job("last", {"do": "look"})], work, tmp_path, processes=2, crew=crew)
+        assert last.status == "done"
+    until = time.monotonic() + 10
+    while multiprocessing.active_children() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not multiprocessing.active_children()
 
 
 def test_an_interruption_ends_running_jobs_at_once(tmp_path):

@@ -13,7 +13,7 @@ from typing import Any
 from abstain._foundation import checks
 from abstain._foundation.files import make_folder
 from abstain.benchmark.data import Exposure
-from abstain.benchmark.jobs import Job, OnOutcome, Outcome, run_jobs
+from abstain.benchmark.jobs import Crew, Job, OnOutcome, Outcome, run_jobs
 from abstain.benchmark.jobs.devices import devices_of, kind_of, refuse_absent
 from abstain.benchmark.jobs.record import receipt, receipts_in
 from abstain.benchmark.models import MODELS
@@ -132,8 +132,10 @@ def run_benchmark(
         on_outcome=partial(run.told, more=on_outcome),
     )
     run.over([])
-    run.over(do(spec.before_choice()))
-    run.over(do(run.tests()))
+    # What the processes have loaded to validate they need to test.
+    with Crew(processes) as crew:
+        run.over(do(spec.before_choice(), crew=crew))
+        run.over(do(run.tests(), crew=crew))
     return Store.read(folder), run.outcomes
 
 

@@ -7,6 +7,7 @@ were lost or changed, is simply done again.
 """
 
 from abstain.benchmark.jobs.engine import ENGINES as ENGINES
+from abstain.benchmark.jobs.engine import Crew as Crew
 from abstain.benchmark.jobs.engine import run_jobs as run_jobs
 from abstain.benchmark.jobs.record import Job as Job
 from abstain.benchmark.jobs.record import OnOutcome as OnOutcome
@@ -15,4 +16,4 @@ from abstain.benchmark.jobs.record import Work as Work
 from abstain.benchmark.jobs.steps import Step as Step
 from abstain.benchmark.jobs.steps import steps_in as steps_in
 
-__all__ = ["ENGINES", "Job", "OnOutcome", "Outcome", "Step", "Work", "run_jobs", "steps_in"]
+__all__ = ["ENGINES", "Crew", "Job", "OnOutcome", "Outcome", "Step", "Work", "run_jobs", "steps_in"]

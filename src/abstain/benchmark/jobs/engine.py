@@ -9,12 +9,12 @@ import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Self
 
 from abstain._foundation import checks
 from abstain._foundation.files import make_folder, sweep
@@ -23,7 +23,7 @@ from abstain.benchmark.jobs.devices import number_this_process
 from abstain.benchmark.jobs.record import NOW, Do, Job, JobTable, OnOutcome, Outcome, Work, done
 from abstain.errors import InputError
 
-__all__ = ["ENGINES", "run_jobs"]
+__all__ = ["ENGINES", "Crew", "run_jobs"]
 
 #: Where jobs can run.
 ENGINES = ("processes", "dask")
@@ -40,6 +40,7 @@ def run_jobs(
     on_outcome: OnOutcome | None = None,
     earlier: Sequence[Outcome] = (),
     total: int = 0,
+    crew: "Crew | None" = None,
 ) -> list[Outcome]:
     """Do the jobs that are not done yet, each after those it needs.
 
@@ -70,6 +71,9 @@ def run_jobs(
         are counted with these.
     total : int, optional
         How many jobs all rounds have together, where that is known.
+    crew : Crew, optional
+        The processes of several rounds, where `processes` is more than one; without it they are
+        begun anew and ended with the jobs.
 
     Returns
     -------
@@ -122,30 +126,63 @@ def run_jobs(
             table.begin(job)
             table.end(do(job))
         return table.outcomes()
-    while table.waiting:
-        _in_processes(table, do, processes)
+    with ExitStack() as stack:
+        hands = stack.enter_context(Crew(processes)) if crew is None else crew
+        while table.waiting:
+            hands.do(table, do)
     return table.outcomes()
 
 
-def _in_processes(table: JobTable, do: Do, processes: int) -> None:
-    """Do jobs in a pool until none can begin, or until a process dies and takes the pool along."""
-    # Started anew and not forked: a fork copies torch's threads in an unknown state.
-    context = multiprocessing.get_context("spawn")
-    running: dict[Future[Outcome], Job] = {}
-    begun = context.Value("i", 0)
-    with ProcessPoolExecutor(processes, context, _attend, (begun,)) as pool:
+class Crew:
+    """Processes that do jobs, of one round or of several: each imports and loads once.
+
+    They begin when there is something to do, and end with the context.
+
+    Parameters
+    ----------
+    processes : int
+        How many jobs at a time.
+    """
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self.pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        """Begin nothing yet."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes."""
+        self._leave()
+
+    def do(self, table: JobTable, do: Do) -> None:
+        """Do jobs until none can begin, or until a process dies and takes the others along."""
+        running: dict[Future[Outcome], Job] = {}
+        if self.pool is None:
+            # Started anew and not forked: a fork copies torch's threads in an unknown state.
+            context = multiprocessing.get_context("spawn")
+            begun = context.Value("i", 0)
+            self.pool = ProcessPoolExecutor(self.processes, context, _attend, (begun,))
         try:
             # No more are handed out than run, so that it is known which ones a death cut short.
-            while _filled(table, pool, do, running, processes):
+            while _filled(table, self.pool, do, running, self.processes):
                 _collect(table, running)
         except BrokenProcessPool:
             for job in running.values():
                 table.died(job)
+            self._leave()
         except BaseException:
             # What is half done is not kept, so nothing is lost. The pool waits for them on leaving.
-            for process in list((pool._processes or {}).values()):  # noqa: SLF001
+            for process in list((self.pool._processes or {}).values()):  # noqa: SLF001
                 process.kill()
+            self._leave()
             raise
+
+    def _leave(self) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+            self.pool = None
 
 
 def _collect(table: JobTable, running: dict[Future[Outcome], Job]) -> None:
