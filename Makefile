@@ -1,5 +1,5 @@
 # Everything a developer runs, each in its own virtual environment under .venv/.
-# `make demo`, `make check`, `make test`, `make test-all`, `make bench`,
+# `make demo`, `make study`, `make check`, `make test`, `make test-all`, `make bench`,
 # `make bench-check`, `make docs`; PYTHON=... picks the interpreter.
 
 PYTHON ?= $(shell command -v python3.11 || echo python3)
@@ -22,14 +22,15 @@ unexport PYTHONDONTWRITEBYTECODE
 EXAMPLES ?= quick
 COVERAGE ?=
 
-.PHONY: demo check test test-slow test-all test-minimal test-lowest test-smoke lint laws docs clean
+.PHONY: demo study check test test-slow test-all test-minimal test-lowest test-smoke lint laws docs clean
 .PHONY: bench bench-check bench-install
 .DEFAULT_GOAL := test
 
 # A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
 # torch is named with its version: an open "torch" could fetch another build. `make demo
-# DEMO=--small` only shows that everything works.
-demo:
+# DEMO=--small` only shows that everything works; `make study` trains longer.
+study: DEMO = --study
+demo study:
 	$(PYTHON) -m venv --clear $(VENV)/demo
 	$(VENV)/demo/bin/python $(PIP) torch==2.13.0 '.[benchmark,fast]'
 	$(VENV)/demo/bin/python -m examples.demo $(DEMO)

@@ -36,6 +36,17 @@ def test_it_runs_and_reports(ran, capsys):
     assert "Open there/benchmark.html" in printed[-1]
 
 
+def test_the_study_is_the_same_with_another_configuration(ran):
+    demo.main(["--study"])
+    config = os.path.relpath(demo.STUDY)
+    assert ran.commands == [
+        ["benchmark", "run", config, "--out", "study-report/runs"],
+        ["benchmark", "report", "study-report/runs", "--out", "study-report"],
+    ]
+    demo.main([])
+    assert ran.commands[-1][-1] == "demo-report"
+
+
 def test_it_stops_where_a_command_fails(ran):
     ran.status = 3
     with pytest.raises(SystemExit, match="3"):
@@ -52,11 +63,13 @@ def test_a_demo_that_is_interrupted_shows_no_traceback(monkeypatch):
         demo.main([])
 
 
-def test_what_it_trains_and_shows():
+@pytest.mark.parametrize("path", [demo.CONFIG, demo.STUDY])
+def test_what_it_trains_and_shows(path):
+    from abstain.benchmark.data.corruptions import CORRUPTIONS
     from abstain.benchmark.methods import METHODS
     from abstain.benchmark.reading import read_config
 
-    config = read_config(demo.CONFIG)
+    config = read_config(path)
     assert {"cross-entropy", "deep-gamblers", "devries", "confidnet"} == {
         arm.kind for arm in config.arms
     }
@@ -64,8 +77,24 @@ def test_what_it_trains_and_shows():
     assert len(config.seeds) >= 2
     # Every method but second names, those of several passes and of ensembles too.
     assert config.methods == tuple(name for name, method in METHODS.items() if not method.same_as)
-    assert config.corruptions
+    # Of each group of corruptions one, and severities that something grows over.
+    groups = {entry.group for entry in CORRUPTIONS.values()}
+    assert {CORRUPTIONS[name].group for name in config.corruptions} == groups
+    assert len(config.severities) > 1
+    # Something is chosen on validation data.
+    assert any(len(arm.settings) > 1 for arm in config.arms)
     assert all(rate > 0 for arm in config.arms for rate in arm.dropout)
+
+
+def test_the_demo_learns_less_than_the_study():
+    from abstain.benchmark.reading import read_config
+
+    small, large = map(read_config, (demo.CONFIG, demo.STUDY))
+    assert [arm.name for arm in small.arms] == [arm.name for arm in large.arms]
+    epochs = [
+        [arm.recipe.epochs + sum(arm.stages.values()) for arm in c.arms] for c in (small, large)
+    ]
+    assert all(3 * few <= many for few, many in zip(*epochs, strict=True))
 
 
 def test_the_small_one_is_smaller(monkeypatch):
