@@ -12,6 +12,7 @@ import abstain as ab
 torch = pytest.importorskip("torch")
 
 from abstain.benchmark import work  # noqa: E402  after the skip
+from abstain.benchmark.costs import costs_of  # noqa: E402
 from abstain.benchmark.jobs import run_jobs  # noqa: E402
 from abstain.benchmark.jobs.steps import Steps  # noqa: E402
 from abstain.benchmark.passes import outputs_of  # noqa: E402
@@ -349,6 +350,22 @@ def test_a_network_is_asked_only_about_what_its_methods_are_fitted_on(
     monkeypatch.setattr(work, "outputs_of", counted)
     run_benchmark(replace(config, arms=arms, methods=methods), tmp_path)
     assert [one for one in told if one[0] != "exposure"] == asked
+
+
+def test_every_job_says_what_its_parts_took(run):
+    store, outcomes, _ = run
+    costs = costs_of(store.folder)
+    jobs = [one for one in outcomes if one.status == "done"]
+    assert sum(one.seconds for one in costs) == pytest.approx(
+        sum(o.seconds for o in jobs), rel=1e-3
+    )
+    parts = {(one.stage, one.part) for one in costs}
+    assert {("train", "training"), ("test", "pictures"), ("test", "passes")} <= parts
+    assert all(one.part for one in costs)
+    scores = {one.score for one in costs if one.part == "scores"}
+    assert {"msr", "knn", "confidnet", "ens-msr"} <= scores
+    passes = next(one for one in costs if (one.stage, one.part) == ("train", "training"))
+    assert passes.jobs == sum(outcome.job.name.startswith("train-") for outcome in jobs)
 
 
 def test_every_job_says_how_far_it_is_to_its_end(tmp_path, monkeypatch):

@@ -19,6 +19,7 @@ from tests.benchmark import followed
 from tests.benchmark.made_store import made_store
 
 import abstain.benchmark.run as runner
+from abstain.benchmark.costs import REPORT, costs_of
 from abstain.benchmark.jobs import Job, Outcome
 from abstain.benchmark.jobs.steps import Steps
 from abstain.benchmark.reading import default_config, read_config, tables_of
@@ -312,6 +313,22 @@ def test_status_of_a_run_that_goes_on(folder, capsys):
     assert "All is done" in printed
 
 
+def test_status_says_what_each_stage_took(folder, capsys):
+    config = followed.small()
+    followed.begin(folder / "runs", config)
+    followed.before(folder / "runs", config)
+    assert run(["benchmark", "status", "runs"]) == 0
+    assert "What each stage took" not in capsys.readouterr().out
+    assert run(["benchmark", "status", "runs", "--costs"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    start = lines.index(["What", "each", "stage", "took"])
+    assert lines[start + 1] == ["stage", "part", "jobs", "seconds", "share"]
+    assert [line[:5] for line in lines[start + 2 : start + 4]] == [
+        ["train", "all", "of", "it", "8"],
+        ["validate", "all", "of", "it", "10"],
+    ]
+
+
 def test_status_names_failures(folder, capsys):
     def fails(job, place):
         if job.name.startswith("train-dg"):
@@ -394,6 +411,17 @@ def test_a_report_and_its_tables(made, folder, capsys):
     rows = expected.rows("estimates")
     assert values.height == len(rows)
     assert values["value"].to_list() == [row["value"] for row in rows]
+
+
+def test_a_report_says_how_far_it_is_and_what_it_took(made, folder, capsys, monkeypatch):
+    """Where there is no terminal a line now and then; the next status knows the rest."""
+    monkeypatch.setattr(console_of_commands, "_OFTEN", 0.0)
+    asked = ["--methods", "msr", "confidnet", "--metrics", "augrc", "--studies", "iid", "unseen"]
+    assert run(["benchmark", "report", "runs", *asked]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"Comparing the methods: {i} of 2 studies" for i in (1, 2)]
+    stages = {one.part for one in costs_of(folder / "runs") if one.stage == REPORT}
+    assert stages == {"reading", "comparison", "looks", "ranking", "page", "tables"}
 
 
 def test_a_report_beside_runs_of_another_task(made, folder, capsys):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from abstain._foundation.input_files import last_line
+from abstain.benchmark.costs import Cost, costs_of
 from abstain.benchmark.jobs import Job, Outcome, Step, steps_in
 from abstain.benchmark.jobs.record import Receipt, receipts_in
 from abstain.benchmark.selection import Chosen, choose
@@ -77,6 +78,8 @@ class Progress:
         That all jobs that are done took.
     size : int
         Bytes of the folder.
+    costs : tuple of Cost
+        What each stage took, as far as it is done.
     """
 
     store: Store
@@ -88,6 +91,7 @@ class Progress:
     running: tuple[Step, ...] = ()
     seconds: float = 0.0
     size: int = 0
+    costs: tuple[Cost, ...] = ()
 
     @property
     def validated(self) -> bool:
@@ -146,6 +150,7 @@ def progress_of(folder: str | Path) -> Progress:
         tuple(steps_in(jobs)),
         sum(one.seconds for one in receipts.values()),
         _size(store.folder),
+        costs_of(store.folder, receipts.values()),
     )
 
 

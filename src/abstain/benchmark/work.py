@@ -1,13 +1,15 @@
 """How jobs are done: `Trainer`, what all that train share, and the `Worker` of a benchmark."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from abstain._foundation.files import write_atomically
 from abstain.benchmark._library import one_thread
+from abstain.benchmark.costs import Stopwatch
 from abstain.benchmark.data import Images
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.jobs.devices import device_of_this_process
@@ -125,7 +127,9 @@ class Worker(Trainer):
         return self._scored(job, place)
 
     def _train(self, job: Job, place: Path) -> Mapping[str, Any]:
-        task = self._task(job)
+        watch = Stopwatch()
+        with watch.of("pictures"):
+            task = self._task(job)
         objective = _objective(job)
         network = _fresh(job, task, objective)
         recipe = replace(Recipe(**job.spec["recipe"]), epochs=_staged(job)[1])
@@ -134,44 +138,70 @@ class Worker(Trainer):
             # Its first phase was the whole training of another job.
             start_from(network, need.place(place, ".pt"))
             done = plan.count(plan[0])
-        losses = self.train(
-            job,
-            place,
-            network,
-            objective,
-            images=task.parts.train,
-            inputs=task.inputs,
-            recipe=recipe,
-            seed=job.spec["seed"],
-            precision=job.spec["precision"],
-            done=done,
-        )
+        with watch.of("training"):
+            losses = self.train(
+                job,
+                place,
+                network,
+                objective,
+                images=task.parts.train,
+                inputs=task.inputs,
+                recipe=recipe,
+                seed=job.spec["seed"],
+                precision=job.spec["precision"],
+                done=done,
+            )
         save_state(network.cpu().state_dict(), job.place(place, ".pt"))
-        return {"losses": losses}
+        return {"losses": losses, "took": watch.told}
 
     def _scored(self, job: Job, place: Path) -> Mapping[str, Any]:
         """Score the validation pictures, or the exposures, by every method."""
         (first,) = job.needs
-        task, objective = self._task(first), _objective(first)
+        watch = JobWatch()
+        with watch.of("pictures"):
+            task = self._task(first)
+        objective = _objective(first)
         network = _fresh(first, task, objective)
         network.load_state_dict(load_state(first.place(place, ".pt")))
         steps = Steps(job, place, "part", _parts(job))
-        asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps)
+        asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps, watch)
         samples = job.spec["samples"]
         if stage_of(job) == "validate":
-            validation = asked.about(task.validation, samples)
-            fitted = fit_all(job.spec["methods"], asked.known(job, task, validation))
-            return _validation_of(job, place, _run_scores(VALIDATION, validation, fitted))
-        fitted = fit_all(job.spec["methods"], asked.known(job, task))
+            validation = asked.about(lambda: task.validation, samples)
+            fitted = watch.fitted(job, asked.known(job, task, validation))
+            scores = _run_scores(VALIDATION, validation, fitted, watch)
+            return _validation_of(job, place, scores, watch)
+        fitted = watch.fitted(job, asked.known(job, task))
         exposures = {exposure.key: exposure for exposure in task.parts.exposures}
         parts = [
-            _run_scores(key, asked.about(task.exposed(exposures[key]), samples), fitted)
+            _run_scores(
+                key, asked.about(partial(task.exposed, exposures[key]), samples), fitted, watch
+            )
             for key in job.spec["exposures"]
         ]
-        return _tests_of(job, place, parts)
+        return _tests_of(job, place, parts, watch)
 
     def _task(self, first: Job) -> LoadedTask:
         return loaded(first.spec["task"], self.folder)
+
+
+class JobWatch(Stopwatch):
+    """Adds up the seconds of a job that scores, also of each score."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scores = Stopwatch()
+
+    def fitted(self, job: Job, known: Known) -> FittedMethods:
+        """Fit the methods of a job."""
+        found = fit_all(job.spec["methods"], known)
+        self.scores.add(found.seconds)
+        return found
+
+    @property
+    def took(self) -> dict[str, Any]:
+        """The seconds as a receipt keeps them."""
+        return {**self.told, "scores": self.scores.told}
 
 
 @dataclass(frozen=True)
@@ -182,29 +212,34 @@ class _Asked:
     objective: Objective
     seed: int
     steps: Steps
+    watch: Stopwatch
 
-    def about(self, seen: InputPictures, samples: int) -> Outputs:
-        return outputs_of(
-            self.network,
-            self.objective,
-            seen.pictures,
-            seen.labels,
-            seen.places,
-            samples=samples,
-            seed=self.seed,
-            on_share=self.steps.part,
-        )
+    def about(self, pictures: Callable[[], InputPictures], samples: int) -> Outputs:
+        with self.watch.of("pictures"):
+            seen = pictures()
+        with self.watch.of("passes"):
+            return outputs_of(
+                self.network,
+                self.objective,
+                seen.pictures,
+                seen.labels,
+                seen.places,
+                samples=samples,
+                seed=self.seed,
+                on_share=self.steps.part,
+            )
 
     def known(self, job: Job, task: LoadedTask, validation: Outputs | None = None) -> Known:
         """Return what the methods of a job are fitted on, and no more: passes are most of its work.
 
         Asked about the validation pictures already, the network is not asked again.
         """
-        train = self.about(task.train, 0) if _learning(job, "train") else None
+        train = self.about(lambda: task.train, 0) if _learning(job, "train") else None
         learning = _learning(job, "validation")
         if validation is None and learning:
             looked_at = any("samples" in method.needs for method in learning)
-            validation = self.about(task.validation, job.spec["samples"] if looked_at else 0)
+            samples = job.spec["samples"] if looked_at else 0
+            validation = self.about(lambda: task.validation, samples)
         layer = getattr(self.network.head, "classifier", None)
         last = (None, None) if layer is None else map(_plain, (layer.weight, layer.bias))
         return Known(train, validation, *last)
@@ -226,17 +261,17 @@ def _together(job: Job, place: Path) -> Mapping[str, Any]:
     """Put together what the networks of all seeds say."""
     files = [ScoreFile(need.place(place, SCORES)) for need in job.needs]
     keys = job.spec.get("exposures", [VALIDATION])
-    fitted: FittedMethods | None = None
+    watch = JobWatch()
+    # Nothing is fitted on what several networks say.
+    fitted = watch.fitted(job, Known())
     parts = []
     for key in keys:
         members = [_member(file.read(key)) for file in files]
         outputs = ensemble_outputs(members)
-        # Nothing is fitted on what several networks say.
-        fitted = fitted or fit_all(job.spec["methods"], Known())
-        parts.append(_run_scores(key, outputs, fitted))
+        parts.append(_run_scores(key, outputs, fitted, watch))
     if stage_of(job) == "validate":
-        return _validation_of(job, place, parts[0])
-    return _tests_of(job, place, parts)
+        return _validation_of(job, place, parts[0], watch)
+    return _tests_of(job, place, parts, watch)
 
 
 def _member(scores: RunScores) -> Outputs:
@@ -246,27 +281,28 @@ def _member(scores: RunScores) -> Outputs:
     return Outputs(scores.logits, scores.labels, scores.places)
 
 
-def _validation_of(job: Job, place: Path, scores: RunScores) -> Mapping[str, Any]:
+def _validation_of(job: Job, place: Path, scores: RunScores, watch: JobWatch) -> Mapping[str, Any]:
     write_atomically(job.place(place, SCORES), packed([scores]))
-    values = validated(scores, _averages(job), job.spec["metrics"])
-    return {"validated": values, "reasons": dict(scores.reasons)}
+    with watch.of("evaluation"):
+        values = validated(scores, _averages(job), job.spec["metrics"])
+    return {"validated": values, "reasons": dict(scores.reasons), "took": watch.took}
 
 
-def _tests_of(job: Job, place: Path, parts: list[RunScores]) -> Mapping[str, Any]:
+def _tests_of(job: Job, place: Path, parts: list[RunScores], watch: JobWatch) -> Mapping[str, Any]:
     write_atomically(job.place(place, SCORES), packed(parts))
-    return {
-        "pictures": sum(part.n for part in parts),
+    with watch.of("evaluation"):
         # What is told as soon as it is there; tables are made by `results_of`.
-        "first": validated(parts[0], _averages(job), _TOLD),
-    }
+        first = validated(parts[0], _averages(job), _TOLD)
+    return {"pictures": sum(part.n for part in parts), "first": first, "took": watch.took}
 
 
 def _averages(job: Job) -> dict[str, bool]:
     return {name: METHODS[name].averages for name in job.spec["methods"]}
 
 
-def _run_scores(key: str, outputs: Outputs, fitted: FittedMethods) -> RunScores:
+def _run_scores(key: str, outputs: Outputs, fitted: FittedMethods, watch: JobWatch) -> RunScores:
     found = fitted.score(outputs)
+    watch.scores.add(found.seconds)
     given = {name: x for name, x in found.items() if name not in found.reasons}
     return RunScores.of(key, outputs, given, found.reasons)
 

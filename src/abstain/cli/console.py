@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import isfinite
 from pathlib import Path
 from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 _BAR: Final = 1.0
 #: For lines that stay.
 _LINES: Final = 30.0
+#: For lines about a work of seconds.
+_OFTEN: Final = 5.0
 
 
 def console() -> Console:
@@ -56,14 +59,25 @@ def leave_word(left: Sequence[Path]) -> None:
 
 
 @contextmanager
-def working(words: str) -> Iterator[None]:
-    """Say on the terminal what goes on, until it is done; pipes and files get nothing."""
+def working(words: str) -> Iterator[Callable[[str], None]]:
+    """Say on the terminal what goes on, until it is done.
+
+    Whoever works may say how far it is: behind these words, or where there is no terminal in a line
+    now and then.
+    """
     err = Console(stderr=True)
-    if not err.is_terminal:
-        yield
+    if err.is_terminal:
+        with err.status(words) as shown:
+            yield lambda more: shown.update(visible(f"{words}: {more}"))
         return
-    with err.status(words):
-        yield
+    since = [monotonic()]
+
+    def told(more: str) -> None:
+        if monotonic() - since[0] >= _OFTEN:
+            since[0] = monotonic()
+            err.print(visible(f"{words}: {more}"), markup=False, highlight=False, soft_wrap=True)
+
+    yield told
 
 
 @contextmanager

@@ -156,6 +156,7 @@ _TABLES: Final = {
     "studies": "studies",
     "left_out": "left_out",
     "findings": "findings",
+    "costs": "costs",
 }
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")

@@ -5,6 +5,7 @@ They are fitted once, and none that fails stops the others.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TypeAlias
 
 import numpy as np
@@ -191,11 +192,14 @@ class Scores(dict[str, FloatArray]):
     ----------
     reasons : dict of str to str
         Why there are none, by the name of the method.
+    seconds : dict of str to float
+        What each method took.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.reasons: dict[str, str] = {}
+        self.seconds: dict[str, float] = {}
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +214,14 @@ class FittedMethods:
         Of those that could be fitted, by name.
     reasons : mapping of str to str
         Why the others could not.
+    seconds : mapping of str to float
+        What fitting each took.
     """
 
     methods: tuple[Method, ...]
     functions: Mapping[str, ScoreFunction]
     reasons: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     def score(self, outputs: Outputs) -> Scores:
         """Return the confidences of the pictures by every method, and the reasons for NaN.
@@ -232,13 +239,15 @@ class FittedMethods:
         found = Scores()
         n = outputs.n
         for method in self.methods:
-            reason = self.reasons.get(method.name, "")
+            reason, start = self.reasons.get(method.name, ""), perf_counter()
             if not reason:
                 try:
                     found[method.name] = self._scored(method, outputs, n)
                     continue
                 except Exception as error:  # noqa: BLE001  whatever it is, the others go on
                     reason = _reason(error)
+                finally:
+                    found.seconds[method.name] = perf_counter() - start
             found[method.name] = np.full(n, np.nan)
             found.reasons[method.name] = reason
         return found
@@ -285,7 +294,9 @@ def fit_all(methods: Iterable[str | Method], known: Known) -> FittedMethods:
     chosen = tuple(METHODS[m] if isinstance(m, str) else m for m in methods)
     functions: dict[str, ScoreFunction] = {}
     reasons: dict[str, str] = {}
+    seconds: dict[str, float] = {}
     for method in chosen:
+        start = perf_counter()
         if missing := method.missing_to_fit(known):
             reasons[method.name] = missing
             continue
@@ -293,7 +304,8 @@ def fit_all(methods: Iterable[str | Method], known: Known) -> FittedMethods:
             functions[method.name] = method.fit(known)
         except Exception as error:  # noqa: BLE001  whatever it is, the others go on
             reasons[method.name] = _reason(error)
-    return FittedMethods(chosen, functions, reasons)
+        seconds[method.name] = perf_counter() - start
+    return FittedMethods(chosen, functions, reasons, seconds)
 
 
 def score_all(methods: Iterable[str | Method], known: Known, outputs: Outputs) -> Scores:

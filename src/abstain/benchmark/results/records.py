@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from abstain.benchmark.costs import Cost
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.selection import Chosen
 from abstain.errors import InputError, suggest
@@ -219,6 +220,8 @@ class BenchmarkResults:
         Metrics that have no values in a study, and why.
     level : float
         Of the intervals.
+    costs : tuple of Cost
+        What each stage of the run took, as its jobs measured it.
 
     Examples
     --------
@@ -242,6 +245,7 @@ class BenchmarkResults:
     calibration: tuple[CalibrationRow, ...] = ()
     undefined: Mapping[tuple[str, str], str] = field(default_factory=dict)
     level: float = 0.95
+    costs: tuple[Cost, ...] = ()
 
     #: The tables of `rows`: fields of this record, and those of its comparisons.
     OWN: ClassVar[tuple[str, ...]] = (
@@ -254,6 +258,7 @@ class BenchmarkResults:
         "curves",
         "left_out",
         "findings",
+        "costs",
     )
     TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *OWN)
 

@@ -5,6 +5,7 @@ from math import inf
 from typing import Any
 
 from abstain._foundation import checks
+from abstain.benchmark.costs import REPORT, Stopwatch, costs_of
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.findings import (
@@ -26,7 +27,7 @@ from abstain.benchmark.results.scope import (
     never_scored,
 )
 from abstain.benchmark.results.studies import comparison_of
-from abstain.benchmark.results.tables import PromiseOptions, StudyTables
+from abstain.benchmark.results.tables import OnStudy, PromiseOptions, StudyTables
 from abstain.benchmark.selection import Chosen
 from abstain.benchmark.store import Store
 from abstain.errors import InputError
@@ -50,6 +51,8 @@ def results_of(
     delta: float = 0.05,
     outlier_cost: float = 2.0,
     rng: Rng = 0,
+    on_study: OnStudy | None = None,
+    watch: Stopwatch | None = None,
 ) -> BenchmarkResults:
     """Compute all that a folder of runs says.
 
@@ -77,6 +80,10 @@ def results_of(
         Of an accepted new class in the studies "-scod".
     rng : int, Generator or None, default=0
         The seed of everything drawn.
+    on_study : callable, optional
+        Called after each study with how many are over and there are.
+    watch : Stopwatch, optional
+        Adds up what reading, comparing, looking and ranking take.
 
     Returns
     -------
@@ -132,9 +139,8 @@ def results_of(
     }
     # What thresholds, curves and pictures are about.
     primary = PRIMARY if PRIMARY in who else asked[0].name
-    found = StudyTables(reading, asked, who, primary, plan, options)
-    for study in columns:
-        found.add(study)
+    found = StudyTables(reading, asked, who, primary, plan, options, watch or Stopwatch())
+    found.add_all(columns, on_study)
     without = {} if methods is not None else dict(never_scored(store, every))
     return _together(found, columns, chosen, without)
 
@@ -145,15 +151,16 @@ def _together(
     """Put what was found on each study into one record."""
     who, store = found.who, found.reading.store
     names = in_order([name for own in who.values() for name in own.runs])
-    comparisons = {
-        metric.name: comparison_of(
-            found.studied[metric.name],
-            metric,
-            [name for name in names if name in who[metric.name].runs],
-            found.plan,
-        )
-        for metric in found.metrics
-    }
+    with found.watch.of("ranking"):
+        comparisons = {
+            metric.name: comparison_of(
+                found.studied[metric.name],
+                metric,
+                [name for name in names if name in who[metric.name].runs],
+                found.plan,
+            )
+            for metric in found.metrics
+        }
     said = [
         *about_untested(chosen, store.kept),
         *about_choices(chosen),
@@ -177,6 +184,8 @@ def _together(
         calibration=tuple(found.calibration),
         undefined=found.undefined,
         level=found.plan.level,
+        # What a report took differs each time, and these are of the run.
+        costs=tuple(own for own in costs_of(store.folder) if own.stage != REPORT),
     )
 
 

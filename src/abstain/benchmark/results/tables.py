@@ -1,8 +1,9 @@
 """All numbers of one study after the other."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from abstain.benchmark.costs import Stopwatch
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.details import (
     Thresholds,
@@ -22,7 +23,10 @@ from abstain.evaluation import Finding
 from abstain.evaluation.comparison import Plan
 from abstain.metrics import Metric
 
-__all__ = ["PromiseOptions", "StudyTables"]
+__all__ = ["OnStudy", "PromiseOptions", "StudyTables"]
+
+#: Told how many studies are over, and how many there are.
+OnStudy = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,7 @@ class StudyTables:
     primary: str
     plan: Plan
     options: PromiseOptions
+    watch: Stopwatch
     studied: dict[str, list[Studied]] = field(default_factory=dict)
     thresholds: list[ThresholdRow] = field(default_factory=list)
     calibration: list[CalibrationRow] = field(default_factory=list)
@@ -62,6 +67,13 @@ class StudyTables:
         self.studied = {metric.name: [] for metric in self.metrics}
         self.known = {study.name: study for study in studies_of(self.reading.store.exposures)}
 
+    def add_all(self, studies: Sequence[Study], on_study: OnStudy | None = None) -> None:
+        """Find all there is to say of studies, in their order."""
+        for over, study in enumerate(studies, 1):
+            self.add(study)
+            if on_study is not None:
+                on_study(over, len(studies))
+
     def add(self, study: Study) -> None:
         """Find all there is to say of one more study."""
         runs = {
@@ -71,20 +83,24 @@ class StudyTables:
             for run in by_seed.values()
         }
         if runs:
-            samples = StudySamples(
-                study,
-                self.reading.study(study, runs.values()),
-                self.calibrators,
-                len(self.reading.store.classes),
-                self.options.outlier_cost,
-            )
+            with self.watch.of("reading"):
+                samples = self._samples(study, runs.values())
             parts = self._parts(samples, next(iter(runs.values())))
-            for metric in self.metrics:
-                self._compare(metric, samples, parts)
-                for own in (samples, *parts):
-                    own.forget()
-            self._look(samples, parts)
+            with self.watch.of("comparison"):
+                self._compare_all(samples, parts)
+            with self.watch.of("looks"):
+                self._look(samples, parts)
         self.reading.over(study)
+
+    def _samples(self, study: Study, runs: Iterable[Run]) -> StudySamples:
+        """Read what all runs say of a study."""
+        return StudySamples(
+            study,
+            self.reading.study(study, runs),
+            self.calibrators,
+            len(self.reading.store.classes),
+            self.options.outlier_cost,
+        )
 
     def _parts(self, samples: StudySamples, run: Run) -> list[StudySamples]:
         """Return the samples of each study whose numbers are averaged; none for most."""
@@ -94,6 +110,12 @@ class StudyTables:
             found.append(samples.part(study, slice(first, last)))
             first = last
         return found
+
+    def _compare_all(self, samples: StudySamples, parts: Sequence[StudySamples]) -> None:
+        for metric in self.metrics:
+            self._compare(metric, samples, parts)
+            for own in (samples, *parts):
+                own.forget()
 
     def _compare(
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]

@@ -35,7 +35,12 @@ SCORES: Final = ".npz"
 
 def stage_of(job: Job) -> str:
     """Return "train", "validate" or "test": of one network, or of those of all seeds."""
-    return job.name.removeprefix(f"{ENSEMBLE}-").partition("-")[0]
+    return stage_named(job.name)
+
+
+def stage_named(name: str) -> str:
+    """Return the stage of the job of a name."""
+    return name.removeprefix(f"{ENSEMBLE}-").partition("-")[0]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from abstain.cli.out import command, finish, place
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
+    from abstain.benchmark.costs import Stopwatch
     from abstain.benchmark.results import BenchmarkResults
     from abstain.benchmark.store import Store
 
@@ -75,6 +76,7 @@ def report(
     over is reported as far as its networks are tested, which the page says; before the first test
     there is nothing to report. Needs no torch, but for the pictures that mislead.
     """
+    from abstain.benchmark.costs import Stopwatch, write_report_costs
     from abstain.benchmark.results import results_of
     from abstain.benchmark.store import MANIFEST, Store
     from abstain.report import benchmark_terminal
@@ -86,9 +88,18 @@ def report(
         _refuse_other_task(one, store)
     manifests = [one.folder / MANIFEST for one in (store, *others)]
     to = place(out if out is not None else folder / "report", [_PAGE], manifests)
-    with working("Comparing the methods"):
-        found, *compared = (results_of(one, **evaluated.options()) for one in (store, *others))
-    finish(lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data), to)
+    watch = Stopwatch()
+    with working("Comparing the methods") as told:
+        options = {
+            "on_study": lambda over, total: told(f"{over} of {total} studies"),
+            "watch": watch,
+            **evaluated.options(),
+        }
+        found, *compared = (results_of(one, **options) for one in (store, *others))
+    finish(
+        lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data, watch), to
+    )
+    write_report_costs(store.folder, watch)
 
 
 def _files(
@@ -96,14 +107,17 @@ def _files(
     compared: "list[BenchmarkResults]",
     store: "Store",
     data: Path | None,
+    watch: "Stopwatch",
 ) -> dict[str, bytes]:
     from abstain.report import benchmark_html, benchmark_pictures
     from abstain.report.tables import table_files
 
     own = store.config
-    pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
-    page = benchmark_html(found, pictures=pictures, beside=compared, command=command())
-    tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
+    with watch.of("page"):
+        pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
+        page = benchmark_html(found, pictures=pictures, beside=compared, command=command())
+    with watch.of("tables"):
+        tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
     return {_PAGE: page.encode(), **tables}
 
 

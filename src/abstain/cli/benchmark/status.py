@@ -1,5 +1,6 @@
 """`abstain benchmark status`: how far the runs of a folder are."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -10,6 +11,7 @@ from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
 
 if TYPE_CHECKING:
+    from abstain.benchmark.costs import Cost
     from abstain.benchmark.progress import Progress
     from abstain.benchmark.selection import Chosen
 
@@ -21,6 +23,9 @@ def status(
     metric: Annotated[
         str | None, Parameter(help="whose choices to show (default: the first)")
     ] = None,
+    costs: Annotated[
+        bool, Parameter(help="also what each stage and each score took", negative=())
+    ] = False,
 ) -> None:
     """Say what is done, what is chosen so far, and what failed; a run may be going on."""
     from abstain.benchmark.progress import progress_of
@@ -41,6 +46,8 @@ def status(
     if chosen:
         out.print()
         out.print(_choices(chosen, final=found.validated))
+    if costs:
+        _print_costs(found.costs)
     _print_rest(found)
 
 
@@ -50,6 +57,30 @@ def _what(found: "Progress") -> str:
         return "Runs from elsewhere"
     seeds = len(config["seeds"])
     return f"{config['task']}, {config['model']}, {seeds} seed{'s' * (seeds > 1)}"
+
+
+def _print_costs(costs: "Sequence[Cost]") -> None:
+    """Print a table of the stages, and one of the scores."""
+    from abstain.benchmark.costs import by_score, by_stage
+
+    out = console()
+    for title, names, rows in (
+        ("What each stage took", ("stage", "part"), by_stage(costs)),
+        ("What each score took, fitted and computed", ("score",), by_score(costs)),
+    ):
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        table.title, table.title_justify, table.title_style = title, "left", "bold"
+        for name in names:
+            table.add_column(name, no_wrap=len(names) == 1)
+        for name in ("jobs", "seconds", "share"):
+            table.add_column(name, justify="right")
+        for row in rows:
+            words = (line(word) for word in row.words)
+            table.add_row(*words, str(row.jobs), f"{row.seconds:.1f}", f"{row.share:.0%}")
+        if rows:
+            out.print()
+            out.print(table)
+    out.print()
 
 
 def _print_rest(found: "Progress") -> None:

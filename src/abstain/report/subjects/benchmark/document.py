@@ -12,6 +12,7 @@ from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words
 from abstain.report.subjects.benchmark.corruption import corruption_section
+from abstain.report.subjects.benchmark.costs import costs_section
 from abstain.report.subjects.benchmark.grids import TOP, back, head_of, inlier_tables, main_tables
 from abstain.report.subjects.benchmark.leaderboard import (
     Grid,
@@ -80,6 +81,7 @@ def _sections(
     yield methods_section(board)
     yield from calibration_section(board)
     yield from backbones_section(board, beside)
+    yield from costs_section(results.costs)
     if results.left_out:
         entries = tuple(doc.Entry(name, why) for name, why in results.left_out.items())
         title = "Methods left out, and why"
