@@ -16,8 +16,6 @@ from abstain.errors import InputError
 from abstain.plots.drawable import Drawable
 from abstain.report.document import Document, Format, Origin
 from abstain.report.render import render
-from abstain.report.render.html import html
-from abstain.report.render.terminal import terminal
 from abstain.tables.results import escaped
 
 if TYPE_CHECKING:
@@ -108,7 +106,7 @@ class Subject(Generic[ResultT]):
         True
         """
         origin = Origin(title, source, notes, command, pictures=pictures, beside=beside)
-        return html(self.said(result, origin))
+        return str(render(self.said(result, origin), "html"))
 
     def write(
         self,
@@ -196,7 +194,8 @@ class Subject(Generic[ResultT]):
         ────────────────────
         confidence   0.09375
         """
-        return terminal(self.said(result, Origin(full=full)))
+        made: RenderableType = render(self.said(result, Origin(full=full)), "terminal")
+        return made
 
     def write_figures(
         self,

@@ -2,14 +2,12 @@
 
 from typing import Any
 
+from abstain._foundation.imports import later
 from abstain.errors import UnknownNameError, suggest
 from abstain.report.document import EVERYWHERE, Document
-from abstain.report.render.html import html as _html
-from abstain.report.render.latex import latex as _latex
-from abstain.report.render.markdown import markdown as _markdown
-from abstain.report.render.terminal import terminal as _terminal
 
-_RENDERERS = {"html": _html, "terminal": _terminal, "markdown": _markdown, "latex": _latex}
+# A command writes one or two of them.
+_RENDERERS = {name: later(f"{__name__}.{name}:{name}") for name in EVERYWHERE}
 
 
 def render(document: Document, format: str) -> Any:
