@@ -9,13 +9,16 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from jinja2 import Environment
 from tests.report.page_rules import the_policy_allows_its_scripts_and_no_other
 from tests.report.pages import DISARMED, EVALUATED, HOSTILE, steering
 
+import abstain as ab
 from abstain.errors import InputError
 from abstain.report import html_report, write_html
+from abstain.report.render.html import resource
 
 LOADING = ("src", "srcset", "data", "poster", "action", "background")
 EVALUATIONS = ("plain", "hostile", "large", "faultless", "graded")
@@ -174,6 +177,18 @@ def test_write_is_atomic(plain, tmp_path, monkeypatch):
         write_html(plain, target, title="two")
     assert target.read_text(encoding="utf-8") == before
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_page_is_small_beside_its_library():
+    rng = np.random.default_rng(0)
+    one = ab.Predictions(confidence=rng.random(20_000), loss=(rng.random(20_000) < 0.1) * 1.0)
+    assert len(html_report(ab.evaluate(one)).encode()) < len(resource("vega.js").encode()) + 200_000
+
+
+def test_a_tree_without_the_library_says_how_it_is_made(plain, monkeypatch, tmp_path):
+    monkeypatch.setitem(resource.__globals__, "files", lambda _package: tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"`python hatch_build\.py`"):
+        html_report(plain)
 
 
 def test_size_of_many_splits_and_scores(large):
