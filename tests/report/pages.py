@@ -33,6 +33,7 @@ class Page(HTMLParser):
         self.ids: list[str] = []
         self.elements: list[tuple[str, dict[str, str]]] = []
         self.scripts: dict[str, str] = {}
+        self.styles: list[str] = []
         self.text: list[str] = []
         self.stack: list[str] = []
         self._script = ""
@@ -55,7 +56,9 @@ class Page(HTMLParser):
     def handle_data(self, data):
         if self.stack and self.stack[-1] == "script":
             self.scripts[self._script] = self.scripts.get(self._script, "") + data
-        elif self.stack and self.stack[-1] != "style":
+        elif self.stack and self.stack[-1] == "style":
+            self.styles.append(data)
+        elif self.stack:
             self.text.append(data)
 
     def of(self, tag: str) -> list[dict[str, str]]:

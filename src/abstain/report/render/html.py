@@ -33,6 +33,9 @@ def html(document: doc.Document) -> str:
     if any(isinstance(b, doc.Controls) or (isinstance(b, doc.Table) and b.sortable) for b in every):
         scripts.append(resource("page.js") + (resource("charts.js") if charts else ""))
     sections = [part for part in parts if isinstance(part, doc.Section)]
+    # Figures and the longest name have styles at their elements.
+    at_elements = bool(document.longest) or any(isinstance(block, doc.Figure) for block in every)
+    css = style()
     return (
         environment()
         .get_template("document.html")
@@ -42,8 +45,8 @@ def html(document: doc.Document) -> str:
             sections=[section for section in sections if section.nav is not None],
             start=sections[0].anchor if sections else "verdict",
             version=ab.__version__,
-            policy=policy(*scripts),
-            css=_trusted(style()),
+            policy=policy("'unsafe-inline'" if at_elements else _hashes([css]), _hashes(scripts)),
+            css=_trusted(css),
             scripts=[_trusted(script) for script in scripts],
             data=_trusted(script_json(document.data())) if document.data and charts else "",
             specs=_trusted(script_json({c.key: _spec(c) for c in charts})) if charts else "",
@@ -119,17 +122,21 @@ def _ours(written: Callable[..., str]) -> "Callable[..., Markup]":
     return lambda *values, **options: _trusted(written(*values, **options))
 
 
-def policy(*scripts: str) -> str:
-    """Return what the browser is to allow a page: these scripts of ours, and to load nothing.
+def policy(styles: str, scripts: str) -> str:
+    """Return what the browser is to allow a page: our styles, our scripts, and to load nothing.
 
-    Styles may stand in the page, as figures have them at their elements; pictures are data.
+    Pictures are data.
     """
-    keys = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in scripts)
-    allowed = " ".join(f"'sha256-{key}'" for key in keys) or "'none'"
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
+
+
+def _hashes(texts: Iterable[str]) -> str:
+    """Return what allows these texts between the tags of an element, and no other."""
+    keys = (base64.b64encode(sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{key}'" for key in keys) or "'none'"
 
 
 def resource(name: str) -> str:

@@ -140,7 +140,7 @@
   const draw = async (canvas) => {
     const name = canvas.dataset.chart;
     // Expressions are interpreted: the policy of the page lets no text become code.
-    const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: tooltip(name) };
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, ast: true, tooltip: tooltip(name) };
     const datasets = Object.fromEntries(Object.entries(sources[name]).map(([key, rows]) => [key, rows()]));
     const { view } = await vegaEmbed(canvas, { ...specs[name].spec, datasets }, options);
     state.charts.set(name, view);
