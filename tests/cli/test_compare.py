@@ -75,7 +75,10 @@ def test_a_file_a_run(tmp_path: Path) -> None:
     files = [str(tmp_path / f"run{seed}.npz") for seed in (1, 2, 3)]
     options = [*SCORES, "--runs-from", "filename", "--metric", "augrc", "--metric", "aurc"]
     out = tmp_path / "cmp"
-    assert run(["compare", *files, *options, "--bootstrap", "64", "--out", str(out)]) == 0
+    assert (
+        run(["compare", *files, *options, "--bootstrap", "64", "--literature", "--out", str(out)])
+        == 0
+    )
     rows = pl.read_parquet(out / "results.parquet").filter(method="msr", metric="augrc")
     assert rows["run"].to_list() == ["run1.npz", "run2.npz", "run3.npz", "mean"]
     assert rows["value"][3] == pytest.approx(rows["value"][:3].mean())

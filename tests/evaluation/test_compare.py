@@ -1,5 +1,7 @@
 """`compare`: what is paired with what, which test decides, and what is refused."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -107,7 +109,7 @@ def test_the_seed_decides_and_the_global_state_stays():
 
 
 def test_the_test_of_the_literature_is_there_but_decides_nothing():
-    found = ab.compare(predictions(0), bootstrap=300)
+    found = ab.compare(predictions(0), bootstrap=300, literature=True)
     theirs = [p for p in found.pairs if p.test == "Wilcoxon on bootstrap replicates"]
     assert len(theirs) == 6, "one-sided for both directions of each pair"
     assert not any(p.valid for p in theirs)
@@ -115,6 +117,16 @@ def test_the_test_of_the_literature_is_there_but_decides_nothing():
     assert found.test == "influence function"
     assert any("decides nothing" in f.message for f in found.findings)
     assert not ab.compare(predictions(0)).bootstrap
+    assert ab.compare(predictions(0), literature=True).bootstrap == 1000
+
+
+def test_the_test_of_the_literature_is_made_only_where_it_is_asked_for(monkeypatch):
+    asked = ab.compare(predictions(0), bootstrap=64, literature=True)
+    module = sys.modules["abstain.evaluation.comparison.pairs"]
+    monkeypatch.setattr(module, "wilcoxon_on_replicates", None)
+    plain = ab.compare(predictions(0), bootstrap=64)
+    assert list(map(str, plain.pairs)) == [str(p) for p in asked.pairs if p.valid]
+    assert not any("decides nothing" in f.message for f in plain.findings)
 
 
 def test_a_metric_without_influence_is_decided_by_the_bootstrap():

@@ -11,7 +11,7 @@ from abstain._foundation.scored import Scored
 from abstain.curves.bands import risk_coverage_band
 from abstain.errors import InputError
 from abstain.evaluation.comparison import Plan, SampledRows, measured
-from abstain.evaluation.comparison.pairs import difference
+from abstain.evaluation.comparison.pairs import differences_of
 from abstain.evaluation.comparison.units import Roles, units_of
 from abstain.inference.aggregates import improvements, probability_of_improvement
 from abstain.inference.draws import Draws
@@ -307,7 +307,7 @@ def test_methods_that_nothing_tells_apart_are_equal_whatever_they_leave_out():
 def found_in_one_study(rng, noise, metric="augrc"):
     units = units_of(study(rng, noise=noise), Roles(methods="method", own_weights=True))
     sampled = measured(metric_named(metric), units, SampledRows.of(units))
-    return difference(sampled, 0, 1, Plan(0.95))
+    return differences_of(sampled, Plan(0.95)).one(0)
 
 
 @pytest.mark.slow

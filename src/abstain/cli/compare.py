@@ -38,8 +38,12 @@ class Tests:
         Literal["holm", "bonferroni", "none"], Parameter(help="for the number of pairs")
     ] = "holm"
     bootstrap: Annotated[
-        int, Parameter(help="resamples for rankings and the literature's test; see --out")
+        int, Parameter(help="resamples for rankings and a second test of the pairs; see --out")
     ] = 0
+    literature: Annotated[
+        bool,
+        Parameter(help="also test the resamples as papers do, which decides nothing", negative=()),
+    ] = False
     margin: Annotated[
         float | None, Parameter(help="test that nothing is worse than --reference by this much")
     ] = None

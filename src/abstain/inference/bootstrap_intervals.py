@@ -86,12 +86,15 @@ def debiased(replicates: AnyArray, value: float, *, level: float = 0.95) -> Inte
 def bias_note(replicates: AnyArray, value: float) -> str:
     """Return a warning where the bias of the resamples is no longer small against their spread."""
     kept, _ = _defined(replicates)
-    if kept.size < 2:
-        return ""
-    bias = float(kept.mean()) - value
-    if abs(bias) <= _SMALL_BIAS * float(kept.std(ddof=1)):
-        return ""
-    return f"resamples are biased by {bias:.2g}: the interval is a rough guide"
+    return bias_notes(kept[None], np.array([value]))[0] if kept.size > 1 else ""
+
+
+def bias_notes(replicates: FloatArray, values: FloatArray) -> list[str]:
+    """Return the same of many numbers, whose replicates (k, resamples) are all defined."""
+    bias = replicates.mean(axis=1) - values
+    small = np.abs(bias) <= _SMALL_BIAS * replicates.std(axis=1, ddof=1)
+    said = "resamples are biased by {:.2g}: the interval is a rough guide"
+    return ["" if no else said.format(by) for no, by in zip(small, bias.tolist(), strict=True)]
 
 
 def told(found: Interval, *notes: str, bounds: tuple[float, float] | None = None) -> Interval:

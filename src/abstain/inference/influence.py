@@ -180,6 +180,11 @@ def covariance_of_shares(parts: FloatArray) -> FloatArray:
     return out
 
 
+def error_of(parts: FloatArray) -> float:
+    """Return the standard error of the first number."""
+    return float(np.sqrt(covariance_of_shares(parts)[0, 0]))
+
+
 def covariance(
     influences: FloatArray, *, weight: FloatArray | None = None, cluster: IntArray | None = None
 ) -> FloatArray:

@@ -8,19 +8,17 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.imports import special
 from abstain.errors import DomainError
-from abstain.inference._differences import (
+from abstain.inference.differences import (
     NAN,
     Difference,
     PairedNumbers,
-    clipped,
+    differences,
     most_degrees,
-    over_thresholds,
-    plain_difference,
     quantile_words,
-    with_ratio,
-    without_rounding,
+    size_of,
 )
 from abstain.inference.influence import shares, spread_of
+from abstain.inference.pair_powers import PairPowers
 from abstain.inference.reach import OPEN, levels_left
 from abstain.inference.small_samples import (
     Expected,
@@ -297,22 +295,37 @@ def difference_from(
     """
     both = float(values[0]), float(values[1])
     least = rounding(influences.shape[0], size_of(both, bounds))
-    value, influences = without_rounding(both[0] - both[1], influences, least)
+    apart, influences = _without_rounding(both[0] - both[1], influences, least)
     parts = shares(influences, weight, cluster)
+    pair = PairedNumbers(
+        np.array(both)[:, None],
+        np.array([apart]),
+        PairPowers.of(parts),
+        np.array([float(parts.shape[0])]),
+        np.array([most_degrees(failures)]),
+        level,
+    )
     units = None if cluster is None else parts.shape[0]
-    pair = PairedNumbers(both, parts, most_degrees(failures), level)
-    plain = plain_difference(pair, value, lower_is_better=lower_is_better)
-    if plain.note:
-        return plain
-    found = with_ratio(plain, pair)
-    if reaches is not None and reaches.any():
-        found = over_thresholds(found, pair, reaches)
-    notes = found.note, warning(failures, heavy=heavy, units=units)
-    return replace(clipped(found, bounds), note="; ".join(filter(None, notes)))
+    return differences(
+        pair,
+        lower_is_better=lower_is_better,
+        bounds=bounds,
+        warnings=[warning(failures, heavy=heavy, units=units)],
+        reaches=reaches,
+    ).one(0)
 
 
-def size_of(values: tuple[float, ...], bounds: tuple[float, float]) -> float:
-    """Return the size of numbers for their rounding: of their range, where that is finite."""
-    width = bounds[1] - bounds[0]
-    finite = (abs(v) for v in (*values, width) if np.isfinite(v))
-    return max(finite, default=0.0)
+def _without_rounding(
+    value: float, influences: FloatArray, least: float
+) -> tuple[float, FloatArray]:
+    """Return a difference and its influences with all that is `least` or less exactly 0.
+
+    Rounding is as regular as data: it has a spread, and a test of its own finds it.
+    """
+    nothing = np.abs(influences).max(axis=0, initial=0.0) <= least
+    if nothing.any():
+        influences = np.where(nothing, 0.0, influences)
+    if np.abs(influences[:, 0] - influences[:, 1]).max(initial=0.0) <= least:
+        influences = influences[:, [0, 0]]
+        value = 0.0 if abs(value) <= least else value
+    return value, influences

@@ -6,8 +6,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import DomainError
-from abstain.inference._differences import error_of, most_degrees
-from abstain.inference.influence import covariance_of_shares, shares
+from abstain.inference.differences import most_degrees
+from abstain.inference.influence import covariance_of_shares, error_of, shares
 from abstain.inference.intervals import difference_from, level_of, moved
 from abstain.inference.small_samples import (
     Expected,
@@ -261,7 +261,7 @@ class _Worse:
     def bound(self, chance: float) -> float:
         """Return the bound beyond which the difference lies with this chance."""
         reach = -t_quantile(1.0 - 2.0 * chance, self.degrees)
-        return self.value - self.error * min(reach, skewed(reach, self.skew))
+        return self.value - self.error * min(reach, float(skewed(reach, self.skew)))
 
     def p_value(self, margin: float) -> float:
         """Return the chance at which the bound is the margin."""

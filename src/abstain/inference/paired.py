@@ -1,18 +1,20 @@
 """Two methods on the same samples: their difference over resamples, and the literature's test."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import ShapeError
-from abstain.inference.bootstrap_intervals import bias_note
+from abstain.inference.bootstrap_intervals import bias_notes
 from abstain.inference.intervals import level_of
 from abstain.inference.multiplicity import Adjustment, adjust
 from abstain.inference.rank_tests import pairwise_wilcoxon
 from abstain.inference.ranking import alike, stack
 from abstain.typing import AnyArray, FloatArray
+
+NAN = float("nan")
 
 Ends: TypeAlias = Literal["percentile", "basic"]
 
@@ -47,6 +49,8 @@ class BootstrapDifference:
         "percentile" or "basic".
     note : str
         What was left out or is missing, or empty.
+    ratio, ratio_low, ratio_high : float
+        First over second, with the quantiles of the ratios; NaN unless all values are above zero.
     """
 
     difference: float
@@ -59,6 +63,9 @@ class BootstrapDifference:
     resamples: int
     method: str
     note: str = ""
+    ratio: float = NAN
+    ratio_low: float = NAN
+    ratio_high: float = NAN
 
 
 def bootstrap_difference(
@@ -122,17 +129,46 @@ def bootstrap_difference(
     if a.size != b.size:
         msg = f"`first` and `second` must be of the same resamples; got {a.size} and {b.size}"
         raise ShapeError(msg)
-    checks.one_of(method, "method", ("percentile", "basic"))
-    with np.errstate(invalid="ignore"):
-        d = np.where(alike(a, b), 0.0, a - b)
-    return _difference(
-        d[~np.isnan(d)],
-        a.size,
-        values,
-        method=method,
+    return bootstrap_differences(
+        np.stack([a, b]),
+        np.array(values, np.float64),
         lower_is_better=lower_is_better,
-        level=level_of(level),
-    )
+        level=level,
+        method=method,
+    )[0]
+
+
+def bootstrap_differences(
+    replicates: FloatArray,
+    values: FloatArray,
+    *,
+    lower_is_better: bool,
+    level: float = 0.95,
+    method: Ends = "percentile",
+) -> list[BootstrapDifference]:
+    """Compare every two methods as `bootstrap_difference` does, given their replicates (k, B).
+
+    In the order of `itertools.combinations`; one method is compared with all others at once.
+    """
+    checks.one_of(method, "method", ("percentile", "basic"))
+    asked = _Asked(method, lower_is_better, level_of(level))
+    out: list[BootstrapDifference] = []
+    for i in range(len(values) - 1):
+        others, both = (
+            replicates[i + 1 :],
+            np.stack(np.broadcast_arrays(values[i], values[i + 1 :])),
+        )
+        with np.errstate(invalid="ignore"):
+            d = np.where(alike(replicates[i], others), 0.0, replicates[i] - others)
+            ratios = np.where((replicates[i] > 0) & (others > 0), replicates[i] / others, NAN)
+        if not np.isnan(d).any():
+            out += _compared(d, ratios, both, asked)
+            continue
+        for row, (own, ratio) in enumerate(zip(d, ratios, strict=True)):
+            kept = ~np.isnan(own)
+            pair = both[:, row : row + 1]
+            out += _compared(own[None, kept], ratio[None, kept], pair, asked, int((~kept).sum()))
+    return out
 
 
 def wilcoxon_on_replicates(
@@ -187,40 +223,53 @@ def wilcoxon_on_replicates(
     return adjust(pairwise_wilcoxon(table.T, lower_is_better=lower_is_better), method=adjustment)
 
 
-def _difference(
-    d: FloatArray,
-    drawn: int,
-    values: tuple[float, float],
-    *,
-    method: Ends,
-    lower_is_better: bool,
-    level: float,
-) -> BootstrapDifference:
-    tail = (1 - level) / 2
-    one, two = np.array(values, np.float64)[:, None]
-    difference = 0.0 if alike(one, two).all() else float(values[0] - values[1])
-    left_out = drawn - d.size
-    note = f"{left_out} of {drawn} resamples left out: no value" if left_out else ""
-    if d.size < 2 or np.isnan(difference):
-        nan = float("nan")
+@dataclass(frozen=True)
+class _Asked:
+    """How resamples are compared."""
+
+    method: Ends
+    lower_is_better: bool
+    level: float
+
+
+def _compared(
+    d: FloatArray, ratios: FloatArray, values: FloatArray, asked: _Asked, left_out: int = 0
+) -> list[BootstrapDifference]:
+    """Compare pairs by their differences over resamples, (pairs, B), all of which have a value."""
+    apart = np.where(alike(*values), 0.0, values[0] - values[1])
+    drawn, level = d.shape[1], asked.level
+    note = f"{left_out} of {drawn + left_out} resamples left out: no value" if left_out else ""
+    if drawn < 2 or np.isnan(apart).any():
         note = note or "no difference: a value is undefined or there are no resamples"
-        return BootstrapDifference(
-            difference, nan, nan, nan, nan, nan, level, int(d.size), method, note
-        )
-    note = "; ".join(filter(None, (note, bias_note(d, difference))))
-    ahead = d < 0 if lower_is_better else d > 0
-    shown = d if method == "percentile" else 2 * difference - d
-    low, high = np.quantile(shown, [tail, 1 - tail])
-    fewer = int(min(np.count_nonzero(shown <= 0), np.count_nonzero(shown >= 0)))
-    return BootstrapDifference(
-        difference=difference,
-        low=float(low),
-        high=float(high),
-        standard_error=float(d.std(ddof=1)),
-        p_value=min(1.0, 2 * (1 + fewer) / (1 + d.size)),
-        superiority=float(ahead.mean() + (d == 0).mean() / 2),
-        level=level,
-        resamples=int(d.size),
-        method=method,
-        note=note,
-    )
+        none = (NAN,) * 5
+        return [
+            BootstrapDifference(own, *none, level, drawn, asked.method, note)
+            for own in apart.tolist()
+        ]
+    tails = [(1 - level) / 2, 1 - (1 - level) / 2]
+    ahead = d < 0 if asked.lower_is_better else d > 0
+    shown = d if asked.method == "percentile" else 2 * apart[:, None] - d
+    low, high = np.quantile(shown, tails, axis=1)
+    fewer = np.minimum((shown <= 0).sum(axis=1), (shown >= 0).sum(axis=1))
+    above = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
+    ratio = np.full((3, apart.size), NAN)
+    ratio[0, above] = values[0, above] / values[1, above]
+    ratio[1:, above] = np.quantile(ratios[above], tails, axis=1)
+    columns: dict[str, FloatArray] = {
+        "difference": apart,
+        "low": low,
+        "high": high,
+        "standard_error": d.std(axis=1, ddof=1),
+        "p_value": np.minimum(1.0, 2 * (1 + fewer) / (1 + drawn)),
+        "superiority": ahead.mean(axis=1) + (d == 0).mean(axis=1) / 2,
+        **dict(zip(("ratio", "ratio_low", "ratio_high"), ratio, strict=True)),
+    }
+    rows: list[dict[str, Any]] = [
+        dict(zip(columns, told, strict=True))
+        for told in np.stack(list(columns.values()), axis=1).tolist()
+    ]
+    about: dict[str, Any] = {"level": level, "resamples": drawn, "method": asked.method}
+    return [
+        BootstrapDifference(**told, **about, note="; ".join(filter(None, (note, biased))))
+        for told, biased in zip(rows, bias_notes(d, apart), strict=True)
+    ]

@@ -8,12 +8,15 @@ about twice the number of failures when those alone count and count alike, fewer
 carries the sum.
 """
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from abstain._foundation.imports import special
 from abstain.typing import FloatArray
+
+#: One number, or one for each of many.
+Numbers = TypeVar("Numbers", float, FloatArray)
 
 #: From this many failures up, nominal 95 % intervals cover 93 to 97 % in the simulations.
 FEW_FAILURES: Final = 10
@@ -50,7 +53,7 @@ def moderated(variance: float, degrees: float, model: Expected) -> tuple[float, 
     return max(mixed, variance), together
 
 
-def rounding(rows: int, size: float) -> float:
+def rounding(rows: Numbers, size: Numbers) -> Numbers:
     """Return how far two influences on numbers of this size may be apart by rounding alone.
 
     Running sums over the samples leave up to about 0.02 eps n of the size; the least true
@@ -65,16 +68,16 @@ def degrees_of_freedom(parts: FloatArray) -> float:
     Takes what each independent unit adds to the error, shape (units,).
     """
     square = parts * parts
-    return degrees_from(float(square.sum()), float(square @ square), parts.size)
+    second, fourth = np.array(square.sum()), np.array(square @ square)
+    return float(degrees_from(second, fourth, np.array(float(parts.size))))
 
 
-def degrees_from(second: float, fourth: float, units: int) -> float:
+def degrees_from(second: FloatArray, fourth: FloatArray, units: FloatArray) -> FloatArray:
     """Return the same from the sums of the second and fourth powers of the parts."""
-    excess = fourth - second * second / units
-    most = max(units - 1.0, 1.0)
-    if excess <= 0:
-        return most
-    return min(max(2 * second * second / excess, 1.0), most)
+    excess, most = fourth - second * second / units, np.maximum(units - 1.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.clip(2 * second * second / excess, 1.0, most)
+    return np.asarray(np.where(excess <= 0, most, found))
 
 
 def skewness(parts: FloatArray) -> float:
@@ -84,7 +87,7 @@ def skewness(parts: FloatArray) -> float:
     return float(np.sum(scaled**3))
 
 
-def straightened(t: float, skew: float) -> float:
+def straightened(t: Numbers, skew: Numbers) -> Numbers:
     """Return Hall's (1992) cubic transformation of a t statistic, its skewness taken out by half.
 
     The whole correction makes true nulls fail too often, since the skewness is itself estimated
@@ -95,13 +98,13 @@ def straightened(t: float, skew: float) -> float:
     return t + g * t * t / 3 + g * g * t**3 / 27 + g / 6
 
 
-def skewed(y: float, skew: float) -> float:
+def skewed(y: float | FloatArray, skew: float | FloatArray) -> FloatArray:
     """Return the t statistic that `straightened` turns into y."""
-    g = skew / 2
+    g = np.asarray(skew) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = 3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1)
     # Below this the cube root loses more digits than the correction has.
-    if abs(g) < 1e-5:
-        return y
-    return float(3 / g * (np.cbrt(1 + g * (y - g / 6)) - 1))
+    return np.asarray(np.where(np.abs(g) < 1e-5, y, out))
 
 
 def events(value: float, standard_error: float) -> float:
@@ -114,9 +117,19 @@ def t_quantile(level: float, degrees: float) -> float:
     return float(special.stdtrit(degrees, (1 + level) / 2))
 
 
+def t_quantiles(level: float, degrees: FloatArray) -> FloatArray:
+    """Return the same of many degrees of freedom."""
+    return np.asarray(special.stdtrit(degrees, (1 + level) / 2))
+
+
 def t_probability(x: float, degrees: float) -> float:
     """Return the chance that Student's t is at most x."""
     return float(special.stdtr(degrees, x))
+
+
+def t_probabilities(x: FloatArray, degrees: FloatArray) -> FloatArray:
+    """Return the same of many."""
+    return np.asarray(special.stdtr(degrees, x))
 
 
 def warning(failures: int | Failures | None, *, heavy: bool, units: int | None = None) -> str:

@@ -129,8 +129,8 @@ class RankBlobDisplay(Titled):
         known = list(ranked.values())
         ends = [s.rank_low for s in known], [s.rank_high for s in known]
         rules(axes, *ends, list(ranked), **line)
-        cross = {"marker": "x", "markersize": 6, "markeredgewidth": 1.6, "linestyle": "none"}
-        axes.plot([_mean(s) for s in known], list(ranked), **cross, **line)
+        line |= {"marker": "x", "markersize": 6, "markeredgewidth": 1.6, "linestyle": "none"}
+        axes.plot([_mean(s) for s in known], list(ranked), **line)
         axes.set(xlim=(0.4, k + 0.6), ylim=(count - 0.4, -0.6), aspect="equal")
         calm(axes)
         written = labels([s.method for s in self.standings])
@@ -151,7 +151,11 @@ class RankBlobDisplay(Titled):
         style = {"facecolor": LIGHT[0], "edgecolor": "none", "alpha": 0.45, "zorder": 2, **kwargs}
         for radius in np.unique(radii):
             wide, at = [2 * radius], places[radii == radius, :2]
-            around = {"units": "xy", "offsets": at, "offset_transform": ax.transData}
+            around: dict[str, Any] = {
+                "units": "xy",
+                "offsets": at,
+                "offset_transform": ax.transData,
+            }
             ax.add_collection(EllipseCollection(wide, wide, [0], **around, **style), autolim=False)
 
     def _ranks(self) -> int:

@@ -156,7 +156,7 @@ class SignificanceMapDisplay(Titled):
         said = "–" if math.isnan(adjusted) else _short(adjusted)
         color, weight = (PAPER, "bold") if found else (INK, "normal")
         size = 9 if len(self.methods) <= 8 else 6.5
-        middle = {"ha": "center", "va": "center", "fontsize": size}
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": size}
         write(ax, *place, said, color=color, fontweight=weight, **middle)
 
     @property

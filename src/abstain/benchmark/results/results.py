@@ -117,7 +117,7 @@ def results_of(
     >>> results = results_of(Store.read("runs"), metrics=["augrc"])  # doctest: +SKIP
     >>> results.comparisons["augrc"].frame("pairs")  # doctest: +SKIP
     """
-    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, bands=False, lean=True)
+    plan = Plan.checked(level=level, bootstrap=bootstrap, rng=rng, literature=True, lean=True)
     options = PromiseOptions(
         risk=checks.fraction(risk, "risk"),
         delta=checks.fraction(delta, "delta"),

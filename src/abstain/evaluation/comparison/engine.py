@@ -48,6 +48,7 @@ def compare(
     reference: str | None = None,
     notes: Sequence[str | Finding] = (),
     bands: bool = True,
+    literature: bool = False,
 ) -> Comparison:
     """Compare methods on the same samples.
 
@@ -71,7 +72,7 @@ def compare(
         decided by the paired bootstrap.
     bootstrap : int, default=0
         Resamples to draw, shared by all methods and runs; 0 for none, unless `test` or a metric
-        needs them, then 1000. They add bootstrap rankings and what the literature reports.
+        needs them, then 1000. They add bootstrap rankings and the paired bootstrap of each pair.
     rng : int, Generator or None, default=0
         The seed of everything drawn.
     loss : str, CostMatrix or array of shape (n,), optional
@@ -94,7 +95,11 @@ def compare(
     notes : sequence of str or Finding, optional
         Sentences to carry into the findings.
     bands : bool, default=True
-        False leaves out the risk-coverage curves, half of the time with many methods.
+        False leaves out the risk-coverage curves.
+    literature : bool, default=False
+        Whether the pairs are also tested as papers do, by Wilcoxon's test on the resamples. Its
+        p-values shrink with the number of resamples, so they decide nothing and `valid` is False;
+        they are for checking published ones.
 
     Returns
     -------
@@ -149,6 +154,7 @@ def compare(
         margin=margin,
         reference=reference,
         bands=bands,
+        literature=literature,
     )
     units = units_of(predictions, Roles(runs, methods, clustered, own_weights, scores, loss))
     chosen = metrics_of(metrics) or []
@@ -185,7 +191,7 @@ def compare_data(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -
         standings=tuple(row for s in sampled for row in standings(s, plan)),
         agreements=tuple(agreements(sampled, plan)),
         stability=tuple(stabilities(sampled, plan)),
-        bands=tuple(bands_of(units[0], plan)) if plan.bands else (),
+        bands=tuple(bands_of(units[0], plan)) if plan.bands and not plan.lean else (),
         non_inferiority=tuple(n for s in sampled for n in non_inferiorities(s, plan)),
         resamples=resamples,
     )

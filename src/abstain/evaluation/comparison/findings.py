@@ -124,7 +124,7 @@ def _resampled(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:
         if sampled.deciding(plan.test) != plan.test:
             message = f"{sampled.metric.why_no_influence}; so the paired bootstrap decides."
             yield Finding.note("no_influence", message[:1].upper() + message[1:])
-    if any(part.resamples for part in parts):
+    if plan.literature:
         message = f"“Wilcoxon on bootstrap replicates” decides nothing here: {WARNING}"
         yield Finding.note("replicates", message)
 

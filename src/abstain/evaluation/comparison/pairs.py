@@ -1,7 +1,7 @@
 """Every pair of methods on one data set, by each test that was asked for."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any
 
@@ -12,12 +12,12 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison.plan import TEST_NAMES, Plan
 from abstain.evaluation.comparison.rows import PairedDifference
 from abstain.evaluation.comparison.variation import Sampled
-from abstain.inference.intervals import Difference, difference_from
+from abstain.inference.differences import Differences, PairedNumbers, differences, warnings_of
 from abstain.inference.multiplicity import adjust
 from abstain.inference.paired import (
     WARNING,
     BootstrapDifference,
-    bootstrap_difference,
+    bootstrap_differences,
     wilcoxon_on_replicates,
 )
 from abstain.inference.permutation import swap_test, swap_test_by_ranks
@@ -33,6 +33,16 @@ ON_REPLICATES = "Wilcoxon on bootstrap replicates"
 _SWAPS = "swaps give no interval: see that of another test of this pair"
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Tested:
+    """What one test tells of every pair, in the order of `combinations`: a column a field."""
+
+    p_value: Sequence[float]
+    notes: Sequence[str]
+    #: The other numbers of a pair, where the test tells them.
+    more: dict[str, Sequence[float]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False)
 class _Family:
     """The pairs of one metric on one data set, which are adjusted together."""
@@ -44,35 +54,36 @@ class _Family:
         """Return each pair once."""
         return combinations(range(len(self.sampled.methods)), 2)
 
-    def values(self, i: int, j: int) -> tuple[float, float]:
-        """Return the metric of both, averaged over the runs."""
-        return float(self.sampled.mean[i]), float(self.sampled.mean[j])
-
-    def pair(self, i: int, j: int, test: str, **known: Any) -> PairedDifference:
-        """Make the record of a pair, of what is known of it."""
-        first, second = self.values(i, j)
-        return PairedDifference(
-            metric=self.sampled.metric.name,
-            data=self.sampled.data,
-            first=self.sampled.methods[i],
-            second=self.sampled.methods[j],
-            difference=first - second,
-            test=test,
-            **known,
-        )
-
-    def adjusted(self, found: list[PairedDifference]) -> Iterator[PairedDifference]:
+    def told(self, test: str, found: _Tested) -> Iterator[PairedDifference]:
         """Adjust the p-values for the number of pairs; name the better method where one is."""
-        p_values = adjust([pair.p_value for pair in found], method=self.plan.adjustment)
-        sign = 1 if self.sampled.metric.lower_is_better else -1
-        for pair, p in zip(found, p_values, strict=True):
-            lead = pair.first if sign * pair.difference < 0 else pair.second
-            apart = p < self.plan.alpha and pair.difference != 0
-            yield replace(
-                pair,
-                adjusted=float(p),
+        metric, methods, mean = (
+            self.sampled.metric,
+            self.sampled.methods,
+            self.sampled.mean.tolist(),
+        )
+        adjusted = adjust(found.p_value, method=self.plan.adjustment).tolist()
+        columns = [
+            dict(zip(found.more, row, strict=True))
+            for row in zip(*found.more.values(), strict=True)
+        ]
+        known = columns or [{}] * len(adjusted)
+        rows = zip(self.two(), found.p_value, adjusted, found.notes, known, strict=True)
+        for (i, j), p_value, p, note, more in rows:
+            apart = mean[i] - mean[j]
+            lead = i if (apart < 0) == metric.lower_is_better else j
+            yield PairedDifference(
+                metric=metric.name,
+                data=self.sampled.data,
+                first=methods[i],
+                second=methods[j],
+                difference=apart,
+                p_value=p_value,
+                adjusted=p,
                 adjustment=self.plan.adjustment,
-                better=lead if apart else "",
+                test=test,
+                better=methods[lead] if p < self.plan.alpha and apart != 0 else "",
+                note=note,
+                **more,
             )
 
 
@@ -81,7 +92,7 @@ def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
     if not sampled.defined:
         return
     family = _Family(sampled, plan)
-    made: dict[str, Callable[[_Family], Iterator[PairedDifference]]] = {}
+    made: dict[str, Callable[[_Family], _Tested]] = {}
     if sampled.shares is not None:
         made["influence"] = _by_influence
     if sampled.replicates is not None:
@@ -89,128 +100,130 @@ def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
     if plan.test == "permutation":
         made["permutation"] = _by_permutation
     for test in sorted(made, key=lambda test: test != sampled.deciding(plan.test)):
-        yield from family.adjusted(list(made[test](family)))
-    if sampled.replicates is not None:
+        yield from family.told(TEST_NAMES[test], made[test](family))
+    if plan.literature and sampled.replicates is not None:
         yield from _on_replicates(family)
 
 
 # ------------------------------------------------------------------------------------ influence
-def difference(sampled: Sampled, i: int, j: int, plan: Plan) -> Difference:
-    """Return the difference of the means of two methods by their influences."""
-    influences, reaches = sampled.held_on(i, j)
-    values = float(sampled.mean[i]), float(sampled.mean[j])
-    if plan.lean and sampled.replicates is None:
-        # The difference of numbers that are moved alike is the same, and a ratio, which takes
-        # nearly all of the time, does not exist where one of them is 0.
-        values = values[0] - max(values), values[1] - max(values)
-    return difference_from(
-        values,
-        influences,
-        lower_is_better=sampled.metric.lower_is_better,
-        level=plan.level,
-        failures=sampled.resting(i, j),
-        heavy=sampled.metric.heavy,
+def differences_of(sampled: Sampled, plan: Plan) -> Differences:
+    """Return the differences of the means of every two methods by their influences."""
+    every = range(len(sampled.methods))
+    failures, shares = [sampled.resting(i) for i in every], sampled.held
+    shares = sampled.shares if shares is None else shares
+    if shares is None:
+        msg = f"{sampled.metric.name} has no influence function"
+        raise InputError(msg)
+    units = sampled.units_of_pairs
+    clusters = [None] * units.size if sampled.units[0].cluster is None else units.tolist()
+    pairs = PairedNumbers.every(
+        sampled.mean,
+        shares,
         bounds=sampled.bounds,
-        cluster=sampled.codes(influences),
-        reaches=reaches,
+        failures=failures,
+        level=plan.level,
+        units=units.astype(np.float64),
+    )
+    return differences(
+        pairs,
+        lower_is_better=sampled.metric.lower_is_better,
+        bounds=sampled.bounds,
+        warnings=warnings_of(failures, heavy=sampled.metric.heavy, clusters=clusters),
+        reaches=None if sampled.held is None else sampled.reaches,
+        ratios=not plan.lean or sampled.replicates is not None,
     )
 
 
-def _by_influence(family: _Family) -> Iterator[PairedDifference]:
-    for i, j in family.two():
-        found = difference(family.sampled, i, j, family.plan)
-        yield family.pair(
-            i,
-            j,
-            TEST_NAMES["influence"],
-            low=found.low,
-            high=found.high,
-            standard_error=found.standard_error,
-            ratio=found.ratio,
-            ratio_low=found.ratio_low,
-            ratio_high=found.ratio_high,
-            p_value=found.p_value,
-            superiority=found.superiority,
-            note=found.note,
-        )
+def _by_influence(family: _Family) -> _Tested:
+    found = differences_of(family.sampled, family.plan)
+    more = {
+        "low": found.low,
+        "high": found.high,
+        "standard_error": found.standard_error,
+        "ratio": found.ratio,
+        "ratio_low": found.ratio_low,
+        "ratio_high": found.ratio_high,
+        "superiority": found.superiority,
+    }
+    return _Tested(
+        p_value=found.p_value.tolist(),
+        notes=found.notes,
+        more={name: column.tolist() for name, column in more.items()},
+    )
 
 
 # ------------------------------------------------------------------------------------ resamples
-def _by_bootstrap(family: _Family) -> Iterator[PairedDifference]:
-    drawn = family.sampled.mean_replicates
-    for i, j in family.two():
-        values = family.values(i, j)
-        found = bootstrap_difference(
-            drawn[i],
-            drawn[j],
-            values,
-            lower_is_better=family.sampled.metric.lower_is_better,
-            level=family.plan.level,
-        )
-        if not _spread_seen(found, values):
-            why = "every resample shows the same difference, so its spread cannot be seen"
-            yield family.pair(i, j, TEST_NAMES["bootstrap"], note=why)
-            continue
-        few = few_clusters(family.sampled.clusters(i, j))
-        yield family.pair(
-            i,
-            j,
-            TEST_NAMES["bootstrap"],
-            p_value=found.p_value,
-            low=found.low,
-            high=found.high,
-            standard_error=found.standard_error,
-            superiority=found.superiority,
-            note="; ".join(filter(None, (found.note, few))),
-            **_ratio(drawn[i], drawn[j], values, family.plan),
-        )
+#: What resamples tell of a pair beside its p-value.
+_RESAMPLED = ("low", "high", "standard_error", "ratio", "ratio_low", "ratio_high", "superiority")
 
 
-def _spread_seen(found: BootstrapDifference, values: tuple[float, float]) -> bool:
+def _by_bootstrap(family: _Family) -> _Tested:
+    sampled = family.sampled
+    found = bootstrap_differences(
+        sampled.mean_replicates,
+        sampled.mean,
+        lower_is_better=sampled.metric.lower_is_better,
+        level=family.plan.level,
+    )
+    seen = [
+        _spread_seen(own, sampled.mean[[i, j]])
+        for own, (i, j) in zip(found, family.two(), strict=True)
+    ]
+    nan = float("nan")
+    notes = [
+        "; ".join(filter(None, (own.note, few_clusters(sampled.clusters(i, j)))))
+        if varied
+        else "every resample shows the same difference, so its spread cannot be seen"
+        for own, varied, (i, j) in zip(found, seen, family.two(), strict=True)
+    ]
+    told = list(zip(found, seen, strict=True))
+    return _Tested(
+        p_value=[own.p_value if varied else nan for own, varied in told],
+        notes=notes,
+        more={
+            name: [getattr(own, name) if varied else nan for own, varied in told]
+            for name in _RESAMPLED
+        },
+    )
+
+
+def _spread_seen(found: BootstrapDifference, values: FloatArray) -> bool:
     """Tell whether resamples vary; that they all show the same difference proves nothing."""
-    least = 1e-12 * max(map(abs, values))
+    least = 1e-12 * float(np.abs(values).max())
     return not (found.standard_error <= least < abs(found.difference))
-
-
-def _ratio(
-    first: FloatArray, second: FloatArray, values: tuple[float, float], plan: Plan
-) -> dict[str, float]:
-    """Return the ratio with its percentile interval, where all values are above zero."""
-    both = np.isfinite(first) & np.isfinite(second)
-    if min(values) <= 0 or not both.any() or min(first[both].min(), second[both].min()) <= 0:
-        return {}
-    tail = (1 - plan.level) / 2
-    low, high = np.quantile(first[both] / second[both], [tail, 1 - tail])
-    return {"ratio": values[0] / values[1], "ratio_low": float(low), "ratio_high": float(high)}
 
 
 def _on_replicates(family: _Family) -> Iterator[PairedDifference]:
     """Run the literature's test, one-sided for both directions of each pair."""
     sampled, plan = family.sampled, family.plan
-    lower = sampled.metric.lower_is_better
+    lower, methods, mean = sampled.metric.lower_is_better, sampled.methods, sampled.mean.tolist()
     raw = wilcoxon_on_replicates(sampled.mean_replicates, lower_is_better=lower, adjustment="none")
-    off = ~np.eye(len(sampled.methods), dtype=np.bool_)
+    off = ~np.eye(len(methods), dtype=np.bool_)
     adjusted = raw.copy()
     adjusted[off] = adjust(raw[off], method=plan.adjustment)
-    for i, j in permutations(range(len(sampled.methods)), 2):
-        yield family.pair(
-            i,
-            j,
-            ON_REPLICATES,
+    for i, j in permutations(range(len(methods)), 2):
+        yield PairedDifference(
+            metric=sampled.metric.name,
+            data=sampled.data,
+            first=methods[i],
+            second=methods[j],
+            difference=mean[i] - mean[j],
             p_value=float(raw[i, j]),
             adjusted=float(adjusted[i, j]),
             adjustment=plan.adjustment,
-            better=sampled.methods[i] if adjusted[i, j] < plan.alpha else "",
+            test=ON_REPLICATES,
+            better=methods[i] if adjusted[i, j] < plan.alpha else "",
             valid=False,
             note=WARNING,
         )
 
 
 # ------------------------------------------------------------------------------------ swaps
-def _by_permutation(family: _Family) -> Iterator[PairedDifference]:
+def _by_permutation(family: _Family) -> _Tested:
     scored = _for_swaps(family.sampled)
     unit, metric = family.sampled.units[0], family.sampled.metric
     size = family.plan.draws("permutation", len(scored))
+    p_values = []
     for i, j in family.two():
         one, two = ((s.confidence, s.loss) for s in (scored[i], scored[j]))
         options: dict[str, Any] = {
@@ -223,7 +236,8 @@ def _by_permutation(family: _Family) -> Iterator[PairedDifference]:
             found = swap_test_by_ranks(lambda u: u, one, two, **options)
         else:
             found = swap_test(_statistic(metric), one, two, **options)
-        yield family.pair(i, j, TEST_NAMES["permutation"], p_value=found.p_value, note=_SWAPS)
+        p_values.append(found.p_value)
+    return _Tested(p_value=p_values, notes=[_SWAPS] * len(p_values))
 
 
 def _for_swaps(sampled: Sampled) -> list[Scored]:

@@ -42,9 +42,11 @@ class Plan:
     reference: str | None = None
     #: Whether risk-coverage curves with bands are wanted.
     bands: bool = True
-    #: Whether what takes most of the time with many methods is left out where nothing was
-    #: resampled: the ratio of a pair, and resamples of metrics that have no influence function,
-    #: which then have values without intervals, ranked as they are.
+    #: Whether the literature's test on the resamples is wanted, which decides nothing.
+    literature: bool = False
+    #: Whether what takes most of the time with many methods is left out: the curves, and where
+    #: nothing was resampled the ratio of a pair, and resamples of metrics that have no influence
+    #: function, which then have values without intervals, ranked as they are.
     lean: bool = False
 
     @classmethod
@@ -59,6 +61,7 @@ class Plan:
         margin: float | None = None,
         reference: str | None = None,
         bands: bool = True,
+        literature: bool = False,
         lean: bool = False,
     ) -> "Plan":
         """Make a plan of what a caller gave, or refuse it."""
@@ -78,6 +81,7 @@ class Plan:
             margin=None if margin is None else checks.fraction(margin, "margin", high=inf),
             reference=reference,
             bands=bands,
+            literature=literature,
             lean=lean,
         )
 
@@ -104,4 +108,5 @@ class Plan:
         if self.lean:
             return self.resamples if methods > 1 else 0
         wanted = self.test == "bootstrap" or needed
-        return self.resamples or (self.draws("bootstrap", methods) if wanted else 0)
+        drawn = self.draws("bootstrap", methods) if wanted else 0
+        return self.resamples or drawn or (_RESAMPLES if self.literature else 0)

@@ -10,9 +10,10 @@ import numpy as np
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.comparison.units import Unit, independent, same_samples
+from abstain.inference.differences import size_of
 from abstain.inference.draws import Draws
 from abstain.inference.influence import counted_units, covariance_of_shares, shares
-from abstain.inference.intervals import size_of
+from abstain.inference.pair_powers import first_and_second
 from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
@@ -110,7 +111,7 @@ class Sampled:
         """Whether every value is a number."""
         return bool(np.isfinite(self.values).all())
 
-    @property
+    @cached_property
     def mean(self) -> FloatArray:
         """The mean over the runs, shape (k,)."""
         return np.asarray(self.values.mean(axis=0))
@@ -153,7 +154,7 @@ class Sampled:
         found = self.resting(*methods)
         return None if found is None else found.number
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[float, float]:
         """The range that differences of two methods cannot leave."""
         return range_of(self.metric, [s for unit in self.units for s in unit.scored.values()])
@@ -175,12 +176,26 @@ class Sampled:
 
     def clusters(self, *methods: int) -> int | None:
         """Return the number of clusters that any of the methods rests on; None without them."""
-        cluster = self.units[0].cluster
-        if cluster is None:
-            return None
-        if self.rows.counted is None:
-            return np.unique(cluster).size
+        if self._clusters is None or self.rows.counted is None:
+            return self._clusters
         return int(np.count_nonzero(self.rows.counted[:, methods].any(axis=1)))
+
+    @cached_property
+    def _clusters(self) -> int | None:
+        cluster = self.units[0].cluster
+        return None if cluster is None else np.unique(cluster).size
+
+    @cached_property
+    def units_of_pairs(self) -> IntArray:
+        """The independent units that every two methods rest on, as `combinations` has them."""
+        first, second = first_and_second(len(self.methods))
+        counted = self.rows.counted
+        if counted is None:
+            units = 0 if self.shares is None else self.shares.shape[0]
+            return np.full(first.size, units)
+        each = counted.sum(axis=0)
+        both = counted.T.astype(np.float64) @ counted.astype(np.float64)
+        return np.asarray(each[first] + each[second] - both[first, second].astype(np.int64))
 
     @cached_property
     def influences(self) -> FloatArray:
@@ -206,12 +221,12 @@ class Sampled:
             return self.influences_on(*methods), None
         return replace(self, shares=self.held).influences_on(*methods), self.reaches[list(methods)]
 
-    @property
+    @cached_property
     def mean_replicates(self) -> FloatArray:
         """The replicates of the means over the runs, shape (k, resamples)."""
         return np.asarray(self.drawn.mean(axis=0))
 
-    @property
+    @cached_property
     def varies(self) -> bool:
         """Whether there are replicates that differ, unless all methods are equal in all."""
         if self.replicates is None:

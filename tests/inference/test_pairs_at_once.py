@@ -1,0 +1,133 @@
+"""Every two of many numbers at once: the same as each pair by itself, and as plain loops."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import t as student
+
+from abstain.inference.differences import PairedNumbers, differences, warnings_of
+from abstain.inference.intervals import difference_from
+from abstain.inference.pair_powers import PairPowers
+from abstain.inference.paired import bootstrap_difference, bootstrap_differences
+from abstain.inference.ratios import ratio_ends
+from abstain.inference.reach import STEPS
+from abstain.inference.small_samples import (
+    Failures,
+    degrees_of_freedom,
+    skewness,
+    straightened,
+)
+
+FIELDS = (
+    *("value", "low", "high", "standard_error", "p_value", "superiority"),
+    *("ratio", "ratio_low", "ratio_high"),
+)
+
+
+def numbers(k=6, n=700, seed=0):
+    """Draw numbers of which two are the same, one is nothing and one is known to be 0."""
+    rng = np.random.default_rng(seed)
+    common = rng.exponential(size=(n, 1)) - 1
+    influences = common + 0.4 * rng.normal(size=(n, k)) ** 3
+    values = 0.3 + 0.02 * rng.normal(size=k)
+    influences[:, 2], values[2] = influences[:, 1], values[1]
+    influences[:, 3] = 1e-18 * rng.normal(size=n)
+    values[4] = 0.0
+    return values, influences - influences.mean(axis=0)
+
+
+@pytest.mark.parametrize("n", [3, 64, 513, 2000])
+def test_powers_are_the_sums_of_every_pair(n):
+    _, parts = numbers(n=n)
+    powers = PairPowers.of(parts)
+    for p, (i, j) in enumerate(combinations(range(parts.shape[1]), 2)):
+        a, b = parts[:, i], parts[:, j]
+        for r in (1.0, 0.7, -2.0):
+            terms = (powers.two[:, p], powers.three[:, p], powers.four[:, p])
+            for order, own in enumerate(terms, 2):
+                whole = sum(c * (1 - r) ** q for q, c in enumerate(own))
+                size = np.sum(np.abs(a) ** order + np.abs(r * b) ** order)
+                assert whole == pytest.approx(np.sum((a - r * b) ** order), abs=1e-12 * size)
+        assert powers.apart[p] == np.abs(a - b).max()
+        assert powers.largest[p] == max(np.abs(a).max(), np.abs(b).max())
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, np.inf)])
+@pytest.mark.parametrize("reach", [False, True])
+def test_all_pairs_at_once_are_each_pair_by_itself(bounds, reach):
+    values, influences = numbers()
+    k, n = values.size, len(influences)
+    failures = [None, *(Failures(count) for count in (8, 8, 30, 12, 500))]
+    reaches = np.zeros((k, 2, STEPS.size))
+    if reach:
+        reaches[[0, 5], :, 3:] = 0.01
+    every = PairedNumbers.every(values, influences / n, bounds=bounds, failures=failures, level=0.9)
+    said = warnings_of(failures, heavy=True, clusters=[n] * every.units.size)
+    found = differences(every, lower_is_better=True, bounds=bounds, warnings=said, reaches=reaches)
+    for p, (i, j) in enumerate(combinations(range(k), 2)):
+        known = [own for own in (failures[i], failures[j]) if own is not None]
+        alone = difference_from(
+            values[[i, j]],
+            influences[:, [i, j]],
+            lower_is_better=True,
+            level=0.9,
+            bounds=bounds,
+            heavy=True,
+            failures=min(known, default=None),
+            reaches=reaches[[i, j]],
+        )
+        one = found.one(p)
+        told = [[getattr(own, name) for name in FIELDS] for own in (one, alone)]
+        np.testing.assert_allclose(*told, rtol=1e-11, atol=1e-15)
+        assert (one.method, one.note) == (alone.method, alone.note)
+    assert "counts the same" in found.notes[5], "the pair of the copies"
+    assert any("rough guide" in note for note in found.notes)
+
+
+def test_the_ends_of_a_ratio_are_where_the_test_rejects():
+    values, influences = (own[..., [0, 1, 4, 5, 6]] for own in numbers(k=7, seed=3))
+    values[2] = 0.29
+    parts = influences / len(influences)
+    every = PairedNumbers.every(
+        values, parts, bounds=(0.0, 1.0), failures=[Failures(40)] * 5, level=0.95
+    )
+    low, high = ratio_ends(every)
+    n = len(parts)
+    for p, (i, j) in enumerate(combinations(range(5), 2)):
+
+        def lead(x, side, i=i, j=j):
+            ratio = values[i] / values[j] * np.exp(side * x)
+            own = parts[:, i] - ratio * parts[:, j]
+            error = np.sqrt(np.sum(own * own) * n / (n - 1))
+            statistic = straightened((values[i] - ratio * values[j]) / error, skewness(own))
+            degrees = min(degrees_of_freedom(own), 39.0)
+            return -side * statistic - student.ppf(0.975, degrees)
+
+        for end, side in ((low[p], -1), (high[p], 1)):
+            away = brentq(lead, 0.0, 1.0, args=(side,), xtol=1e-15)
+            assert end == pytest.approx(values[i] / values[j] * np.exp(side * away), rel=1e-10)
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic"])
+def test_resampled_pairs_at_once_are_each_pair_by_itself(method):
+    rng = np.random.default_rng(4)
+    drawn = 0.2 + 0.05 * rng.normal(size=(5, 1)) + 0.02 * rng.normal(size=(5, 300))
+    drawn[3, :7] = np.nan
+    values = np.array([0.2, 0.21, 0.19, 0.2, 0.25])
+    options = {"lower_is_better": False, "level": 0.8, "method": method}
+    every = bootstrap_differences(drawn, values, **options)
+    for one, (i, j) in zip(every, combinations(range(5), 2), strict=True):
+        alone = bootstrap_difference(drawn[i], drawn[j], tuple(values[[i, j]]), **options)
+        assert str(one) == str(alone)
+        kept = ~np.isnan(drawn[i] + drawn[j])
+        gap = (drawn[i] - drawn[j])[kept]
+        ends = np.quantile(gap, [0.1, 0.9])
+        if method == "basic":
+            ends = 2 * (values[i] - values[j]) - ends[::-1]
+        np.testing.assert_allclose([one.low, one.high], ends, rtol=0, atol=1e-15)
+        assert one.superiority == np.mean(gap > 0)
+        assert one.resamples == gap.size
+        ratios = np.quantile((drawn[i] / drawn[j])[kept], [0.1, 0.9])
+        np.testing.assert_allclose([one.ratio_low, one.ratio_high], ratios, rtol=1e-14)
