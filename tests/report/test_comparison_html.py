@@ -12,7 +12,7 @@ from abstain.errors import InputError
 from abstain.evaluation.comparison import best_first, best_of
 from abstain.report import comparison_html, write_comparison, write_figures
 from abstain.report.subjects.comparison.verdict import comparison_verdict
-from abstain.report.words import number
+from abstain.report.words import count, number
 
 #: Each draws a page of many figures.
 pytestmark = pytest.mark.slow
@@ -164,6 +164,13 @@ def test_unknown_formats_are_refused(plain, tmp_path):
     with pytest.raises(InputError, match="'svg', 'pdf', 'png'; got 'jpg'"):
         write_figures(plain, tmp_path, formats=["svg", "jpg"])
     assert not list(tmp_path.iterdir())
+
+
+def test_the_page_of_many_methods_is_light():
+    methods = tuple(f"method {i}" for i in range(65))
+    text = comparison_html(made_up(methods, data=((),), spread=2.0))
+    assert len(text.encode()) < 2_500_000
+    assert f"Of {count(2080)} pairs" in text
 
 
 # ----------------------------------------------------------------------------------- verdict

@@ -16,6 +16,7 @@ from abstain.report.subjects.comparison.tables import (
     glance_table,
     margin_table,
     pairs_table,
+    share_of_pairs,
     tested,
     values_table,
 )
@@ -51,7 +52,8 @@ def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Docum
 def _most_data(comparison: Comparison) -> int:
     """Return how many data sets the page has room for."""
     figures = 3 * len(comparison.metrics) + 5
-    pairs = max(len(comparison.pairs) // len(comparison.data), 1)
+    shown = len(comparison.pairs) * share_of_pairs(len(comparison.methods))
+    pairs = max(int(shown) // len(comparison.data), 1)
     return max(min(_FIGURES // figures, _PAIRS // pairs), 1)
 
 

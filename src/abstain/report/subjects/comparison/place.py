@@ -77,6 +77,13 @@ class Place:
         """Return the pair of a method and the best one, if there is one."""
         return against(self.pairs, method, self.best[0]) if self.best else None
 
+    @property
+    def leader(self) -> str:
+        """The best method, or else the first by rank, in the order given where there is none."""
+        ranked = [*self.best, *(s.method for s in self.standings)]
+        across = self.comparison.across_of(self.metric) if self.data is None else None
+        return next(iter([*ranked, *(across.methods if across else ()), *self.comparison.methods]))
+
     @cached_property
     def standings(self) -> list[Standing]:
         """The ranks, the best first."""

@@ -37,6 +37,12 @@ _STANDS = {
 #: Pairs that are seen at once.
 _PAIRS = 12
 
+#: More pairs than this are read by nobody: the table has those of the best method.
+_MOST_PAIRS = 300
+
+#: More ranks than this have no column each: the figure shows their chances.
+_RANKS = 25
+
 
 def glance_table(comparison: Comparison) -> Table:
     """Return who leads by each metric on each data set, and how surely."""
@@ -114,8 +120,13 @@ def tested(place: Place) -> list[list[PairedDifference]]:
     return [comparison.pairs_of(*own, test) for test in comparison.tests_of(*own)]
 
 
+def share_of_pairs(methods: int) -> float:
+    """Return the share of the pairs of so many methods that a table has."""
+    return 1.0 if methods * (methods - 1) // 2 <= _MOST_PAIRS else 2.0 / methods
+
+
 def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
-    """Return the pairs by one test."""
+    """Return the pairs by one test; of many methods those of the one that leads."""
     ahead = Label(
         "First better, of 100 studies",
         title=f"Of 100 studies of this size, {SUPPOSED}; no evidence by itself",
@@ -124,8 +135,15 @@ def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
         share = f"First better, % of {place.comparison.blocks}"
         ahead = Label(share, title="Ties counted half")
     first, label, shared = pairs[0], place.label, shared_note(pairs)
-    noted = not shared and any(p.note for p in pairs)
-    many = f"; {len(pairs)} pairs, scroll for the rest" if len(pairs) > _PAIRS else ""
+    shown, lead, said = pairs, place.leader, [shared] if shared else []
+    if share_of_pairs(len(place.comparison.methods)) < 1:
+        shown = [p for p in pairs if lead in {p.first, p.second}]
+        said.append(
+            f"Of {count(len(pairs))} pairs these are the {len(shown)} of “{lead}”; the table "
+            "“pairs” of the results has all"
+        )
+    noted = not shared and any(p.note for p in shown)
+    many = f"; {len(shown)} pairs, scroll for the rest" if len(shown) > _PAIRS else ""
     judged = sentence(first.judged_by)
     columns = (
         Column("First", "name"),
@@ -137,10 +155,10 @@ def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
     )
     return Table(
         columns,
-        rows_of(_pair(p, noted=noted) for p in pairs),
+        rows_of(_pair(p, noted=noted) for p in shown),
         title=f"Pairs: {label}, {first.test}",
         caption=f"{judged}; {label}. Differences and ratios are first to second{many}."
-        + (f" {shared}." if shared else ""),
+        + "".join(f" {sentence}." for sentence in said),
         look="pairs",
         sortable=True,
     )
@@ -208,12 +226,14 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
     source = found[0].source
     # Over all data sets the mean of the ranks on each is not the mean of the rank over all.
     each = place.data is None and "rank then aggregate" in source
+    ranks = max(len(s.chances) for s in found)
+    ranks = ranks if ranks <= _RANKS else 0
     columns = (
         METHOD,
         numbers("Rank"),
         numbers("Mean rank per data set" if each else "Mean rank"),
         ends(f"{percent(place.comparison.level)} of ranks"),
-        *(numbers(str(rank + 1)) for rank in range(max(len(s.chances) for s in found))),
+        *(numbers(str(rank + 1)) for rank in range(ranks)),
     )
     rows: Iterator[tuple[Cell, ...]] = (
         (
@@ -221,7 +241,7 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
             Number(s.rank, form="rank"),
             Number(s.mean_rank, form="two"),
             Range(s.rank_low, s.rank_high, form="rank"),
-            *(Number(chance, form="hundred") for chance in s.chances),
+            *(Number(chance, form="hundred") for chance in s.chances[:ranks]),
         )
         for s in found
     )
@@ -230,12 +250,21 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
         rows_of(rows),
         title=f"Chances of ranks: {place.label}, {source}",
         caption=(
-            "Of 100 studies of this size, how many would give a method each rank, "
-            f"{SUPPOSED}; {place.label} ({source}). Ranks and chances are "
-            f"{NOT_ADJUSTED}."
+            f"{_asked_of_ranks(ranks)}, {SUPPOSED}; {place.label} ({source}). Ranks and chances "
+            f"are {NOT_ADJUSTED}."
         ),
         look="ranks",
         sortable=True,
+    )
+
+
+def _asked_of_ranks(columns: int) -> str:
+    """Say what the table of ranks holds, with a column for each or without."""
+    if columns:
+        return "Of 100 studies of this size, how many would give a method each rank"
+    return (
+        "Where a method would stand in studies of this size (the figure shows how likely each rank "
+        "is, the table “standings” of the results has the numbers)"
     )
 
 
