@@ -41,17 +41,15 @@ its process. "At most" is what the door is meant to take; what misses it is mark
 
 def page(results: Results, races: Mapping[str, Race], *, figure: str = "") -> str:
     """Return the page; `figure` is where the picture of growth lies, seen from it."""
-    if not results.races:
-        return HEAD + "\nNothing is measured yet: `make bench` writes the tables.\n"
-    lines = [HEAD, *_where(results)]
+    lines = [HEAD, *_where(results)] if results.races else [HEAD]
     for section in SECTIONS:
         own = [race for race in races.values() if race.section == section.name]
         there = [race for race in own if race.name in results.races]
-        if there:
-            lines += ["", f"## {section.title}", "", *_wrapped(section.text)]
-            lines += _of_section(section, there, results)
-            if figure and any(race.grows for race in there):
-                lines += ["", f"![Cost of a row or sample against their number]({figure})"]
+        lines += ["", f"## {section.title}", "", *_wrapped(section.text)]
+        # Headings stay where nothing was measured: other pages point to them.
+        lines += _of_section(section, there, results) if there else ["", "Not measured yet."]
+        if figure and any(race.grows for race in there):
+            lines += ["", f"![Cost of a row or sample against their number]({figure})"]
     return "\n".join(lines) + "\n"
 
 

@@ -113,8 +113,8 @@ def against(races: Mapping[str, Race], table: Results) -> int:
         own = list(checked(race, table, _again))
         worse += own
         print(f"{len(own)} worse" if own else "as it was", file=sys.stderr)
-    for one in worse:
-        print(one)
+        for one in own:
+            print(one, flush=True)
     seconds = time.perf_counter() - start
     count = f"{len(worse)} numbers are" if worse else "Nothing is"
     print(f"{count} more than 20 % above the table; {seconds:.0f} s.")

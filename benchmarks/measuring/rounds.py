@@ -5,7 +5,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from benchmarks.measuring.processes import Command, Spent
 
 #: A call that is shorter is repeated until so many seconds have passed.
 SHORTEST = 0.002
+#: The reference takes another turn within a round after so many seconds.
+BETWEEN = 0.25
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,11 @@ def measured(
     chosen = [door for door in race.doors if not doors or door.key in doors]
     with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
         data = race.setup(Path(folder), 1.0)
-        turns, reasons = _turns(race, [race.reference, *chosen], data, seconds)
-    found = {key: Found(reason=reason) for key, reason in reasons.items()}
-    for key, spent in turns.items():
-        found[key] = _best(race.door(key), spent)
+        turns = _turns(race, chosen, data, seconds)
+    found = {key: Found(reason=reason) for key, reason in turns.reasons.items()}
+    for key, done in turns.spent.items():
+        if key not in found:
+            found[key] = _best(race.door(key), done)
     base = found.pop(race.reference.key)
     found = {key: _compared(one, base, race, key) for key, one in found.items()}
     if memory is not None:
@@ -64,34 +67,52 @@ def measured(
     return {race.reference.key: base} | {door.key: found[door.key] for door in chosen}
 
 
-def _turns(
-    race: Race, doors: list[Door], data: Any, seconds: float | None
-) -> tuple[dict[str, list[Spent]], dict[str, str]]:
-    calls: dict[str, Call] = {}
-    turns: dict[str, list[Spent]] = {}
-    reasons: dict[str, str] = {}
+@dataclass
+class Turns:
+    """What the turns of the doors took so far, on the data of one race."""
+
+    data: Any
+    calls: dict[str, Call] = field(default_factory=dict)
+    spent: dict[str, list[Spent]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def take(self, door: Door) -> None:
+        """Let a door do its thing once more; one that fails says why, and takes no other turn."""
+        done = self.spent.setdefault(door.key, [])
+        if door.key in self.reasons or 0 < door.rounds <= len(done):
+            return
+        choose(door)
+        try:
+            if door.key not in self.calls:
+                self.calls[door.key] = door.start(self.data)
+            done.append(spent(self.calls[door.key]))
+        except AbsentError as reason:
+            self.reasons[door.key] = f"absent: {reason}"
+        except Exception as error:  # noqa: BLE001  the others go on
+            self.reasons[door.key] = f"failed: {type(error).__name__}: {error}"
+
+    def over(self, doors: Sequence[Door]) -> bool:
+        """Tell whether no door may take another turn."""
+        return all(0 < door.rounds <= len(self.spent[door.key]) for door in doors)
+
+
+def _turns(race: Race, doors: Sequence[Door], data: Any, seconds: float | None) -> Turns:
+    turns = Turns(data)
     deadline = time.perf_counter() + (race.seconds if seconds is None else seconds)
     turn = 0
     while turn < race.rounds or time.perf_counter() < deadline:
         gc.collect()
+        last = -float("inf")
         for door in doors:
-            done = turns.setdefault(door.key, [])
-            if door.key in reasons or (door.rounds and len(done) >= door.rounds):
-                continue
-            choose(door)
-            # A door that fails tells why, and the others go on.
-            try:
-                if door.key not in calls:
-                    calls[door.key] = door.start(data)
-                done.append(spent(calls[door.key]))
-            except AbsentError as reason:
-                reasons[door.key] = f"absent: {reason}"
-            except Exception as error:  # noqa: BLE001
-                reasons[door.key] = f"failed: {type(error).__name__}: {error}"
+            # Often in a long round, so that a turn of luck is no advantage of a door.
+            if time.perf_counter() - last > BETWEEN:
+                turns.take(race.reference)
+                last = time.perf_counter()
+            turns.take(door)
         turn += 1
-        if all(len(turns[door.key]) >= door.rounds > 0 for door in doors[1:]):
+        if turns.over(doors):
             break
-    return {key: done for key, done in turns.items() if key not in reasons}, reasons
+    return turns
 
 
 def choose(door: Door) -> None:
