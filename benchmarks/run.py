@@ -68,7 +68,9 @@ def everything(races: Mapping[str, Race], asked: argparse.Namespace) -> int:
             continue
         print(f"[{i}/{len(races)}] {race.name} ...", end=" ", flush=True, file=sys.stderr)
         load, start = os.getloadavg()[0], time.perf_counter()
-        found = _measured(race, wanted, asked)
+        seconds = TRIED if asked.quick else None
+        memory = ("--quick",) if asked.quick else ()
+        found = _measured(race, wanted, seconds, memory)
         took = time.perf_counter() - start
         results.add(race, Measured.now(found, load, took))
         _written(results, catalogue(_sizes(asked)), shown)
@@ -88,11 +90,11 @@ def _written(results: Results, races: Mapping[str, Race], shown: Path) -> None:
     shown.write_text(page(results, races, figure=figure), "utf-8")
 
 
-def _measured(race: Race, doors: list[str], asked: argparse.Namespace) -> Mapping[str, Found]:
-    words = ("--quick",) if asked.quick else ()
-    seconds = TRIED if asked.quick else None
+def _measured(
+    race: Race, doors: list[str], seconds: float | None, memory: tuple[str, ...] | None
+) -> Mapping[str, Found]:
     try:
-        return measured(race, doors=doors, seconds=seconds, memory=words)
+        return measured(race, doors=doors, seconds=seconds, memory=memory)
     except Exception as error:  # noqa: BLE001  a set-up that fails: the other races go on
         reason = f"failed: {type(error).__name__}: {error}"
         return {door.key: Found(reason=reason) for door in (race.reference, *race.doors)}
@@ -122,7 +124,7 @@ def against(races: Mapping[str, Race], table: Results) -> int:
 
 
 def _again(race: Race, doors: list[str]) -> Mapping[str, Found]:
-    return measured(race, doors=doors, seconds=min(CHECKED, race.seconds))
+    return _measured(race, doors, min(CHECKED, race.seconds), None)
 
 
 def _sizes(asked: argparse.Namespace):

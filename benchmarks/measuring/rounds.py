@@ -102,7 +102,8 @@ def _turns(race: Race, doors: Sequence[Door], data: Any, seconds: float | None) 
     turn = 0
     while turn < race.rounds or time.perf_counter() < deadline:
         gc.collect()
-        last = -float("inf")
+        turns.take(race.reference)
+        last = time.perf_counter()
         for door in doors:
             # Often in a long round, so that a turn of luck is no advantage of a door.
             if time.perf_counter() - last > BETWEEN:

@@ -1,5 +1,6 @@
 """Rounds take turns, doors that fail tell why, and processes are measured by themselves."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -142,3 +143,23 @@ def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):
     monkeypatch.setattr(processes, "__file__", str(starter))
     with pytest.raises(RuntimeError, match="status 9"):
         Command((sys.executable, "-c", "import time; time.sleep(60)"))()
+
+
+def test_a_set_up_that_fails_is_told_and_the_others_go_on(tmp_path, monkeypatch, capsys):
+    def fails(folder, share):
+        raise OSError("no space left")
+
+    good = catalogue(SMALL)["losses, 128 x 10"]
+    bad = dataclasses.replace(SIDE, setup=fails)
+    races = {
+        bad.name: bad,
+        good.name: dataclasses.replace(good, doors=(), reference=SIDE.reference),
+    }
+    monkeypatch.setattr(run, "catalogue", lambda sizes: races)
+    assert run.main(["--quick", "--to", str(tmp_path)]) == 0
+    stored = Results.read(tmp_path / "doors.json").races
+    assert stored[bad.name].doors["broken"].reason == "failed: OSError: no space left"
+    assert stored[good.name].doors["np.sort"].seconds > 0
+    table = Results(tmp_path / "doors.json", dict(FOUND))
+    assert run.against({bad.name: dataclasses.replace(bad, quick=True)}, table) == 1
+    assert "augrc (numba): failed: OSError: no space left" in capsys.readouterr().out
