@@ -60,6 +60,7 @@ FEW = ("augrc", "aurc", "aurc_plugin", "failure_auroc", "coverage@5risk")
 PAIR = "ab.risk_coverage_areas"
 TOGETHER = "all of one score"
 DRAWN, SURE = 'ab.evaluate(..., interval="none")', "ab.evaluate(...)"
+INTERVAL, BAND = "ab.metric_interval", "risk_coverage_band"
 LONG = (DRAWN, SURE)
 
 
@@ -112,34 +113,42 @@ def _alone(metric: Any) -> Callable[[Case], object]:
     return lambda one: metric.compute(scored(one.confidence, one.loss))
 
 
-def doors(metrics: list[Any], *, memory: bool, whole: bool) -> tuple[Door, ...]:
+#: At most so many sorts, with numba and with NumPy; and extra bytes a sample.
+SORTS = {TOGETHER: (8, 16), DRAWN: (8, 16), SURE: (25, 40), INTERVAL: (), BAND: ()}
+BYTES = {"augrc": 12.0, PAIR: 4.5, TOGETHER: 12.0, DRAWN: 12.0, SURE: 12.0}
+
+
+def doors(metrics: list[Any], *, large: bool, whole: bool) -> tuple[Door, ...]:
     """Return metrics by themselves and together, with both kinds of kernels.
 
-    Where they are not `whole`, what takes long is done by numba's kernels only.
+    Of large data what takes long is done once, and with numba's kernels only if not `whole`.
     """
     calls = {metric.name: _alone(metric) for metric in metrics}
-    most = dict.fromkeys(calls, (3, 6))
-    calls |= {
-        PAIR: lambda one: ab.risk_coverage_areas(one.confidence, one.loss),
-        TOGETHER: together,
-        DRAWN: lambda one: evaluated(one, "none"),
-        SURE: lambda one: evaluated(one, "analytic"),
-    }
+    calls[PAIR] = lambda one: ab.risk_coverage_areas(one.confidence, one.loss)
+    calls[TOGETHER] = together
+    calls[DRAWN] = lambda one: evaluated(one, "none")
+    calls[SURE] = lambda one: evaluated(one, "analytic")
     if whole:
-        calls["ab.metric_interval"] = lambda one: ab.metric_interval(one.confidence, one.loss)
-        calls["risk_coverage_band"] = lambda one: risk_coverage_band(one.confidence, one.loss)
-    most |= {PAIR: (3, 6), TOGETHER: (8, 16), DRAWN: (8, 16), SURE: (25, 40)}
-    peak = {PAIR: 4.5, TOGETHER: 12.0, DRAWN: 12.0}
-    found = []
-    for name, call in calls.items():
-        for i, kernels in enumerate((NUMBA, NUMPY) if whole or name not in LONG else (NUMBA,)):
-            targets = [Target(most[name][i])] if name in most else []
-            measured = memory and (name in peak or name in {SURE, "augrc"}) and kernels == NUMBA
-            if measured and name in peak:
-                targets.append(Target(peak[name], "bytes"))
-            made = started(call, kernels)
-            found.append(Door(name, made, kernels, targets=tuple(targets), memory=measured))
-    return tuple(found)
+        calls[INTERVAL] = lambda one: ab.metric_interval(one.confidence, one.loss)
+        calls[BAND] = lambda one: risk_coverage_band(one.confidence, one.loss)
+    return tuple(
+        _door(name, call, kernels, large=large, whole=whole)
+        for name, call in calls.items()
+        for kernels in (NUMBA, NUMPY)
+        if whole or name not in LONG or kernels == NUMBA
+    )
+
+
+def _door(
+    name: str, call: Callable[[Case], object], kernels: str, *, large: bool, whole: bool
+) -> Door:
+    sorts = SORTS.get(name, (3, 6))
+    memory = large and whole and kernels == NUMBA and name in BYTES
+    targets = [Target(sorts[kernels == NUMPY])] if sorts else []
+    targets += [Target(BYTES[name], "bytes")] if memory else []
+    once = int(large and name in LONG)
+    made = started(call, kernels)
+    return Door(name, made, kernels, tuple(targets), rounds=once, memory=memory)
 
 
 def races(sizes: Sizes) -> Iterator[Race]:
@@ -154,7 +163,7 @@ def races(sizes: Sizes) -> Iterator[Race]:
                 SECTION.name,
                 of_case(kind, n),
                 sort(),
-                doors(RANKED if whole else few, memory=large and whole, whole=whole),
+                doors(RANKED if whole else few, large=large, whole=whole),
                 n=n,
                 seconds=6.0,
                 quick=not large and kind in {"float32", "float64, 55 % tied"},
