@@ -1,5 +1,6 @@
 """The page of what was measured: docs/performance.md, made from the catalogue and the table."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ _TYPED = (
     "torch.",
     "pip ",
 )
+#: A call that words follow.
+_CALL = re.compile(r"ab\.\w+, ")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 
 HEAD = """# Performance
@@ -90,8 +93,8 @@ def _where(results: Results) -> Iterator[str]:
 def _side_by_side(races: Sequence[Race], results: Results, cell: str) -> Iterator[str]:
     """Lay out one row for each door, one column for each race, with NumPy's kernels in brackets."""
     keys = list(dict.fromkeys(door.name for race in races for door in race.doors))
-    rows = [[_code(name), *(_cell(name, race, results, cell) for race in races)] for name in keys]
-    base = _code(races[0].reference.name)
+    rows = [[code(name), *(_cell(name, race, results, cell) for race in races)] for name in keys]
+    base = code(races[0].reference.name)
     unit = "ms" if cell == "ratio" else ""
     first = [_reference(race, results, cell) for race in races]
     rows.insert(0, [f"{base}, {unit}" if unit else base, *first])
@@ -145,7 +148,7 @@ def _plain(race: Race, measured: Measured) -> Iterator[str]:
     shown = [door for door in doors if not measured.doors[door.key].reason]
     facts = list(dict.fromkeys(f for door in shown for f in measured.doors[door.key].facts))
     commands = any(door.facts for door in measured.doors.values()) or _whole(race)
-    head = ["", "seconds", "processor", f"in {_code(race.reference.name)}"]
+    head = ["", "seconds", "processor", f"in {code(race.reference.name)}"]
     head += ["ns a " + _unit(race)] if race.n else []
     head += ["MiB" if commands else "extra MiB", *facts, "at most"]
     rows = []
@@ -194,7 +197,7 @@ def _growing(race: Race, measured: Measured) -> Iterator[str]:
         fitted, last = exponents(list(spent), list(spent.values()))
         peaks = [measured.doors[door.key].peak for door in doors]
         peak = "" if peaks[-1] is None else short(peaks[-1])
-        rows.append([_code(name), *cells, f"{fitted:.2f}", f"{last:.2f}", peak])
+        rows.append([code(name), *cells, f"{fitted:.2f}", f"{last:.2f}", peak])
     head = ["", *(f"{int(n):,}" for n in sizes), "exponent", "of the last two", "MiB of the last"]
     keep = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]
     yield markdown([head[i] for i in keep], [[row[i] for i in keep] for row in rows])
@@ -210,7 +213,7 @@ def _absent(races: Sequence[Race], results: Results) -> Iterator[str]:
                 reasons.setdefault((door.key, found.reason), []).append(race.name)
     by_reason: dict[str, list[str]] = {}
     for key, reason in reasons:
-        by_reason.setdefault(reason, []).append(_code(key))
+        by_reason.setdefault(reason, []).append(code(key))
     for reason, keys in by_reason.items():
         told = keys if len(keys) < 6 else [*keys[:4], f"{len(keys) - 4} more"]
         yield ""
@@ -248,13 +251,15 @@ def short(x: float) -> str:
     return f"{x:,.0f}" if abs(x) >= 10 else f"{x:.1e}"
 
 
-def _code(name: str) -> str:
+def code(name: str) -> str:
     """Write what is typed as code, what is said as words."""
-    return f"`{name}`" if name.startswith(_TYPED) else name
+    call, _, more = name.partition(", ") if _CALL.match(name) else (name, "", "")
+    typed = f"`{call}`" if name.startswith(_TYPED) else call
+    return f"{typed}, {more}" if more else typed
 
 
 def _shown(door: Door) -> str:
-    return f"{_code(door.name)}, {door.kernels}" if door.kernels else _code(door.name)
+    return f"{code(door.name)}, {door.kernels}" if door.kernels else code(door.name)
 
 
 def _wrapped(text: str, width: int = 104) -> Iterator[str]:

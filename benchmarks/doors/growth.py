@@ -55,7 +55,7 @@ def _samples(sizes: Sizes) -> Race:
         "ab.risk_coverage_areas": lambda one: ab.risk_coverage_areas(one.confidence, one.loss),
         "ab.aurc": lambda one: ab.aurc(one.confidence, one.loss),
         "all rank metrics of one score": together,
-        "ab.evaluate of one score": lambda one: evaluated(one, "analytic"),
+        "ab.evaluate, one score": lambda one: evaluated(one, "analytic"),
     }
     doors = []
     for name, call in calls.items():
@@ -157,7 +157,7 @@ def _resamples(sizes: Sizes) -> Race:
 
         return begin
 
-    made = {"ab.compare of 13 scores": compare, "ab.metric_bootstrap": alone}
+    made = {"ab.compare, 13 scores": compare, "ab.metric_bootstrap": alone}
     return Race(
         "growth with resamples",
         SECTION.name,

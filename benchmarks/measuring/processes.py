@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 #: No command takes longer than so many seconds; one that does is ended.
-LIMIT = 300
+LIMIT = 200
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,12 @@ def _start(argv: Sequence[str]) -> int:
     start = time.perf_counter()
     actions = [(os.POSIX_SPAWN_DUP2, null, 0), (os.POSIX_SPAWN_DUP2, null, 1)]
     child = os.posix_spawnp(argv[0], argv, os.environ, file_actions=actions)
-    signal.signal(signal.SIGALRM, lambda *_: os.kill(child, signal.SIGKILL))
+
+    def end(*_: object) -> None:
+        print(f"ended after {LIMIT} s", file=sys.stderr)
+        os.kill(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, end)
     signal.alarm(LIMIT)
     _, status, used = os.wait4(child, 0)
     seconds = time.perf_counter() - start

@@ -5,7 +5,7 @@ from benchmarks.doors import SECTIONS
 from benchmarks.doors.entry import told
 from benchmarks.figure import draw, series
 from benchmarks.growth import exponents
-from benchmarks.page import page, short
+from benchmarks.page import code, page, short
 from benchmarks.results import Results
 from benchmarks.table import markdown
 from tests.doors.made_table import FOUND, RACES
@@ -68,6 +68,20 @@ def test_where_and_with_what(text):
     assert "Machine: a machine." in text
     assert "in 3 minutes; load before each race 0.1 to 0.1." in text
     assert "Versions: numpy 2." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("ab.augrc, weights", "`ab.augrc`, weights"),
+        ("ab.evaluate(..., interval=1)", "`ab.evaluate(..., interval=1)`"),
+        ("abstain, AURC", "abstain, AURC"),
+        ("abstain --help", "`abstain --help`"),
+        ("augrc", "augrc"),
+    ],
+)
+def test_what_is_typed_is_code(name, shown):
+    assert code(name) == shown
 
 
 @pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
