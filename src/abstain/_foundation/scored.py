@@ -1,6 +1,6 @@
 """The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -237,12 +237,13 @@ class Scored:
             return (self.loss > 0) * (self.oracle.loss.shape[0] - 1)
         return home_in(self.oracle, self._goodness, self.weight)
 
-    def once(self, compute: Callable[["Scored"], T]) -> T:
+    def once(self, compute: Callable[..., T], *options: Hashable) -> T:
         """Return what a function makes of these samples; it is computed the first time only."""
         known = self.__dict__.setdefault("_once", {})
-        if compute not in known:
-            known[compute] = compute(self)
-        return cast("T", known[compute])
+        asked = (compute, *options)
+        if asked not in known:
+            known[asked] = compute(self, *options)
+        return cast("T", known[asked])
 
     @property
     def n(self) -> int:
@@ -278,6 +279,11 @@ class Scored:
         """Whether the confidence is a probability: there, and in [0, 1]."""
         p = self.probability
         return p is not None and bool(self.xp.min(p) >= 0) and bool(self.xp.max(p) <= 1)
+
+    @property
+    def groups_given(self) -> TieGroups | None:
+        """The groups by `shown` where they come from elsewhere: its rows may be no samples then."""
+        return self.known_groups if self.shown is self.confidence else None
 
     @property
     def shown(self) -> Array:

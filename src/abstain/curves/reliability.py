@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from abstain._foundation import checks
-from abstain._foundation.ranks import TieGroups, equal_mass_bins, equal_width_bins
-from abstain._foundation.scored import kind_of, scored
-from abstain._foundation.segments import sums_by
+from abstain._foundation.arrays import namespace
+from abstain._foundation.foreign import numbers_beside, without_gradient
+from abstain._foundation.scored import Scored, kind_of, scored
 from abstain.curves._vertices import Vertices
+from abstain.curves.bin_sums import BinSums, bin_sums, mass_edges
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -117,7 +120,7 @@ def reliability_curve(
     Bins are right-closed, (a, b], with 0 in the first; a confidence of exactly 1.0 is in the
     last bin, not dropped and not in a bin of its own. Equal-mass bins never split tied
     confidences: a tie group goes as a whole to the bin that holds the middle of its weight, so
-    the result does not depend on row order. Cost: one sort.
+    the result does not depend on row order. Cost: one pass; bins of equal mass take a sort too.
 
     References
     ----------
@@ -138,42 +141,45 @@ def reliability_curve(
     checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
     bins = checks.positive_int(bins, "bins")
     checks.one_of(binning, "binning", BINNINGS)
-    curve = reliability_of(s.probability_groups, bins=bins, binning=binning)
+    curve = reliability_of(s, bins, binning)
     # The edges of equal-width bins are made on the host.
     return curve.of_kind(kind_of(s, confidence))
 
 
-def reliability_of(groups: TieGroups, *, bins: int, binning: Binning) -> ReliabilityCurve:
-    """Build the curve from samples grouped by a confidence in [0, 1]."""
+def reliability_of(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
+    """Return the curve of samples with a confidence in [0, 1], made once for all who ask."""
+    return s.once(_curve, bins, binning)
+
+
+def _curve(s: Scored, bins: int, binning: Binning) -> ReliabilityCurve:
+    p = s.shown
+    xp = namespace(p)
     if binning == "equal_width":
-        index, edges = equal_width_bins(groups, bins)
+        # k / bins, not linspace: a confidence of 3/15 must compare equal to the edge 3/15.
+        edges = np.arange(bins + 1) / bins
+        inner = numbers_beside(edges[1:-1], p)
     else:
-        index, inner = equal_mass_bins(groups, bins)
-        zero = groups.xp.zeros_like(groups.weight[:1])
-        edges = groups.xp.concat((zero, inner, zero + 1.0))
-    mass, mean_p, mean_loss = bin_means(groups, index, edges.shape[0] - 1)
-    count = sums_by(index, groups.count, edges.shape[0] - 1)
+        inner = mass_edges(s, bins)
+        zero = numbers_beside([0.0], p)
+        edges = xp.concat((zero, inner, zero + 1.0))
+    # In the precision of the confidences: a float32 0.6 lies on the edge 0.6, not above it.
+    sums = bin_sums(s, xp.astype(inner, without_gradient(p).dtype))
+    confidence, accuracy = bin_means(sums)
     return ReliabilityCurve(
         binning=binning,
         edges=edges,
-        count=groups.xp.astype(count, groups.count.dtype),
-        weight=mass,
-        confidence=mean_p,
-        accuracy=1.0 - mean_loss,
-        total=groups.total,
+        count=sums.count,
+        weight=sums.weight,
+        confidence=confidence,
+        accuracy=accuracy,
+        total=float(xp.sum(sums.weight)),
     )
 
 
-def bin_means(
-    groups: TieGroups, index: IntArray, bins: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return weight, mean confidence and mean loss of each bin; NaN means in an empty one."""
-    xp = groups.xp
-    mass = sums_by(index, groups.weight, bins)
+def bin_means(sums: BinSums) -> tuple[FloatArray, FloatArray]:
+    """Return mean confidence and accuracy of each bin; NaN in an empty one."""
+    mass, xp = sums.weight, namespace(sums.weight)
     nothing = xp.full_like(mass, float("nan"))
     divisor = xp.where(mass > 0, mass, xp.ones_like(mass))
-    mean_p, mean_loss = (
-        xp.where(mass > 0, sums_by(index, x, bins) / divisor, nothing)
-        for x in (groups.weight * groups.confidence, groups.loss)
-    )
-    return mass, mean_p, mean_loss
+    p, loss = (xp.where(mass > 0, x / divisor, nothing) for x in (sums.confidence, sums.loss))
+    return p, 1.0 - loss

@@ -102,7 +102,7 @@ def _calibration_curves(
         MetricCoverageCurve(name, swept.threshold, swept.coverage, value, swept.accepted)
         for name, value in (("cwsa", swept.cwsa), ("cwsa_plus", swept.cwsa_plus))
     ]
-    reliability = reliability_of(s.probability_groups, bins=15, binning="equal_width")
+    reliability = reliability_of(s, 15, "equal_width")
     return reliability, drawn[0], drawn[1]
 
 

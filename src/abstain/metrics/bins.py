@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import namespace, of_numpy
-from abstain._foundation.foreign import double, numbers_beside, scalar, value_from, without_gradient
-from abstain._foundation.ranks import TieGroups, equal_width_bins, group_ties
+from abstain._foundation.foreign import numbers_beside, scalar, value_from, without_gradient
 from abstain._foundation.scored import Measured, Scored
+from abstain.curves.bin_sums import bin_sums
 from abstain.curves.reliability import Binning, bin_means, reliability_of
 from abstain.inference.draws import BLOCK, Draws
 from abstain.inference.replicates import over
@@ -21,38 +21,36 @@ _BLOCK = 1 << 20
 
 def ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
     """Mean gap between confidence and accuracy over right-closed bins."""
-    return Measured(_error(s.probability_groups, bins, binning))
+    curve = reliability_of(s, bins, binning)
+    return Measured(_mean(curve.weight, curve.accuracy - curve.confidence, curve.total))
 
 
-def _error(groups: TieGroups, bins: int, binning: Binning) -> Scalar:
-    curve = reliability_of(groups, bins=bins, binning=binning)
-    gap, weight = _gaps(groups.xp, curve.weight, curve.accuracy - curve.confidence)
-    return scalar(groups.xp.sum(gap * weight) / curve.total)
+def _mean(weight: FloatArray, difference: FloatArray, total: float) -> Scalar:
+    gap, mass = _gaps(weight, difference)
+    return scalar(namespace(mass).sum(gap * mass) / total)
 
 
-def _gaps(xp: Any, weight: FloatArray, difference: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _gaps(weight: FloatArray, difference: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return gap and weight of the bins that hold a sample: an empty one has no accuracy."""
     held = weight > 0
-    return xp.abs(difference[held]), weight[held]
+    return namespace(weight).abs(difference[held]), weight[held]
 
 
 def ece_right_open_of(s: Scored, bins: int) -> Measured:
     """Mean gap over bins [a, b): a confidence of 1.0 is in none, and still divided by."""
-    groups = s.probability_groups
-    # linspace, as the code that is reproduced: its edges decide where ties with them go.
-    p = double(without_gradient(groups.confidence))
-    edges = numbers_beside(np.linspace(0.0, 1.0, bins + 1), p)
-    index = groups.xp.searchsorted(edges, p, side="right") - 1
-    # One bin more than asked for takes the confidence 1.0, and is left out of the sum.
-    mass, mean_p, mean_loss = (x[:bins] for x in bin_means(groups, index, bins + 1))
-    gap, weight = _gaps(groups.xp, mass, 1.0 - mean_loss - mean_p)
-    return Measured(scalar(groups.xp.sum(gap * weight) / groups.total))
+    # linspace, as the code that is reproduced: its edges decide where ties with them go. One bin
+    # more than asked for takes the confidence 1.0, and is left out of the sum.
+    edges = numbers_beside(np.linspace(0.0, 1.0, bins + 1)[1:], s.shown)
+    sums = bin_sums(s, edges, side="right")
+    mean_p, accuracy = bin_means(sums)
+    total = float(namespace(sums.weight).sum(sums.weight))
+    return Measured(_mean(sums.weight[:bins], (accuracy - mean_p)[:bins], total))
 
 
 def mce_of(s: Scored, bins: int = 15, binning: Binning = "equal_width") -> Measured:
     """Largest gap of all bins that hold a sample."""
-    curve = reliability_of(s.probability_groups, bins=bins, binning=binning)
-    gap, _ = _gaps(s.xp, curve.weight, curve.accuracy - curve.confidence)
+    curve = reliability_of(s, bins, binning)
+    gap, _ = _gaps(curve.weight, curve.accuracy - curve.confidence)
     return Measured(scalar(s.xp.max(gap)))
 
 
@@ -64,8 +62,8 @@ def classwise_ece_of(s: Scored, bins: int = 15, binning: Binning = "equal_width"
     p = value_from(p, namespace(p).clip(without_gradient(p), 0.0, 1.0))
     if of_numpy(p) and binning == "equal_width":
         return Measured(_classwise_error(p, view.labels, s.weight, bins))
-    classes = (group_ties(p[:, k], view.labels != k, s.weight) for k in range(p.shape[1]))
-    return Measured(sum(_error(groups, bins, binning) for groups in classes) / p.shape[1])
+    each = (Scored(p[:, k], view.labels != k, s.weight, p[:, k]) for k in range(p.shape[1]))
+    return Measured(sum(ece_of(one, bins, binning).value for one in each) / p.shape[1])
 
 
 def _classwise_error(
@@ -127,15 +125,14 @@ def _table(s: Scored, cluster: IntArray | None) -> Any:
     """Return what each unit adds to the gap of each bin and, in the last row, to the weight."""
     from scipy.sparse import csr_matrix
 
-    index = equal_width_bins(s.probability_groups, _BINS)[0]
-    rows = np.flatnonzero(s.probability_home >= 0)
+    rows = np.arange(s.n) if s.weight is None else np.flatnonzero(s.weight > 0)
     weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
-    home = s.probability_home[rows]
-    p = s.probability_groups.confidence[home].astype(np.float64)
-    gap = weight * (1.0 - s.loss[rows].astype(np.float64) - p)
+    p = s.shown[rows]
+    inner = (np.arange(1, _BINS) / _BINS).astype(p.dtype)
+    gap = weight * (1.0 - s.loss[rows].astype(np.float64) - p.astype(np.float64))
     unit = rows if cluster is None else cluster[rows]
     units = s.n if cluster is None else int(cluster.max()) + 1
-    place: Array = np.concatenate((index[home], np.full(rows.size, _BINS)))
+    place: Array = np.concatenate((np.searchsorted(inner, p), np.full(rows.size, _BINS)))
     entries = (np.concatenate((gap, weight)), (place, np.concatenate((unit, unit))))
     return csr_matrix(entries, shape=(_BINS + 1, units))
 

@@ -213,10 +213,7 @@ def calibration_check(
     before = Scored(own.values, losses, w, own.probability, view)
     after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None
-    curves = [
-        reliability_of(s.probability_groups, bins=_BINS, binning=binning)
-        for s in ((before, after) if known else (after,))
-    ]
+    curves = [reliability_of(s, _BINS, binning) for s in ((before, after) if known else (after,))]
     low, high = _consistent(curves[-1])
     return CalibrationCheck(
         name=new.name,

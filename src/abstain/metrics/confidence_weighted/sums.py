@@ -9,7 +9,6 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.foreign import (
-    carries_gradient,
     double,
     numbers_beside,
     scalar,
@@ -36,6 +35,8 @@ RAMPS: dict[str, Ramp] = {
     "step": lambda u: namespace(u).ones_like(u),
 }
 
+#: Samples that are summed at once, so that temporaries stay in the cache.
+_BLOCK = 1 << 14
 
 _HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank metric."
 
@@ -101,14 +102,27 @@ class Sums:
 
 
 def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
-    """Sum over the samples whose confidence reaches the threshold."""
-    if carries_gradient(s.probability):
-        return _sum(_accepted_samples(s, threshold), s.total, threshold, ramp)
-    groups = s.probability_groups
-    k = int(reached(groups, threshold))
-    count = int(groups.count_through[k - 1]) if k else 0
-    held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
-    return _sum(held, groups.total, threshold, ramp)
+    """Sum over the samples whose confidence reaches the threshold: one pass, in any order."""
+    if s.groups_given is not None:
+        groups = s.groups_given
+        k = int(reached(groups, threshold))
+        count = int(groups.xp.sum(groups.count[:k]))
+        held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
+        return _sum(held, groups.total, threshold, ramp)
+    # A ramp of the user's sees all that is accepted at once.
+    step = _BLOCK if of_numpy(s.shown) and ramp in RAMPS.values() else s.n
+    parts = [
+        _sum(_accepted_samples(s, slice(start, start + step), threshold), s.total, threshold, ramp)
+        for start in range(0, s.n, step)
+    ]
+    return parts[0] if len(parts) == 1 else _added(parts)
+
+
+def _added(parts: list[Sums]) -> Sums:
+    """Add up the parts of one threshold; each is summed by itself first."""
+    names = ("signed", "correct", "right", "weight", "count")
+    sums: dict[str, Any] = {name: sum(getattr(part, name) for part in parts) for name in names}
+    return Sums(**sums, total=parts[0].total)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,15 +135,18 @@ class _Held:
     count: int
 
 
-def _accepted_samples(s: Scored, threshold: float) -> _Held:
+def _accepted_samples(s: Scored, rows: slice, threshold: float) -> _Held:
     """Return samples, not groups: each has its own gradient, tied or not."""
-    p: Any = s.probability
+    p, loss = s.shown[rows], double(s.loss[rows])
     fixed = without_gradient(p)
     taken = fixed >= s.xp.astype(numbers_beside(threshold, fixed), fixed.dtype)
-    weight = s.xp.ones_like(s.loss) if s.weight is None else s.weight
+    if s.weight is None:
+        loss = loss[taken]
+        return _Held(p[taken], s.xp.ones_like(loss), loss, int(loss.shape[0]))
+    weight = s.weight[rows]
     taken = taken & (weight > 0)
     weight = weight[taken]
-    return _Held(p[taken], weight, weight * s.loss[taken], int(weight.shape[0]))
+    return _Held(p[taken], weight, weight * loss[taken], int(weight.shape[0]))
 
 
 def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:

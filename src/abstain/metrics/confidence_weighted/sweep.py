@@ -14,6 +14,7 @@ from abstain._foundation.scored import Measured, Scored, kind_of
 from abstain.curves.quadrature import linear_weights
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
+from abstain.metrics.confidence_weighted.moments import sums_at_each
 from abstain.metrics.confidence_weighted.sums import (
     NEEDS,
     RAMPS,
@@ -22,7 +23,6 @@ from abstain.metrics.confidence_weighted.sums import (
     RampName,
     checked,
     ramp_of,
-    sums_at,
 )
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
@@ -108,7 +108,8 @@ def cwsa_sweep(
     Notes
     -----
     Normalized as in the published tables; see `cwsa`. NaN, with one `UndefinedMetricWarning`,
-    where nothing is accepted. Ties do not matter. Cost: one sort and one pass for each threshold.
+    where nothing is accepted. Ties do not matter. Cost: one pass for all thresholds with the
+    linear, quadratic and step ramps, one for each threshold with others.
 
     References
     ----------
@@ -135,7 +136,7 @@ def cwsa_sweep(
 
 def sweep_of(s: Scored, swept: FloatArray, ramp: Ramp = RAMPS["linear"]) -> CwsaSweep:
     """Sweep a `Scored` that meets the needs over thresholds in [0, 1)."""
-    at = [sums_at(s, float(t), ramp) for t in swept]
+    at = sums_at_each(s, swept, ramp)
     weight = np.array([sums.weight for sums in at])
     # A few numbers for each threshold, set side by side once they are known.
     right = [sums.right / sums.weight if sums.weight > 0 else float("nan") for sums in at]

@@ -77,7 +77,7 @@ def cwsa(
     The paper's equation divides by the number accepted; its tables and its code divide CWSA by
     the number of all samples and CWSA+ by the number accepted. The defaults here reproduce the
     tables. A monotone transform of the confidence changes the value; ties do not matter. Cost:
-    one sort.
+    one pass.
 
     References
     ----------
@@ -135,7 +135,7 @@ def cwsa_plus(
     Notes
     -----
     The default divides by the number accepted, as the paper's tables do; see `cwsa`. With the
-    step ramp it is the selective accuracy. Ties do not matter. Cost: one sort.
+    step ramp it is the selective accuracy. Ties do not matter. Cost: one pass.
 
     References
     ----------

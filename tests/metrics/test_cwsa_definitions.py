@@ -1,0 +1,72 @@
+"""CWSA at many thresholds in one pass, and at one, against sums over the samples."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from abstain._foundation.scored import Scored
+from abstain.metrics.confidence_weighted import moments, sums
+from abstain.metrics.confidence_weighted.moments import sums_at_each
+from abstain.metrics.confidence_weighted.sums import RAMPS, sums_at
+
+
+def samples(seed, dtype, *, weighted, n=300):
+    rng = np.random.default_rng(seed)
+    p = np.where(rng.random(n) < 0.5, np.round(rng.random(n), 1), rng.random(n)).astype(dtype)
+    p[rng.random(n) < 0.2] = 1.0
+    loss = rng.random(n) if seed % 2 else rng.random(n) < 0.3
+    weight = rng.integers(0, 4, n) * rng.random(n) if weighted else None
+    return Scored(p, loss, weight, p)
+
+
+def defined(s, threshold, ramp):
+    """All sums, sample by sample."""
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    out = np.zeros(4)
+    for p, loss, w in zip(s.probability, s.loss.astype(float), weight, strict=True):
+        if p < np.asarray(threshold).astype(s.probability.dtype) or w == 0:
+            continue
+        u = float(max(Fraction(float(p)) - Fraction(threshold), 0) / (1 - Fraction(threshold)))
+        worth = w * float({"linear": u, "quadratic": u * u, "sqrt": u**0.5, "step": 1.0}[ramp])
+        out += (worth * (1 - 2 * loss), worth * (1 - loss), w * (1 - loss), w)
+    return out
+
+
+@pytest.mark.parametrize("ramp", list(RAMPS))
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, weighted, seed):
+    for module in (moments, sums):
+        monkeypatch.setattr(module, "_BLOCK", 32)
+    s = samples(seed, dtype, weighted=weighted)
+    # Values that confidences have, values beside them, twice the same, out of order, one of which
+    # nothing reaches.
+    s.probability[s.probability > 0.985] = 0.5
+    own = s.probability[:9].astype(float)
+    swept = np.concatenate((own[own < 1], [0.0, 0.9, 0.3, 0.9, 0.1, 0.99], np.nextafter(own, 0)))
+    swept = np.clip(swept, 0.0, 1 - 1e-9)
+    for threshold, found in zip(swept, sums_at_each(s, swept, RAMPS[ramp]), strict=True):
+        expected = defined(s, float(threshold), ramp)
+        given = (found.signed, found.correct, found.right, found.weight)
+        np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12 * expected[3])
+        alone = sums_at(s, float(threshold), RAMPS[ramp])
+        given = (alone.signed, alone.correct, alone.right, alone.weight)
+        np.testing.assert_allclose(given, expected, rtol=1e-12, atol=1e-12 * expected[3])
+        assert found.count == alone.count
+
+
+def test_a_sweep_passes_over_the_samples_once_and_sorts_nothing(monkeypatch):
+    passes, between = [], moments._between
+    monkeypatch.setattr(moments, "_between", lambda *a: passes.append(a) or between(*a))
+    s = samples(0, "float32", weighted=False)
+    sums_at_each(s, np.linspace(0.0, 0.99, 500), RAMPS["linear"])
+    assert len(passes) == 1
+    assert not {"groups", "runs", "_keys"} & set(vars(s))
+
+
+def test_a_ramp_of_the_users_sees_all_that_is_accepted():
+    s, seen = samples(0, "float64", weighted=False), []
+    sums_at(s, 0.5, lambda u: seen.append(u.size) or u)
+    assert seen == [int((s.probability >= 0.5).sum())]
