@@ -75,10 +75,10 @@ def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
     phi = weights[checks.one_of(metric, "metric", tuple(weights))]
     if s.xp is not np:
         return _of_every_sample(s, phi)
-    # Only failures contribute, and they are few.
+    # Only failures contribute, and they are few: each has its group among the events.
     wrong = np.flatnonzero(s.loss)
-    place = group_index(s.groups, s.confidence[wrong])
-    share = np.where(place < 0, 0.0, phi(s.groups)[place]) * s.loss[wrong] / s.groups.total
+    place = group_index(s.events, s.confidence[wrong])
+    share = np.where(place < 0, 0.0, phi(s.events)[place]) * s.loss[wrong] / s.events.total
     out = np.zeros(s.n)
     out[wrong] = share if s.weight is None else share * s.weight[wrong]
     return out

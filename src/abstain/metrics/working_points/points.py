@@ -1,6 +1,6 @@
 """Risk at a coverage or threshold, coverage at a risk, and all that happens at a threshold."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,9 +23,9 @@ from abstain.metrics.working_points.vertices import (
     accepted,
     at_coverage,
     at_risk,
-    at_threshold,
     coverage_of,
     least_accepted,
+    parted_at,
 )
 from abstain.typing import AnyArray, Scalar
 
@@ -89,8 +89,8 @@ def selective_risk(
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     s = scored(confidence, loss, weight)
     if _one_of(coverage, threshold) == "threshold":
-        index = at_threshold(s.groups, checks.number(threshold, "threshold"))
-        return value_of(selective_risk_of(s.groups, index), "selective_risk")
+        parted = parted_at(s, checks.number(threshold, "threshold"))
+        return value_of(selective_risk_of(*parted), "selective_risk")
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         share = max(share, float(np.finfo(np.float64).tiny))
@@ -150,8 +150,7 @@ def generalized_risk(
     checks.one_of(rule, "rule", ("usable", "first", "expected"))
     s = scored(confidence, loss, weight)
     if _one_of(coverage, threshold) == "threshold":
-        index = at_threshold(s.groups, checks.number(threshold, "threshold"))
-        return generalized_risk_of(s.groups, index).value
+        return generalized_risk_of(*parted_at(s, checks.number(threshold, "threshold"))).value
     share = checks.fraction(coverage or 0.0, "coverage")
     if rule == "expected":
         return _expected_generalized(s.events, share)
@@ -328,9 +327,12 @@ def working_point(
         msg = f"give exactly one of `threshold`, `coverage` and `max_risk`; got {len(named)}"
         raise InputError(msg)
     s = scored(confidence, loss, weight).plain
-    # A threshold may lie anywhere, also within a stretch.
-    groups = s.events if threshold is None else s.groups
-    return _describe(groups, _VERTEX[named[0]](groups, given[named[0]]), bounded=s.bounded)
+    if threshold is not None:
+        # It may lie anywhere, also within a stretch.
+        parted = parted_at(s, checks.number(threshold, "threshold"))
+        return _describe(*parted, bounded=s.bounded)
+    find = _within_risk if coverage is None else _keeping
+    return _describe(s.events, find(s.events, given[named[0]]), bounded=s.bounded)
 
 
 def _within_risk(groups: TieGroups, max_risk: Any) -> int:
@@ -343,11 +345,8 @@ def _within_risk(groups: TieGroups, max_risk: Any) -> int:
     return index
 
 
-_VERTEX: dict[str, Callable[[TieGroups, Any], int]] = {
-    "threshold": lambda groups, x: at_threshold(groups, checks.number(x, "threshold")),
-    "coverage": lambda groups, x: at_coverage(groups, checks.fraction(x, "coverage")),
-    "max_risk": _within_risk,
-}
+def _keeping(groups: TieGroups, coverage: Any) -> int:
+    return at_coverage(groups, checks.fraction(coverage, "coverage"))
 
 
 def _describe(groups: TieGroups, index: int, *, bounded: bool) -> WorkingPoint:

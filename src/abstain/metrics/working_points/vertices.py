@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abstain._foundation.arrays import of_numpy
 from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, reached
 from abstain._foundation.scored import Measured, Scored
@@ -14,10 +15,38 @@ from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.influences import of_mean
 from abstain.typing import FloatArray, IntArray, Scalar
 
+#: Samples that are summed at once, so that temporaries stay in the cache.
+_BLOCK = 1 << 14
+
 
 def at_threshold(groups: TieGroups, threshold: float) -> int:
     """Return the last vertex with confidence >= threshold."""
     return int(reached(groups, threshold)) - 1
+
+
+def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
+    """Return what reaches a threshold and the rest, as a group each, and the vertex of the first.
+
+    One pass without any order. Elsewhere than on the host all groups, and the last that reaches it.
+    """
+    if not of_numpy(s.confidence) or not of_numpy(s.loss) or s.known_groups is not None:
+        return s.groups, at_threshold(s.groups, threshold)
+    with np.errstate(over="ignore"):
+        at = np.asarray(threshold).astype(s.confidence.dtype)
+    sums, lowest = np.zeros((2, 3)), np.full(2, np.inf)
+    for start in range(0, s.n, _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        confidence, loss = s.confidence[rows], s.loss[rows].astype(np.float64)
+        weight = np.ones(loss.size) if s.weight is None else s.weight[rows]
+        reached = confidence >= at
+        for k, there in enumerate((reached & (weight > 0), ~reached & (weight > 0))):
+            own = weight * there
+            sums[k] += np.count_nonzero(there), own.sum(), own @ loss
+            lowest[k] = min(lowest[k], np.where(there, confidence, np.inf).min())
+    kept = sums[:, 0] > 0
+    count, weight, loss = sums[kept].T
+    both = TieGroups(lowest[kept], weight, loss, count.astype(np.int64))
+    return both, 0 if kept[0] else -1
 
 
 def at_coverage(groups: TieGroups, coverage: float, *, first: bool = False) -> int:

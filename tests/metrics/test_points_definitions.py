@@ -1,0 +1,55 @@
+"""Working points at a threshold in one pass against the vertex among all groups, and parts of areas."""
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain._foundation.scored import scored
+from abstain.metrics.working_points.points import _describe
+from abstain.metrics.working_points.vertices import at_threshold, parted_at
+
+
+def samples(seed, n=60):
+    rng = np.random.default_rng(seed)
+    confidence = np.round(rng.normal(size=n), 1).astype(["float32", "float64"][seed % 2])
+    loss = rng.random(n) if seed % 3 == 0 else (rng.random(n) < 0.3).astype(float)
+    weight = rng.integers(0, 3, n) * rng.random(n) if seed % 5 > 2 else None
+    return confidence, loss, weight
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_threshold_parts_the_samples_as_its_vertex_does(seed):
+    confidence, loss, weight = samples(seed)
+    for threshold in (*confidence[:5].astype(float), 0.05, -9.0, 9.0, 1e300):
+        s = scored(confidence, loss, weight)
+        index = at_threshold(s.groups, threshold)
+        expected = _describe(s.groups, index, bounded=s.bounded)
+        found = ab.working_point(confidence, loss, threshold=threshold, weight=weight)
+        for name, value in vars(expected).items():
+            if name == "reasons":
+                assert found.reasons == value
+            else:
+                assert getattr(found, name) == pytest.approx(value, rel=1e-12, nan_ok=True), name
+
+
+def test_a_threshold_needs_no_order():
+    s = scored(*samples(1)[:2])
+    parted_at(s, 0.3)
+    assert not {"groups", "runs", "_keys", "events"} & set(vars(s))
+
+
+@pytest.mark.parametrize("metric", ["augrc", "aurc", "aurc_plugin", "aurc_log", "sele"])
+@pytest.mark.parametrize("seed", range(6))
+def test_contributions_need_the_events_alone(metric, seed):
+    from abstain.metrics import METRICS
+    from abstain.metrics.contributions import contributions_of
+
+    confidence, loss, weight = samples(seed)
+    s = scored(confidence, loss, weight)
+    parts = contributions_of(s, metric)
+    assert parts.sum() == pytest.approx(METRICS[metric].compute(s).value, rel=1e-12)
+    phi = METRICS[metric].rank_weight
+    home = (s.groups.confidence[:, None] == confidence).argmax(axis=0)
+    own = np.ones(s.n) if weight is None else weight
+    expected = phi(s.groups)[home] * loss * own / s.groups.total
+    np.testing.assert_allclose(parts, expected, rtol=1e-11, atol=1e-15)
