@@ -10,7 +10,7 @@ infinity is replaced, it is replaced before the step that would make it, so that
 differentiate send no NaN back.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
@@ -27,7 +27,7 @@ from abstain.predictions.softmax import (
     row_blocks,
     without,
 )
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Array
 
 #: The log-odds of a class whose rivals all have probability exactly 0. No float64 probability
 #: above 0 reaches it: the smallest is exp(-744.4).
@@ -165,6 +165,17 @@ def by_rows(kernel: Kernel, scores: ClassScores, *, temperature: float = 1.0) ->
         z = scores.log_scores(rows)
         parts.append(kernel(xp, z if temperature == 1.0 else z / temperature))
     return like(parts[0] if len(parts) == 1 else xp.concat(parts), scores.origin)
+
+
+def in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str, Array]:
+    """Apply several kernels to the log-scores of NumPy arrays, each of shape (n,)."""
+    n, width = scores.values.shape
+    out = {name: np.empty(n) for name in kernels}
+    for rows in row_blocks(n, width):
+        z = scores.log_scores(rows)
+        for name, kernel in kernels.items():
+            out[name][rows] = kernel(np, z.copy())
+    return out
 
 
 def _largest_of_each(xp: Any, x: AnyArray, count: int) -> AnyArray:

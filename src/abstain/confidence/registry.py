@@ -1,15 +1,16 @@
 """The catalogue of confidence scores, and how predictions are scored by name."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
-from abstain.confidence import logit_scores, monte_carlo, softmax_scores
+from abstain.confidence import kernels, logit_scores, monte_carlo, softmax_scores
 from abstain.confidence.entry import ConfidenceScore, Score
 from abstain.confidence.fitted_score import ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
-from abstain.typing import Array
+from abstain.typing import Array, FloatArray
 
 _MARK = "@T="
 
@@ -119,11 +120,39 @@ def score(
         usable = ", ".join(map(repr, applicable(predictions))) or "none"
         msg = f"the score {name!r} {missing}; these predictions allow {usable}"
         raise MissingInputError(msg)
-    values = entry.compute(predictions)
+    return _of_values(entry, entry.compute(predictions))
+
+
+def _of_values(entry: Score, values: FloatArray) -> ConfidenceScore:
     to_probability = entry.to_probability
     return ConfidenceScore(
         entry.name, values, None if to_probability is None else to_probability(values)
     )
+
+
+def several(
+    asked: Sequence[str | ScoreState], predictions: Predictions
+) -> Iterator[ConfidenceScore]:
+    """Compute several scores, one at a time but for those of many classes, which share a pass."""
+    held = _together([name for name in asked if isinstance(name, str)], predictions)
+    for one in asked:
+        known = held.get(one) if isinstance(one, str) else None
+        yield score(one, predictions) if known is None else _of_values(SCORES[str(one)], known)
+
+
+def _together(names: Sequence[str], predictions: Predictions) -> dict[str, FloatArray]:
+    """Return what one pass over the class scores gives, where it is small beside them."""
+    built_in = [n for n in names if n in SCORES and n not in (predictions.confidence or {})]
+    shared = {
+        name: kernel
+        for name in built_in
+        if (kernel := SCORES[name].kernel) is not None
+        and not (SCORES[name].times_temperature or SCORES[name].missing(predictions))
+    }
+    scores = predictions.class_scores if shared else None
+    if scores is None or 4 * len(shared) > scores.values.shape[1]:
+        return {}
+    return kernels.in_one_pass(shared, scores)
 
 
 def applicable(predictions: Predictions) -> tuple[str, ...]:

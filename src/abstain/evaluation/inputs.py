@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from abstain._foundation.scored import Scored
-from abstain.confidence import ConfidenceScore, ScoreState, applicable, score
+from abstain.confidence import ConfidenceScore, ScoreState, applicable
+from abstain.confidence.registry import several
 from abstain.errors import InputError
 from abstain.evaluation.records import RESULT_COLUMNS
 from abstain.metrics import METRICS, Metric, metric_named
@@ -70,8 +71,8 @@ def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
 def scores_of(predictions: Predictions, scores: Asked) -> Iterator[ConfidenceScore]:
     """Compute the scores asked for, each once, one at a time."""
     met: dict[str, str | ScoreState] = {}
-    for asked in _asked(predictions, scores):
-        own = score(asked, predictions)
+    wanted = _asked(predictions, scores)
+    for asked, own in zip(wanted, several(wanted, predictions), strict=True):
         if own.name in met:
             _refuse_other(met[own.name], asked, own.name)
             continue
