@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.house.source import ROOT
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SAID = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT, BUILD = SAID["project"], SAID["build-system"]["requires"]
 EXTRAS = PROJECT["optional-dependencies"]
 #: What only those who work on the package install.
 DEVELOPERS = {"lint", "test-minimal", "test", "docs", "bench"}
@@ -75,6 +76,12 @@ def test_developers_install_nothing_that_is_not_used():
 def test_what_makes_and_checks_charts_is_needed_by_no_user():
     assert not imported_below("src") & {"altair", "vl_convert"}
     assert not USERS & {"altair", "vl-convert-python"}
+
+
+def test_the_build_imports_what_it_asks_for_and_developers_have_the_same():
+    there = imported(ROOT / "hatch_build.py")
+    assert not {package for package in packages(BUILD) if module(package) not in there}
+    assert [one for one in BUILD if one in EXTRAS["test"]] == BUILD[1:]
 
 
 @pytest.mark.parametrize("code", ["import os.path", "import_module('os')", "from os import path"])
