@@ -156,7 +156,8 @@ def interval_from(
     )
     if trouble:
         return no_interval(level, trouble, error)
-    degrees = min(degrees_from(spread.second, spread.fourth, spread.units), most_degrees)
+    sums = np.array([spread.second, spread.fourth, spread.units])
+    degrees = min(float(degrees_from(*sums)), most_degrees)
     if heavy:
         degrees = max(1.0, min(degrees, events(value - bounds[0], error)))
     source, variance = "influence function", error * error
