@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from abstain._foundation import pooling
+from abstain._foundation import pools
 from abstain._foundation.pools import rising_blocks
 
 
@@ -23,7 +23,7 @@ def test_blocks_are_those_of_isotonic_regression(seed, n, few):
     weight = 2.0 ** rng.integers(0, 3, n)
     mass = rng.integers(0, 8, n) + rng.integers(0, 2) * np.arange(n) // 4
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pooling, "_FEW", few)
+        patch.setattr(pools, "_FEW", few)
         ends = rising_blocks(mass * weight, weight)
     slopes = isotonic_regression(mass.astype(float), weights=weight).x
     sizes = np.diff(ends, prepend=-1)
