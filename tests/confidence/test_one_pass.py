@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from abstain.confidence import applicable, registry, score
+from abstain.confidence import applicable, kernels, registry, score
 from abstain.predictions import Predictions
 from abstain.predictions.outputs import ClassScores
 
@@ -15,7 +15,7 @@ def many(kind, classes=60, rows=5000):
     if kind == "probabilities":
         odds = np.exp(logits)
         values = {"probabilities": odds / odds.sum(axis=1, keepdims=True)}
-    own = {"gini": rng.random(rows), "mine": rng.random(rows)}
+    own = {"gen": rng.random(rows), "mine": rng.random(rows)}
     return Predictions(**values, labels=rng.integers(0, classes, rows), confidence=own)
 
 
@@ -50,6 +50,18 @@ def test_many_classes_are_passed_over_once(blocks):
     assert len(asked) == 5
     list(registry.several(asked, p))
     assert sum(rows.stop - rows.start for rows in blocks) == p.n
+
+
+def test_what_the_top_class_tells_is_found_once(monkeypatch):
+    p, split, whole = many("probabilities"), kernels.split, []
+
+    def counted(xp, z, *, logs=False):
+        whole.append(len(z))
+        return split(xp, z, logs=logs)
+
+    monkeypatch.setattr(kernels, "split", counted)
+    list(registry.several(["msr", "pe", "margin", "logit_margin", "gini"], p))
+    assert sum(whole) == p.n
 
 
 def test_few_classes_are_not_held_by_all_scores_at_once(blocks):

@@ -13,7 +13,7 @@ differentiate send no NaN back.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -74,15 +74,25 @@ def split(xp: Any, z: AnyArray, *, logs: bool = False) -> TopSplit:
     return TopSplit(top[:, 0], gap[:, 0], others, xp.sum(others, axis=1), shifted)
 
 
-def log_odds(xp: Any, z: AnyArray) -> AnyArray:
-    """Log-odds of the top class: log p1 - log(1 - p1)."""
-    s = split(xp, z)
+@dataclass(frozen=True)
+class OfSplit:
+    """A kernel that looks at rows as they are split, which several such can share."""
+
+    #: From a namespace and the split rows to one number a row; overwrites nothing.
+    function: Callable[[Any, TopSplit], AnyArray]
+    #: Whether it needs the logarithms.
+    logs: bool = False
+
+    def __call__(self, xp: Any, z: AnyArray) -> AnyArray:
+        """Apply it to rows of log-scores."""
+        return self.function(xp, split(xp, z, logs=self.logs))
+
+
+def _log_odds(xp: Any, s: TopSplit) -> AnyArray:
     return _capped(xp, -(s.gap + log(xp, s.total)))
 
 
-def negative_entropy(xp: Any, z: AnyArray) -> AnyArray:
-    """Sum of p log p, in nats."""
-    s = split(xp, z, logs=True)
+def _negative_entropy(xp: Any, s: TopSplit) -> AnyArray:
     rest = s.rest(xp)
     # -log p_j = (m - m2) - log t_j + log1p(rest), and the last term is common to all classes.
     spread = _dot(xp, s.others, _not_below(xp, s.logs, _VANISHED))
@@ -103,23 +113,18 @@ def generalized_entropy(xp: Any, z: AnyArray, *, gamma: float, top: int) -> AnyA
     return 0.0 - (first + xp.sum(terms, axis=1))
 
 
-def margin(xp: Any, z: AnyArray) -> AnyArray:
-    """log((1 + M) / (1 - M)) with M = p1 - p2."""
-    s = split(xp, z)
+def _margin(xp: Any, s: TopSplit) -> AnyArray:
     # (1 + M) / (1 - M) = 1 + 2 (1 - p2/p1) / (rest + p2/p1)
     against = s.gap + xp.log1p(s.total)
     odds = float(np.log(2.0)) + log(xp, -xp.expm1(s.gap)) - against
     return _capped(xp, xp.logaddexp(xp.zeros_like(odds), odds))
 
 
-def log_gap(xp: Any, z: AnyArray) -> AnyArray:
-    """Largest log-score minus the second largest."""
-    return _capped(xp, -split(xp, z).gap)
+def _log_gap(xp: Any, s: TopSplit) -> AnyArray:
+    return _capped(xp, -s.gap)
 
 
-def gini(xp: Any, z: AnyArray) -> AnyArray:
-    """log(G / (1 - G)) with G the sum of squared probabilities."""
-    s = split(xp, z)
+def _gini(xp: Any, s: TopSplit) -> AnyArray:
     squares = _dot(xp, s.others, s.others)
     scale = xp.exp(s.gap)
     # G : 1 - G = 1 + sum r_j^2 : 2 rest + rest^2 - sum r_j^2 with r_j = p_j / p1
@@ -127,10 +132,22 @@ def gini(xp: Any, z: AnyArray) -> AnyArray:
     return _capped(xp, xp.log1p(scale * scale * squares) - against)
 
 
-def log_sum_exp(xp: Any, z: AnyArray) -> AnyArray:
-    """Log sum exp z."""
-    s = split(xp, z)
+def _log_sum_exp(xp: Any, s: TopSplit) -> AnyArray:
     return s.top + xp.log1p(s.rest(xp))
+
+
+#: Log-odds of the top class: log p1 - log(1 - p1).
+log_odds: Final = OfSplit(_log_odds)
+#: Sum of p log p, in nats.
+negative_entropy: Final = OfSplit(_negative_entropy, logs=True)
+#: log((1 + M) / (1 - M)) with M = p1 - p2.
+margin: Final = OfSplit(_margin)
+#: Largest log-score minus the second largest.
+log_gap: Final = OfSplit(_log_gap)
+#: log(G / (1 - G)) with G the sum of squared probabilities.
+gini: Final = OfSplit(_gini)
+#: Log sum exp z.
+log_sum_exp: Final = OfSplit(_log_sum_exp)
 
 
 def largest(xp: Any, z: AnyArray) -> AnyArray:
@@ -171,10 +188,15 @@ def in_one_pass(kernels: Mapping[str, Kernel], scores: ClassScores) -> dict[str,
     """Apply several kernels to the log-scores of NumPy arrays, each of shape (n,)."""
     n, width = scores.values.shape
     out = {name: np.empty(n) for name in kernels}
+    logs = any(isinstance(kernel, OfSplit) and kernel.logs for kernel in kernels.values())
     for rows in row_blocks(n, width):
         z = scores.log_scores(rows)
+        shared = split(np, z.copy(), logs=logs)
         for name, kernel in kernels.items():
-            out[name][rows] = kernel(np, z.copy())
+            if isinstance(kernel, OfSplit):
+                out[name][rows] = kernel.function(np, shared)
+            else:
+                out[name][rows] = kernel(np, z.copy())
     return out
 
 
