@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.benchmark.made_store import METHODS, brute, made_store
 
@@ -300,6 +301,22 @@ def test_every_table_is_plain_and_complete(results):
     assert results.frame("estimates").height == 3 * 8 * (12 + 10 + 8 + 10)
     with pytest.raises(InputError, match="estimates"):
         results.rows("estimate")
+
+
+def test_a_frame_is_its_rows_and_no_more_than_those_of_one_metric_at_a_time(results, monkeypatch):
+    # One metric has no pairs here, and the columns of some are empty.
+    expected = {
+        table: pl.DataFrame(results.rows(table), infer_schema_length=None)
+        for table in results.TABLES
+    }
+    for table, frame in expected.items():
+        found = results.frame(table)
+        assert found.schema == frame.schema
+        assert found.equals(frame, null_equal=True)
+    with pytest.raises(InputError, match="estimates"):
+        results.frame("estimate")
+    monkeypatch.setattr(type(results), "rows", lambda *_: pytest.fail("all metrics at once"))
+    assert results.frame("pairs").equals(expected["pairs"], null_equal=True)
 
 
 def test_what_the_reader_should_know_is_told(results):

@@ -304,7 +304,12 @@ class BenchmarkResults:
         """Return one table as a tidy polars frame; see `rows`."""
         import polars as pl
 
-        return pl.DataFrame(self.rows(table), infer_schema_length=None)
+        if table not in Comparison.TABLES:
+            return pl.DataFrame(self.rows(table), infer_schema_length=None)
+        # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
+        frames = [own.frame(table) for own in self.comparisons.values()]
+        filled = [frame for frame in frames if frame.height]
+        return pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
 
 
 def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:
