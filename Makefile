@@ -30,7 +30,8 @@ COVERAGE ?=
 # torch is named with its version: an open "torch" could fetch another build. `make demo
 # DEMO=--small` only shows that everything works; `make study` trains longer.
 study: DEMO = --study
-demo study:
+study: demo
+demo:
 	$(PYTHON) -m venv --clear $(VENV)/demo
 	$(VENV)/demo/bin/python $(PIP) torch==2.13.0 '.[benchmark,fast]'
 	$(VENV)/demo/bin/python -m examples.demo $(DEMO)
