@@ -39,7 +39,7 @@ def test_every_rank_metric_needs_events_only(s: Scored) -> None:
 
 @given(s=scored_cases(most=60))
 def test_untied_orders_need_events_only(s: Scored) -> None:
-    for order in (s.best_untied, s.worst_untied):
+    for order in (s.untied(best=True), s.untied(best=False)):
         full = by_groups(replace(order, known_events=None))
         assert np.array_equal(full.groups.loss, order.loss)
         assert order.events.tied == 0

@@ -12,7 +12,7 @@ from tests.laws.cases import scored_cases
 import abstain as ab
 from abstain._foundation.scored import Scored
 from abstain.metrics import METRICS
-from abstain.metrics.ties import bounds_of, has_bounds
+from abstain.metrics.ties import UntiedOrders, has_bounds
 
 ORDERED = [m for m in METRICS.values() if has_bounds(m)]
 #: Metrics whose value with ties is the mean over all tie orders.
@@ -37,7 +37,7 @@ def test_bounds_are_the_extremes_over_all_tie_orders(s: Scored) -> None:
     orders = all_orders(s)
     for metric in ORDERED:
         values = [metric.compute(order).value for order in orders]
-        low, high = bounds_of(metric, s)
+        low, high = UntiedOrders(s).bounds(metric)
         if np.isnan(values).any():
             assert np.isnan(values).all(), metric.name
             continue

@@ -119,10 +119,10 @@ class TieGroups:
         """Mean loss of all samples: the risk at full coverage."""
         return scalar(self.loss_through[-1]) / self.total
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Number of samples."""
-        return int(self.count_through[-1])
+        return int(self.xp.sum(self.count))
 
     @property
     def tied(self) -> int:

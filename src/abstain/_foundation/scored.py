@@ -162,21 +162,13 @@ class Scored:
             return self
         return _kinds_of(cut(self.groups, np.arange(first, last + 1)))
 
-    @cached_property
-    def best_untied(self) -> "Scored":
-        """The same losses with every tie broken in favor of the lower one."""
-        return self._untied(best=True)
-
-    @cached_property
-    def worst_untied(self) -> "Scored":
-        """The same losses with every tie broken in favor of the higher one."""
-        return self._untied(best=False)
-
-    def _untied(self, *, best: bool) -> "Scored":
+    def untied(self, *, best: bool) -> "Scored":
+        """Return the same losses with every tie broken in favor of the lower, or the higher one."""
         if self.binary and self.weight is None and self.xp is np:
             loss = untied_failures(self.events, best=best)
             events = untied_events(self.events, best=best)
-            return Scored(np.arange(loss.size, 0, -1.0), loss, known_events=events)
+            ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
+            return Scored(ranks, loss, known_events=events)
         order = untied_order(self.confidence, self.loss, self.weight, best=best)
         loss = self.loss[order]
         weight = None if self.weight is None else self.weight[order]

@@ -10,7 +10,7 @@ from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, sp
 from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
 from abstain.evaluation.uncertainty import ScoredPart, Uncertainty, with_intervals
 from abstain.metrics import METRICS, Metric
-from abstain.metrics.ties import bounds_of, has_bounds
+from abstain.metrics.ties import UntiedOrders, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
 
@@ -126,17 +126,17 @@ def evaluate(
 def _measure(
     part: ScoredPart, chosen: list[Metric] | None, skipped: dict[str, str]
 ) -> list[Result]:
-    results = []
+    results, orders = [], UntiedOrders(part.s)
     for metric in METRICS.values() if chosen is None else chosen:
         missing = metric.missing(part.s)
         if missing:
             skipped[metric.name] = missing
         else:
-            results.append(_result(part, metric))
+            results.append(_result(part, metric, orders))
     return results
 
 
-def _result(part: ScoredPart, metric: Metric) -> Result:
+def _result(part: ScoredPart, metric: Metric, orders: UntiedOrders) -> Result:
     s = part.s
     measured = metric.compute(s)
     tied = s.events.tied
@@ -144,7 +144,7 @@ def _result(part: ScoredPart, metric: Metric) -> Result:
     low, high = (float("nan"), float("nan"))
     if bounded:
         value = measured.value
-        low, high = bounds_of(metric, s) if tied and not measured.reason else (value, value)
+        low, high = orders.bounds(metric) if tied and not measured.reason else (value, value)
     return Result(
         split=part.split,
         score=part.score,

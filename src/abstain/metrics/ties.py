@@ -1,6 +1,7 @@
 """How far ties could move a metric: its values over all orders of the tied samples."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
@@ -86,7 +87,7 @@ def tie_bounds(
             "confidence; use a metric that averages over ties, such as 'augrc' or 'aurc_plugin'"
         )
         raise InputError(msg)
-    low, high = bounds_of(entry, s)
+    low, high = UntiedOrders(s).bounds(entry)
     value = value_of(entry.compute(s), metric)
     return TieBounds(low, value, high, s.groups.tied / s.n)
 
@@ -102,7 +103,21 @@ def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
     return ordered and (alike or metric.averages_ties)
 
 
-def bounds_of(metric: Metric, s: Scored) -> tuple[float, float]:
-    """Return the least and the largest value of an ordered rank metric over all tie orders."""
-    values = [metric.compute(order).value for order in (s.best_untied, s.worst_untied)]
-    return min(values), max(values)
+class UntiedOrders:
+    """The two orders of samples that sort each tie group by loss, made when they are asked for.
+
+    They take as much memory as the samples, so who asks several metrics keeps them, and no longer.
+    """
+
+    def __init__(self, s: Scored) -> None:
+        self._samples = s
+
+    @cached_property
+    def both(self) -> tuple[Scored, Scored]:
+        """The best and the worst."""
+        return self._samples.untied(best=True), self._samples.untied(best=False)
+
+    def bounds(self, metric: Metric) -> tuple[float, float]:
+        """Return the least and the largest value of an ordered rank metric over all tie orders."""
+        values = [metric.compute(order).value for order in self.both]
+        return min(values), max(values)
