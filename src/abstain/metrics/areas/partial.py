@@ -148,7 +148,7 @@ def partial_augrc(
     0.15625
     """
     low, high = _interval(low, high)
-    groups = scored(confidence, loss, weight).groups
+    groups = scored(confidence, loss, weight).events
     area = rank_weighted_risk(groups, rank_weight(partial_generalized(low, high)))
     return area / (high - low) if mean else area
 
@@ -207,7 +207,9 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
     weight = rank_weight(kind.weights(*between))
 
     def compute(s: Scored) -> Measured:
-        return Measured(rank_weighted_risk(s.groups, weight) / (between[1] - between[0]))
+        # Over a stretch the generalized risk is a straight line, but the selective risk is none.
+        groups = s.groups if kind.selective else s.events
+        return Measured(rank_weighted_risk(groups, weight) / (between[1] - between[0]))
 
     return Metric(
         name=name,
