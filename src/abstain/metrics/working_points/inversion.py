@@ -219,23 +219,40 @@ def _before(x: FloatArray, unit: IntArray, order: IntArray) -> FloatArray:
     return out
 
 
+#: Beyond so many standard errors of a count in the tens nothing depends on how many they are.
+_FAR, _ENOUGH = 25.0, 50.0
+
+
 def _departure(sums: _Sums, risk: float) -> FloatArray:
     """Return how far the risk of the accepted of each threshold is above the one given.
 
     In standard errors: the signed root of the deviance of a binomial count of losses of the same
-    size, half an event nearer (so that few events are as surprising as their tail).
+    size, half an event nearer (so that few events are as surprising as their tail). Where that is
+    far beyond all that counts, the root of Pearson's chi-squared in its place, which needs no
+    logarithm.
     """
     chance = np.minimum(risk / sums.unit, 1 - 1e-12)
     expected = sums.accepted * chance
     events = np.minimum(sums.accepted * sums.risk / sums.unit, sums.accepted)
-    seen = expected + np.sign(events - expected) * np.maximum(np.abs(events - expected) - 0.5, 0.0)
-    rest, rest_expected = sums.accepted - seen, sums.accepted - expected
+    apart = events - expected
+    apart = np.sign(apart) * np.maximum(np.abs(apart) - 0.5, 0.0)
+    few = expected * (1 - chance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out: FloatArray = apart / np.sqrt(few)
+    near = np.flatnonzero((np.abs(out) < _FAR) | (few < _ENOUGH) | ~np.isfinite(out))
+    out[near] = _signed_root(sums.accepted[near], expected[near], apart[near])
+    return out
+
+
+def _signed_root(n: FloatArray, expected: FloatArray, apart: FloatArray) -> FloatArray:
+    """Return the signed root of the deviance of a count so far from the one expected of n."""
+    seen = expected + apart
+    rest, rest_expected = n - seen, n - expected
     with np.errstate(divide="ignore", invalid="ignore"):
         deviance = special.xlogy(seen, seen / expected) + special.xlogy(rest, rest / rest_expected)
     # No loss is expected of a risk of 0: half an event more than none is without limit.
     deviance = np.where(expected > 0, deviance, np.where(seen > 0, np.inf, 0.0))
-    out: FloatArray = np.sign(seen - expected) * np.sqrt(2 * np.maximum(deviance, 0.0))
-    return out
+    return np.asarray(np.sign(apart) * np.sqrt(2 * np.maximum(deviance, 0.0)))
 
 
 def _wilson(share: FloatArray, n: FloatArray, square: FloatArray) -> tuple[FloatArray, FloatArray]:
