@@ -12,7 +12,7 @@ import pytest
 from tests.benchmark.job_work import work
 
 from abstain.benchmark.jobs import Crew, Job, run_jobs
-from abstain.benchmark.jobs.record import NOW, Receipt, done, receipts_in
+from abstain.benchmark.jobs.record import NOW, JobTable, Receipt, done, receipts_in
 from abstain.benchmark.jobs.steps import Step, Steps, steps_in
 from abstain.errors import InputError
 
@@ -132,6 +132,22 @@ def test_processes_that_die_stop_only_their_job(tmp_path):
     assert ends(found) == ["done", "failed", "done"]
     assert "killed" in found[1].error
     assert not list(tmp_path.glob(".*.tmp"))
+
+
+def test_a_job_that_a_death_cut_short_runs_alone(tmp_path):
+    dead, other = Job("dead", {"do": "die"}), Job("other", {"x": 2})
+    table = JobTable([dead, A, other], tmp_path)
+    assert not table.apart(A, [dead])
+    for job in (dead, A):
+        table.begin(job)
+    for job in (dead, A):
+        table.died(job)
+    assert table.apart(A, [other])
+    assert table.apart(other, [A])
+    assert not table.apart(A, [])
+    # So the second death of the one does not take the other along.
+    found = run_jobs([dead, A], work, tmp_path, processes=2)
+    assert ends(found) == ["failed", "done"]
 
 
 def test_a_job_whose_files_were_lost_or_changed_is_done_again(tmp_path):

@@ -86,6 +86,16 @@ def test_all_pairs_at_once_are_each_pair_by_itself(bounds, reach):
     assert any("rough guide" in note for note in found.notes)
 
 
+def test_one_number_has_no_pairs():
+    values, influences = numbers()
+    alone = PairedNumbers.every(
+        values[:1], influences[:, :1], bounds=(0.0, 1.0), failures=[None], level=0.9
+    )
+    found = differences(alone, lower_is_better=True, bounds=(0.0, 1.0), warnings=[])
+    assert found.value.size == 0
+    assert found.p_value.size == 0
+
+
 def test_the_ends_of_a_ratio_are_where_the_test_rejects():
     values, influences = (own[..., [0, 1, 4, 5, 6]] for own in numbers(k=7, seed=3))
     values[2] = 0.29

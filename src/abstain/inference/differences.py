@@ -297,7 +297,8 @@ def _why_none(pairs: PairedNumbers) -> list[str]:
 def _none_apart(pairs: PairedNumbers, notes: list[str]) -> Differences:
     """Return differences that nothing varies: exactly 0, or without an interval."""
     error = pairs.error
-    same = np.array([bool(note) for note in notes]) & (pairs.apart == 0) & np.isfinite(error)
+    said = np.array([bool(note) for note in notes], np.bool_)
+    same = said & (pairs.apart == 0) & np.isfinite(error)
     end = np.where(same & (pairs.powers.largest > 0), 0.0, NAN)
     p_value, half = np.where(same, 1.0, NAN), np.where(same, 0.5, NAN)
     low, high = end, end.copy()

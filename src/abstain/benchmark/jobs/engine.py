@@ -202,6 +202,8 @@ def _filled(
 ) -> bool:
     """Hand out jobs until all processes have one; tell whether any runs."""
     while len(running) < processes and (job := table.next()) is not None:
+        if table.apart(job, running.values()):
+            break
         # First: where a process has just died, this raises and the job still waits.
         with _uninterrupted():
             future = pool.submit(do, job)

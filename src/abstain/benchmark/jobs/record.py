@@ -246,6 +246,7 @@ class JobTable:
         self.jobs = {job.stem: job for job in jobs}
         self.over: dict[str, Outcome] = {}
         self.begun: dict[str, int] = {}
+        self.cut: set[str] = set()
         self.total = total or len(self.earlier) + len(self.jobs)
         self.needed = {**self._kept(), **self.earlier}
         seen = set(self.needed)
@@ -302,9 +303,18 @@ class JobTable:
         if (kept := receipt(job, self.folder)) is not None:
             self.end(kept)
         elif again and self.begun[job.stem] < _TRIES:
+            self.cut.add(job.stem)
             self.waiting.append(job)
         else:
             self.end(Outcome(job, "failed", error="its process was killed (out of memory?)"))
+
+    def apart(self, job: Job, running: Iterable[Job]) -> bool:
+        """Tell whether a job must not run beside these: one of them was cut short by a death.
+
+        Its own process may have died, and would take the others along once more.
+        """
+        beside = [other.stem for other in running]
+        return bool(beside) and not self.cut.isdisjoint([job.stem, *beside])
 
     def outcomes(self) -> list[Outcome]:
         """Return how each job ended, in the order given."""
