@@ -13,7 +13,7 @@ from abstain._foundation.ranks import with_vertex
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
-from abstain.metrics.intervals import influence_of
+from abstain.metrics.intervals import influence_of, interval_of
 
 RANKED = [metric for metric in METRICS.values() if metric.rank_based]
 
@@ -130,7 +130,7 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
     assert s.bends.total == s.kinds.total == s.n
     for metric in filter(lambda m: m.influence is not None and not m.missing(s), RANKED):
         rows = metric.enough(s)
-        assert rows.times is not None, metric.name
+        assert rows is s.bends, metric.name
         few = spread_of(influence_of(metric, rows), times=rows.times)
         every = spread_of(influence_of(metric, s))
         assert (few.samples, few.units) == (every.samples, every.units)
@@ -149,3 +149,11 @@ def test_each_row_has_the_influence_of_the_samples_it_stands_for(s: Scored) -> N
             continue
         few, every = influence_of(metric, rows), influence_of(metric, s)
         assert few[own] == pytest.approx(every, rel=1e-9, abs=1e-12), metric.name
+
+
+def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
+    s = large_case("rounded")
+    own = replace(METRICS["augrc"], name="mine", influence=lambda s: s.loss - s.loss.mean())
+    assert own.enough(s) is s
+    found = interval_of(own, s)
+    assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n))

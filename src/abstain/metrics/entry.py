@@ -51,6 +51,10 @@ class Resampled:
     holds: Callable[[Scored], bool] = lambda _: True
 
 
+#: The attribute in which an influence function says which rows it takes (`metrics.influences`).
+READS = "reads_rows"
+
+
 @dataclass(frozen=True, eq=False)
 class OpenThresholds:
     """The thresholds that a working point may mean, where tie groups make it jump."""
@@ -138,9 +142,6 @@ class Metric:
     influence : callable or None
         From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
         weighted mean 0, for analytic intervals.
-    of_events : bool
-        Whether the influence reads groups that are stretches of successes too, as those of
-        `Scored.bends`.
     no_influence : str
         Why there is none.
     interval : callable or None
@@ -202,7 +203,6 @@ class Metric:
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
     influence: Influence | None = None
-    of_events: bool = False
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
     open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
@@ -227,12 +227,12 @@ class Metric:
         return "; ".join(unmet)
 
     def enough(self, scored: Scored) -> Scored:
-        """Return as few rows as say all the metric needs: what `Scored.kinds` has, or all."""
-        of_classes = self.needs & {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}
+        """Return as few rows as the influence can do with: all, where it does not say."""
+        reads = getattr(self.influence, READS, "")
         own = scored.probability is None or scored.probability is scored.confidence
-        if of_classes or not own:
+        if not reads or not own:
             return scored
-        return scored.bends if self.of_events else scored.kinds
+        return scored.bends if reads == "bends" else scored.kinds
 
     @property
     def why_no_influence(self) -> str:

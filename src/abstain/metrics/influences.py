@@ -13,7 +13,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain._foundation.special import curvature_between, harmonic_between
 from abstain.inference.influence import Gradient
-from abstain.metrics.entry import Influence
+from abstain.metrics.entry import READS, Influence
 from abstain.typing import FloatArray
 
 
@@ -28,6 +28,24 @@ def kept(influence: Influence) -> Influence:
         return cache[influence]
 
     return recall
+
+
+def of_kinds(influence: Influence) -> Influence:
+    """Say of an influence function that it takes rows for several samples, `Scored.kinds`.
+
+    It weighs the samples, and needs neither their rows nor their classes.
+    """
+    return _reading(influence, "kinds")
+
+
+def of_bends(influence: Influence) -> Influence:
+    """Say the same, and that it takes groups that are stretches of successes: `Scored.bends`."""
+    return _reading(influence, "bends")
+
+
+def _reading(influence: Influence, rows: str) -> Influence:
+    setattr(influence, READS, rows)
+    return influence
 
 
 def on_groups(s: Scored, gradient: Gradient) -> FloatArray:

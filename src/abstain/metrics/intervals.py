@@ -200,9 +200,9 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
-    rows = metric.enough(s) if cluster is None and metric.influence is not None else s
     if metric.interval is not None:
-        return metric.interval(rows, level, cluster)
+        return metric.interval(s, level, cluster)
+    rows = metric.enough(s) if cluster is None else s
     left_open = _left_open(metric, rows, cluster)
     found = extreme_interval(metric, s, measured, level=level, cluster=cluster)
     if found is None:

@@ -11,7 +11,7 @@ from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import bend_within, harmonic_within
+from abstain.metrics.influences import bend_within, harmonic_within, of_bends
 from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
@@ -169,8 +169,7 @@ ENTRIES = (
         # Without ties no order beats the oracle; a straight line across a large tie group can.
         ordered=False,
         gradients=frozenset(),
-        influence=_influence,
-        of_events=True,
+        influence=of_bends(_influence),
         rests_on_failures=False,
     ),
 )

@@ -14,7 +14,7 @@ from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
 from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.entry import Family, Metric
-from abstain.metrics.influences import on_groups
+from abstain.metrics.influences import of_kinds, on_groups
 from abstain.metrics.rank_weights import (
     partial_generalized,
     partial_hyperbolic,
@@ -222,7 +222,7 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
         high=1.0 if kind.selective else sum(between) / 2,
         per_thousand=True,
         averages_ties=not kind.selective,
-        influence=partial(_influence, between=between, selective=kind.selective),
+        influence=of_kinds(partial(_influence, between=between, selective=kind.selective)),
         heavy=kind.selective,
         accepted_failures=lambda s: accepted_failures(
             s, lambda groups: at_coverage(groups, between[1], first=True)

@@ -20,7 +20,7 @@ from abstain.metrics.areas.generalized import (
 )
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
 from abstain.metrics.entry import Influence, Metric, Need, Resampled
-from abstain.metrics.influences import bend_within, kept, of_gradient, on_groups
+from abstain.metrics.influences import bend_within, kept, of_bends, of_gradient, on_groups
 from abstain.metrics.rank_weights import (
     RankWeight,
     log_weight,
@@ -210,6 +210,7 @@ def _trapezoid_gradient(groups: TieGroups) -> Gradient:
     return Gradient(place, trapezoid_weight(groups) / groups.total)
 
 
+@of_bends
 @kept
 def trapezoid_influence(s: Scored) -> FloatArray:
     """AURC, trapezoid."""
@@ -301,7 +302,7 @@ PLUG_IN = replace(
         "plugin",
         "aurc_plugin",
         "AURC, plug-in",
-        of_gradient(plugin_gradient),
+        of_bends(of_gradient(plugin_gradient)),
         meaning=_MEANING,
         source=_ZHOU.format("eq. 12-13"),
     ),
@@ -341,7 +342,7 @@ ENTRIES = (
             "log",
             "aurc_log",
             "AURC, log estimator",
-            of_gradient(_log_gradient),
+            of_bends(of_gradient(_log_gradient)),
             meaning=_MEANING,
             source=_ZHOU.format("eq. 18"),
         ),
@@ -354,7 +355,7 @@ ENTRIES = (
             "sele",
             "sele",
             "SELE",
-            of_gradient(_sele_gradient),
+            of_bends(of_gradient(_sele_gradient)),
             meaning="AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
             source=_FRANC,
         ),
@@ -366,7 +367,7 @@ ENTRIES = (
             "2sele",
             "two_sele",
             "2 x SELE",
-            of_gradient(_two_sele_gradient),
+            of_bends(of_gradient(_two_sele_gradient)),
             meaning="Twice SELE, {value}: above the AURC unless the most confident samples fail.",
             source=_FRANC,
         ),
@@ -388,8 +389,7 @@ AUARC = Metric(
     convention="trapezoid",
     function="area_under_accuracy_rejection(confidence, loss)",
     duplication="limit",
-    influence=lambda s: -trapezoid_influence(s),
-    of_events=True,
+    influence=of_bends(lambda s: -trapezoid_influence(s)),
     heavy=True,
     extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
     resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),

@@ -25,6 +25,7 @@ from abstain.metrics.confidence_weighted.sums import (
     ramp_of,
 )
 from abstain.metrics.entry import Metric, value_of
+from abstain.metrics.influences import of_kinds
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
@@ -293,7 +294,7 @@ _AREA = Metric(
     function="cwsa_area(confidence, loss)",
     rank_based=False,
     gradients=frozenset({"loss", "confidence"}),
-    influence=partial(_influence, plus=False),
+    influence=of_kinds(partial(_influence, plus=False)),
     rests_on_failures=False,
 )
 
@@ -309,6 +310,6 @@ ENTRIES = (
         high=1.0,
         convention="linear ramp, divided by the number accepted",
         function="cwsa_plus_area(confidence, loss)",
-        influence=partial(_influence, plus=True),
+        influence=of_kinds(partial(_influence, plus=True)),
     ),
 )

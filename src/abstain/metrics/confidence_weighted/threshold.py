@@ -22,7 +22,7 @@ from abstain.metrics.confidence_weighted.sums import (
     threshold_of,
 )
 from abstain.metrics.entry import Family, Metric, value_of
-from abstain.metrics.influences import of_mean, weights_of
+from abstain.metrics.influences import of_kinds, of_mean, weights_of
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -223,7 +223,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
         function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
         rank_based=False,
         gradients=frozenset({"loss", "confidence"}),
-        influence=partial(_influence, threshold=threshold, plus=plus),
+        influence=of_kinds(partial(_influence, threshold=threshold, plus=plus)),
         rests_on_failures=False,
         # Bins at their upper ends flatter successes; the middle is far closer.
         binned=Binned(

@@ -11,6 +11,7 @@ from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.proportions import clopper_pearson
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
 from abstain.metrics.entry import Extremes, Family, Metric, Need
+from abstain.metrics.influences import of_bends
 from abstain.metrics.working_points.inversion import inverted_interval
 from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
 from abstain.metrics.working_points.quantities import (
@@ -53,8 +54,7 @@ def _at_coverage(
         source=_GEIFMAN,
         convention="lowest risk among thresholds that keep the coverage",
         at_coverage=share,
-        influence=partial(influence_at_coverage, quantity=quantity, share=share),
-        of_events=True,
+        influence=of_bends(partial(influence_at_coverage, quantity=quantity, share=share)),
         open_thresholds=partial(open_at_coverage, quantity=quantity, share=share),
     )
 
@@ -172,8 +172,7 @@ def _coverage(name: str, percent: str) -> Metric:
         function=f"coverage_at_risk(confidence, loss, max_risk={risk:g})",
         narrow=f"Cov. at {percent} % risk",
         gradients=frozenset(),
-        influence=partial(influence_at_risk, risk=risk),
-        of_events=True,
+        influence=of_bends(partial(influence_at_risk, risk=risk)),
         interval=partial(inverted_interval, risk=risk),
         open_thresholds=partial(open_at_risk, risk=risk),
         accepted_failures=lambda s: accepted_failures(s, lambda groups: at_risk(groups, risk)),

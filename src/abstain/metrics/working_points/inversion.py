@@ -37,7 +37,7 @@ def inverted_interval(
     units = None if cluster is None else np.unique(cluster).size
     if units == 1:
         return no_interval(level, "one independent cluster shows no spread")
-    s = near_risk(s, risk, cluster)
+    s = near_risk(s.rows(cluster), risk, cluster)
     low, high = _coverage_ends(s, risk, cluster, level)
     influence = influence_at_risk(s, risk=risk)
     error = spread_of(influence, weight=s.weight, cluster=cluster, times=s.times).error
