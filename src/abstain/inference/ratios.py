@@ -24,7 +24,7 @@ _STEPS = np.array(
 )
 
 #: Pairs that are looked at together, to hold little.
-_AT_A_TIME = 2048
+_AT_A_TIME = 512
 
 #: Steps of the search for a root; bisection alone would need no more.
 _MOST_STEPS = 60
@@ -150,9 +150,8 @@ def _first_step(tested: _Tested, side: float) -> IntArray:
     every, steps = np.arange(tested.first.size), _STEPS[:, None]
     center = np.log(tested.first / tested.second)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        found = [tested.at(every, np.exp(center + side * step)) for step in steps]
-    statistic = -side * np.stack([one for one, _ in found])
-    degrees = np.stack([own for _, own in found])
+        found, degrees = tested.at(every, np.exp(center + side * steps))
+    statistic = -side * found
     # Quantiles are dear: only what lies between those of the most and the fewest degrees of
     # freedom of a pair needs one of its own.
     few, many = (t_quantiles(tested.level, d) for d in (degrees.min(axis=0), degrees.max(axis=0)))
