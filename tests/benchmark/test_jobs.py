@@ -147,7 +147,7 @@ def test_a_job_that_a_death_cut_short_runs_alone(tmp_path):
     assert not table.apart(A, [])
     # So the second death of the one does not take the other along.
     found = run_jobs([dead, A], work, tmp_path, processes=2)
-    assert ends(found) == ["failed", "done"]
+    assert (found[0].status, found[1].there) == ("failed", True)
 
 
 def test_a_job_whose_files_were_lost_or_changed_is_done_again(tmp_path):
@@ -204,10 +204,9 @@ def test_a_crew_does_the_jobs_of_several_rounds(tmp_path):
         second = run_jobs(more, work, tmp_path, processes=2, crew=crew)
         assert {one.facts["pid"] for one in second} <= {one.facts["pid"] for one in first}
         # One that dies is replaced, in this round and in the next.
-        assert ends(run_jobs([dead, A], work, tmp_path, processes=2, crew=crew)) == [
-            "failed",
-            "done",
-        ]
+        found = run_jobs([dead, A], work, tmp_path, processes=2, crew=crew)
+        # It may have been done just before, and then it is kept.
+        assert (found[0].status, found[1].there) == ("failed", True)
         (last,) = run_jobs([Job("last", {"do": "look"})], work, tmp_path, processes=2, crew=crew)
         assert last.status == "done"
     until = time.monotonic() + 10
