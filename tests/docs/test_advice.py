@@ -95,8 +95,8 @@ def problem(line: str) -> str:
     path, rest = path_of(words)
     if not path:
         return "there is no such command"
-    if not rest:
-        # A command that is named, not a line to type.
+    if rest in ([], ["--help"]):
+        # A command that is named, not a line to type; and all of them have their help.
         return ""
     if path == ["study"]:
         return "" if rest[0] in {"mnist", "..."} else "there is no such study"
