@@ -5,16 +5,20 @@ Terms that are the same for all samples are left out throughout: `Gradient.influ
 
 from collections.abc import Callable
 from functools import wraps
+from typing import TypeAlias
 
 import numpy as np
 
 from abstain._foundation.arrays import sealed
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.special import curvature_between, harmonic_between
+from abstain._foundation.special import curvature_between
 from abstain.inference.influence import Gradient
 from abstain.metrics.entry import READS, Influence
 from abstain.typing import FloatArray
+
+#: A sum of a power of 1/k over k from a + 1 to b, from arrays of a and b that never fall.
+Between: TypeAlias = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 def kept(influence: Influence) -> Influence:
@@ -73,13 +77,16 @@ def bend_within(groups: TieGroups, shift: float = 0.0) -> tuple[FloatArray, Floa
     return whole, mean
 
 
-def harmonic_within(groups: TieGroups, shift: float = 0.0) -> FloatArray:
-    """Sum 1/(k + shift) over the vertices k of each stretch but its last; 0 for other groups."""
+def sums_within(groups: TieGroups, between: Between, shift: float = 0.0) -> FloatArray:
+    """Sum over the vertices of each stretch but its last, by k + shift; 0 for other groups.
+
+    `between` sums over k from a + 1 to b, as `harmonic_between` does.
+    """
     out = np.zeros_like(groups.weight)
     if groups.stretch is not None:
         here = groups.stretch & (groups.count > 1)
         last = groups.through[here] + shift - 1.0
-        out[here] = harmonic_between(last + 1.0 - groups.weight[here], last)
+        out[here] = between(last + 1.0 - groups.weight[here], last)
     return out
 
 

@@ -11,7 +11,7 @@ from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
-from abstain.metrics.influences import bend_within, harmonic_within, of_bends
+from abstain.metrics.influences import bend_within, of_bends, sums_within
 from abstain.metrics.rank_weights import vertex_area_rising
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
@@ -134,8 +134,8 @@ def _gradient(right: TieGroups) -> Gradient:
     steps = steps_of_vertices(right, lambda x, fine: 2 * fine / (x + everything), flat=False)
     # Within a stretch P is K - c, and all sums are those of powers of 1/K.
     beyond = divisor - right.loss_through
-    counted = harmonic_within(right, everything)
-    squares = _inverse_squares_within(right, everything)
+    counted = sums_within(right, harmonic_between, everything)
+    squares = sums_within(right, inverse_squares_between, everything)
     bend, mean = (2 * beyond * x / n for x in bend_within(right, everything))
     # One more acceptable sample makes them more everywhere, also where it is rejected.
     shrunk = float(shrink.sum() + (2 * counted - 2 * beyond * squares).sum() / n)
@@ -143,16 +143,6 @@ def _gradient(right: TieGroups) -> Gradient:
     place = tail_sums(steps / n - shrink + inner) - inner - mean
     counts = tail_sums((area / divisor + counted / n) * 2) - 2 * counted / n
     return Gradient(place, counts - shrunk)
-
-
-def _inverse_squares_within(right: TieGroups, shift: float) -> FloatArray:
-    """Sum 1/(k + shift)^2 over the vertices k of each stretch but its last."""
-    out = np.zeros_like(right.weight)
-    if right.stretch is not None:
-        here = right.stretch & (right.count > 1)
-        last = right.through[here] + shift - 1.0
-        out[here] = inverse_squares_between(last + 1.0 - right.weight[here], last)
-    return out
 
 
 ENTRIES = (

@@ -9,6 +9,7 @@ from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
 from abstain._foundation.scored import Measured, Scored, scored, undefined
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
+from abstain._foundation.special import harmonic_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.areas.selective import (
     ESTIMATORS,
@@ -20,12 +21,12 @@ from abstain.metrics.areas.selective import (
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.influences import (
     bend_within,
-    harmonic_within,
     kept,
     of_bends,
     of_loss,
     on_groups,
     on_oracle,
+    sums_within,
 )
 from abstain.metrics.rank_weights import (
     excess_over,
@@ -304,7 +305,7 @@ def _best_over_ties(s: Scored) -> FloatArray:
 def _over_ties(s: Scored, best: TieGroups, next_loss: FloatArray) -> FloatArray:
     """Return it where each vertex has this loss next in line; a stretch has one within it."""
     area, own = vertex_area(best), best.loss / best.weight
-    on_mass, inside = area / best.through, harmonic_within(best) / best.total
+    on_mass, inside = area / best.through, sums_within(best, harmonic_between) / best.total
     steps = steps_of_vertices(best, lambda x, loss: loss / x, flat=True)
     moved = steps / best.total + on_mass * (next_loss - best.loss_through / best.through)
     before, mean = bend_within(best)
