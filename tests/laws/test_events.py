@@ -10,7 +10,7 @@ from tests.laws.cases import scored_cases
 
 import abstain as ab
 from abstain._foundation.ranks import with_vertex
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.scored import ClassView, Measured, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influence_of, interval_of
@@ -157,3 +157,18 @@ def test_an_influence_that_does_not_say_so_gets_all_samples() -> None:
     assert own.enough(s) is s
     found = interval_of(own, s)
     assert found.standard_error == pytest.approx(s.loss.std(ddof=1) / np.sqrt(s.n))
+
+
+@given(s=scored_cases(most=60), seed=st.integers(0, 99))
+def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: int) -> None:
+    labels = np.random.default_rng(seed).integers(-1, 3, s.n)
+    s = replace(s, view=ClassView(labels, labels, (0, 1, 2)))
+    rows = s.kinds_by_class
+    kept = zip(rows.confidence, rows.loss, rows.view.labels, strict=True)
+    place = {row: i for i, row in enumerate(kept)}
+    own = [place[row] for row in zip(s.confidence, s.loss, labels, strict=True)]
+    assert np.array_equal(np.bincount(own, minlength=rows.n), rows.times)
+    for metric in (METRICS["aurc_ba"], METRICS["augrc_ba"]):
+        assert metric.enough(s) is rows
+        few, every = influence_of(metric, rows), influence_of(metric, s)
+        assert few[own] == pytest.approx(every, rel=1e-9, abs=1e-12), metric.name

@@ -11,6 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
+from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_classes
 from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import AreaPair, PackedKeys, is_counted, sorted_keys
 from abstain._foundation.ranks import (
@@ -68,6 +69,8 @@ class Scored:
     #: The groups and the events, where they are known already.
     known_groups: TieGroups | None = field(default=None, repr=False)
     known_events: TieGroups | None = field(default=None, repr=False)
+    #: Shape (n,). The group of each row, where it is known already.
+    known_home: IntArray | None = field(default=None, repr=False)
     #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
     times: FloatArray | None = field(default=None, repr=False)
 
@@ -142,15 +145,36 @@ class Scored:
         """
         if not self.binary or self.weight is not None or self.xp is not np:
             return self
-        kinds = _kinds_of(self.groups)
+        kinds = self._of_kinds(kinds_of(self.groups))
         return kinds if self.probability is None else replace(kinds, probability=kinds.confidence)
 
     @cached_property
+    def kinds_by_class(self) -> "Scored":
+        """The same for numbers that need classes: class by class, each most confident first.
+
+        Samples of one class, one group and one loss are a row. Where there are known classes.
+        """
+        if not self.binary or self.weight is not None or self.xp is not np or self.view is None:
+            return self
+        kinds = kinds_of_classes(self.groups, self.home, self.loss, self.view.labels)
+        view = ClassView(kinds.label, kinds.label, self.view.classes)
+        return replace(self._of_kinds(kinds), view=view, known_home=kinds.home)
+
+    def _of_kinds(self, kinds: Kinds) -> "Scored":
+        return Scored(
+            kinds.confidence,
+            kinds.loss,
+            kinds.times,
+            known_groups=kinds.groups,
+            times=kinds.times,
+        )
+
+    @cached_property
     def bends(self) -> "Scored":
-        """The same with one row for a stretch of successes too: see `events` and `opened`."""
+        """The same as `kinds`, a stretch of successes one row too: see `events` and `opened`."""
         if self.known_groups is not None or self.events.stretch is None:
             return self.kinds
-        return _kinds_of(opened(self.events))
+        return self._of_kinds(kinds_of(opened(self.events)))
 
     def rows(self, cluster: IntArray | None) -> "Scored":
         """Return as few rows as say how the samples differ: `bends` where all are independent."""
@@ -160,7 +184,7 @@ class Scored:
         """Return `bends` with the samples of these ranks kept apart too; itself if it is none."""
         if self.groups.stretch is None:
             return self
-        return _kinds_of(cut(self.groups, np.arange(first, last + 1)))
+        return self._of_kinds(kinds_of(cut(self.groups, np.arange(first, last + 1))))
 
     def untied(self, *, best: bool) -> "Scored":
         """Return the same losses with every tie broken in favor of the lower, or the higher one."""
@@ -183,7 +207,7 @@ class Scored:
         the same value for any order within it, so this is the best score without ties too.
         """
         if self.counted and self.binary and self.xp is np:
-            return _two_kinds(self.events.n, int(self.events.loss_through[-1]))
+            return groups_of_two(self.events.n, int(self.events.loss_through[-1]))
         if self.weight is None and of_numpy(self.loss):
             return groups_of_losses(self.loss)
         if self.xp is np:
@@ -210,6 +234,8 @@ class Scored:
     @cached_property
     def home(self) -> IntArray:
         """The group of each sample, -1 for weight 0."""
+        if self.known_home is not None:
+            return self.known_home
         runs = None if self.known_groups is not None else self.__dict__.get("runs")
         order = None if runs is None else runs.order
         return home_in(self.groups, self.confidence, self.weight, order)
@@ -325,30 +351,6 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
         with np.errstate(over="ignore"):
             checks.summable(w * x, "weight * loss")
     return Scored(c, x, w, probability=c)
-
-
-def _two_kinds(n: int, failures: int) -> TieGroups:
-    """Return the groups of the best score of a 0/1 loss: successes, then failures."""
-    count = np.array([n - failures, failures])
-    here = count > 0
-    loss = (count * np.array([0, 1]))[here]
-    confidence = np.array([0.0, -1.0])[here]
-    return TieGroups(
-        confidence, count[here].astype(np.float64), loss.astype(np.float64), count[here]
-    )
-
-
-def _kinds_of(groups: TieGroups) -> Scored:
-    """Return a row for the successes and one for the failures of each group, where there are."""
-    failed = groups.loss
-    times = np.column_stack((groups.weight - failed, failed)).ravel()
-    here = np.flatnonzero(times)
-    times = times[here]
-    # Parts of a stretch have one confidence.
-    values = groups.confidence if groups.stretch is None else np.arange(failed.size, 0, -1.0)
-    return Scored(
-        values[here >> 1], (here & 1).astype(np.float64), times, known_groups=groups, times=times
-    )
 
 
 @dataclass(frozen=True)

@@ -229,6 +229,8 @@ class Metric:
     def enough(self, scored: Scored) -> Scored:
         """Return as few rows as the influence can do with: all, where it does not say."""
         reads = getattr(self.influence, READS, "")
+        if reads == "kinds_by_class":
+            return scored.kinds_by_class
         own = scored.probability is None or scored.probability is scored.confidence
         if not reads or not own:
             return scored

@@ -42,8 +42,13 @@ def of_kinds(influence: Influence) -> Influence:
     return _reading(influence, "kinds")
 
 
+def of_classes(influence: Influence) -> Influence:
+    """Say the same of one that needs the labels too: `Scored.kinds_by_class`."""
+    return _reading(influence, "kinds_by_class")
+
+
 def of_bends(influence: Influence) -> Influence:
-    """Say the same, and that it takes groups that are stretches of successes: `Scored.bends`."""
+    """Say of one of `kinds` that its groups may be stretches of successes: `Scored.bends`."""
     return _reading(influence, "bends")
 
 

@@ -9,12 +9,12 @@ from abstain._foundation.foreign import double, scalar
 from abstain._foundation.names import codes_of
 from abstain._foundation.order import runs_of
 from abstain._foundation.ranks import group_index, group_ties
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.scored import ClassView, Measured, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
 from abstain.inference.influence import tail_sums, trapezoid_steps
 from abstain.metrics.class_views import view_of
 from abstain.metrics.entry import Metric, Need, value_of
-from abstain.metrics.influences import of_mean
+from abstain.metrics.influences import of_classes, of_mean
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
@@ -61,8 +61,16 @@ def balanced_aurc(
     >>> ab.balanced_aurc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], ["a", "a", "b", "b"])
     0.1875
     """
+    s = _of_classes(confidence, loss, weight, labels)
+    return value_of(_balanced_aurc(s), "balanced_aurc")
+
+
+def _of_classes(
+    confidence: AnyArray, loss: AnyArray, weight: AnyArray | None, labels: AnyArray
+) -> Scored:
     s = scored(confidence, loss, weight)
-    return value_of(_balanced_aurc(s, _codes(labels, s)), "balanced_aurc")
+    codes = _codes(labels, s)
+    return replace(s, view=ClassView(codes, codes, ()))
 
 
 def _codes(labels: AnyArray, s: Scored) -> AnyArray:
@@ -73,15 +81,16 @@ def _codes(labels: AnyArray, s: Scored) -> AnyArray:
     return codes if s.xp is np else beside(codes, "labels", s.confidence)
 
 
-def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
+def _balanced_aurc(s: Scored) -> Measured:
     area = vertex_area(s.groups)
     # The risk of a class stays the same until its next vertex, so it counts with the area from
     # its own vertex to just before that one: differences of the area still to come.
     xp = s.xp
     to_come = xp.concat((still_to_come(area), xp.zeros_like(area[:1])))
     if xp is np:
-        by_class = _by_class(s, labels)
+        by_class = _by_class(s)
         return Measured(float(by_class.risk @ by_class.until_next(to_come)) / by_class.present)
+    labels = view_of(s).labels
     present = _present_classes(s, labels)
     order = xp.argsort(labels, stable=True)
     ordered = xp.take(labels, order)
@@ -96,13 +105,13 @@ def _balanced_aurc(s: Scored, labels: IntArray) -> Measured:
 
 @dataclass(frozen=True, eq=False)
 class _ByClass:
-    """The samples of the host that have weight, class by class, each from the most confident on.
+    """The rows of the host that have weight, class by class, each from the most confident on.
 
-    Samples of one class and one confidence are a cell, in which a curve of the class has a vertex.
+    Rows of one class and one confidence are a cell, in which a curve of the class has a vertex.
     """
 
     #: Shape (n,). The rows in that order.
-    rows: Array
+    rows: Array | slice
     #: Shape (n,). The cell of each.
     cell: Array
     #: Shape (c,). The tie group of each cell, and its class among those present.
@@ -113,31 +122,25 @@ class _ByClass:
     loss_through: FloatArray
 
     @classmethod
-    def of(cls, s: Scored, labels: IntArray) -> "_ByClass":
+    def of(cls, s: Scored) -> "_ByClass":
         """Sort them."""
-        kept = None if s.weight is None else s.weight > 0
-        runs = runs_of(s.confidence, kept)
-        codes = labels[runs.order]
-        if 0 <= codes.min() + 1 <= codes.max() < _COUNTED:
-            # Small integers are sorted by counting them.
-            codes = codes.astype(np.int16)
-        by = np.argsort(codes, kind="stable")
-        group = np.repeat(np.arange(runs.ends.size, dtype=np.int32), runs.count)[by]
-        codes, rows = codes[by], runs.order[by]
+        labels = view_of(s).labels
+        rows, group = _in_order(s, labels)
+        codes = labels[rows]
         new_class = np.append(True, codes[1:] != codes[:-1])
         first = new_class | np.append(True, group[1:] != group[:-1])
         starts = np.flatnonzero(first)
-        loss = s.loss[rows].astype(np.float64)
-        weight = np.ones(rows.size) if s.weight is None else s.weight[rows]
-        own, mass = (np.add.reduceat(x, starts) for x in (weight, weight * loss))
         opens = np.flatnonzero(new_class[starts])
+        mass = s.loss[rows].astype(np.float64)
+        weight = np.ones(mass.size) if s.weight is None else s.weight[rows]
+        mass *= weight
         return cls(
-            rows.astype(np.int32),
+            rows,
             np.cumsum(first, dtype=np.int32) - 1,
             group[starts],
             np.cumsum(new_class[starts], dtype=np.int32) - 1,
-            _sums_from(own, opens),
-            _sums_from(mass, opens),
+            _sums_from(np.add.reduceat(weight, starts), opens),
+            _sums_from(np.add.reduceat(mass, starts), opens),
         )
 
     @property
@@ -178,14 +181,24 @@ class _ByClass:
         return _sums_from(x[::-1], x.size - 1 - ends)[::-1]
 
 
-def _by_class(s: Scored, labels: IntArray) -> _ByClass:
-    """Return the samples by class; those of the classes that they come with are sorted once."""
-    own = s.view is not None and labels is s.view.labels
-    return s.once(_of_view) if own else _ByClass.of(s, labels)
+def _by_class(s: Scored) -> _ByClass:
+    """Return the samples by class, sorted once."""
+    return s.kinds_by_class.once(_ByClass.of)
 
 
-def _of_view(s: Scored) -> _ByClass:
-    return _ByClass.of(s, view_of(s).labels)
+def _in_order(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
+    """Return the rows that have weight by class and confidence, and the tie group of each."""
+    if s.known_home is not None:
+        # So come the rows of `Scored.kinds_by_class`.
+        return slice(None), s.known_home
+    runs = runs_of(s.confidence, None if s.weight is None else s.weight > 0)
+    codes = labels[runs.order]
+    if 0 <= codes.min() + 1 <= codes.max() < _COUNTED:
+        # Small integers are sorted by counting them.
+        codes = codes.astype(np.int16)
+    by = np.argsort(codes, kind="stable")
+    group = np.repeat(np.arange(runs.ends.size, dtype=np.int32), runs.count)
+    return runs.order[by].astype(np.int32), group[by]
 
 
 #: Codes of classes below this are sorted by counting.
@@ -255,16 +268,17 @@ def balanced_augrc(
     >>> round(ab.balanced_augrc([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], ["a", "a", "a", "b"]), 6)
     0.166667
     """
-    s = scored(confidence, loss, weight)
-    return value_of(_balanced_augrc(s, _codes(labels, s)), "balanced_augrc")
+    s = _of_classes(confidence, loss, weight, labels)
+    return value_of(_balanced_augrc(s), "balanced_augrc")
 
 
-def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
+def _balanced_augrc(s: Scored) -> Measured:
     xp = s.xp
     if xp is np:
-        by_class = _by_class(s, labels)
+        by_class = _by_class(s)
         phi = augrc_weight(s.groups)[by_class.group]
         return Measured(float(phi @ (by_class.loss * by_class.balance)) / s.total)
+    labels = view_of(s).labels
     present = _present_classes(s, labels)
     classes = present.shape[0]
     place = xp.clip(xp.searchsorted(present, labels), 0, classes - 1)
@@ -280,9 +294,10 @@ def _balanced_augrc(s: Scored, labels: IntArray) -> Measured:
     return Measured(rank_weighted_risk(replace(s.groups, loss=loss), augrc_weight))
 
 
+@of_classes
 def _aurc_influence(s: Scored) -> FloatArray:
     """AURC of the mean class-wise selective risk."""
-    groups, by_class = s.groups, s.once(_of_view)
+    groups, by_class = s.groups, s.once(_ByClass.of)
     to_come = np.append(tail_sums(vertex_area(groups)), 0.0)
     risk = by_class.risk
     here = by_class.until_next(to_come) / by_class.through
@@ -296,9 +311,10 @@ def _aurc_influence(s: Scored) -> FloatArray:
     return _of_each(s, by_class, scale * on_weight, scale * on_loss)
 
 
+@of_classes
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
-    groups, by_class = s.groups, s.once(_of_view)
+    groups, by_class = s.groups, s.once(_ByClass.of)
     factor = by_class.balance
     balanced = by_class.loss * factor
     of_groups = sums_by(by_class.group, balanced, groups.loss.size)
@@ -329,7 +345,7 @@ ENTRIES = (
         name="aurc_ba",
         title="AURC, balanced accuracy",
         family="area",
-        compute=lambda s: _balanced_aurc(s, view_of(s).labels),
+        compute=_balanced_aurc,
         lower_is_better=True,
         meaning="Averaged over coverages and classes, {value} of the accepted samples are wrong.",
         source=_SOURCE,
@@ -347,7 +363,7 @@ ENTRIES = (
         name="augrc_ba",
         title="AUGRC, balanced accuracy",
         family="area",
-        compute=lambda s: _balanced_augrc(s, view_of(s).labels),
+        compute=_balanced_augrc,
         lower_is_better=True,
         meaning="Were all classes equally frequent, {value} of all samples would be silent "
         "failures.",
