@@ -5,11 +5,13 @@ import sys
 import traceback
 import warnings
 
+from abstain.cli.memory import keep_freed
 from abstain.errors import AbstainError, UndefinedMetricWarning
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and leave with its exit status."""
+    keep_freed()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
