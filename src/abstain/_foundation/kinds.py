@@ -71,10 +71,7 @@ def kinds_of_classes(groups: TieGroups, home: Array, loss: Array, labels: Array)
 
 def groups_of_two(n: int, failures: int) -> TieGroups:
     """Return the groups of the best score: successes, then failures."""
-    count = np.array([n - failures, failures])
+    count = np.array([n - failures, failures], np.float64)
     here = count > 0
     loss = (count * np.array([0, 1]))[here]
-    confidence = np.array([0.0, -1.0])[here]
-    return TieGroups(
-        confidence, count[here].astype(np.float64), loss.astype(np.float64), count[here]
-    )
+    return TieGroups(np.array([0.0, -1.0])[here], count[here], loss)

@@ -93,11 +93,12 @@ class Spent:
 _SPENT = Spent()
 
 
-#: Distinct confidences in descending order; weight, loss and count of each.
-Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray]
+#: Distinct confidences in descending order; weight and loss of each, and count unless that is the
+#: weight.
+Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None]
 
 #: The same of events and stretches, and which of them are stretches.
-Events: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray, BoolArray]
+Events: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, BoolArray]
 
 
 class AreaPair(NamedTuple):
@@ -131,7 +132,7 @@ class PackedKeys:
         return AreaPair(selective / (2 * n), area / (2 * n * n), failures / n, n, failures, tied)
 
     def groups(self) -> Groups:
-        """Return distinct confidences in descending order, weight, loss and count of each."""
+        """Return distinct confidences in descending order, number and failures of each."""
         return self._grouped(merge=False)[:4]
 
     def events(self) -> Events:
@@ -143,8 +144,8 @@ class PackedKeys:
 
     def _grouped(self, *, merge: bool) -> Events:
         ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
-        count, loss = steps(ends), steps(fails).astype(np.float64)
-        return self._values(ends), count.astype(np.float64), loss, count, alone
+        count, failed = (steps(x).astype(np.float64) for x in (ends, fails))
+        return self._values(ends), count, failed, None, alone
 
     def _blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
         failed, opens = 0, True

@@ -53,15 +53,15 @@ class TieGroups:
     weight: FloatArray
     #: Shape (g,). Sum of weight x loss. Gradients flow through it alone.
     loss: FloatArray
-    #: Shape (g,). Number of samples.
-    count: IntArray
+    #: Shape (g,). Number of samples. None where the weight is that.
+    number: IntArray | None = None
     #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
     #: the lowest of them. None where all groups are what they are called.
     stretch: BoolArray | None = None
 
     def __post_init__(self) -> None:
         """Seal the arrays: curves and metrics share them."""
-        for name in ("confidence", "weight", "loss", "count", "stretch"):
+        for name in ("confidence", "weight", "loss", "number", "stretch"):
             array = getattr(self, name)
             object.__setattr__(self, name, None if array is None else sealed(array))
 
@@ -75,21 +75,31 @@ class TieGroups:
         """Weight accepted when the threshold is each confidence, shape (g,)."""
         return self._summed(self.weight)
 
-    @cached_property
+    @property
     def above(self) -> FloatArray:
         """Weight strictly more confident than each group, shape (g,)."""
-        out: FloatArray = sealed(self.through - self.weight)
-        return out
+        return self.through - self.weight
 
     @cached_property
     def loss_through(self) -> FloatArray:
         """Loss mass accepted when the threshold is each confidence, shape (g,)."""
         return self._summed(self.loss)
 
-    @cached_property
+    @property
+    def count(self) -> IntArray:
+        """Number of samples of each group, shape (g,)."""
+        return self._counts(self.weight) if self.number is None else self.number
+
+    @property
     def count_through(self) -> IntArray:
         """Samples accepted when the threshold is each confidence, shape (g,)."""
-        return self._summed(self.count)
+        if self.number is None:
+            return self._counts(self.through)
+        return self._summed(self.number)
+
+    def _counts(self, x: FloatArray) -> IntArray:
+        out: IntArray = self.xp.astype(x, self.xp.int64)
+        return out
 
     def _summed(self, x: Array) -> Array:
         out: Array = sealed(self.xp.cumulative_sum(x))
@@ -122,13 +132,14 @@ class TieGroups:
     @cached_property
     def n(self) -> int:
         """Number of samples."""
-        return int(self.xp.sum(self.count))
+        return int(self.total if self.number is None else self.xp.sum(self.number))
 
     @property
     def tied(self) -> int:
         """Number of samples that share their confidence with another sample."""
-        shared = self.count > 1 if self.stretch is None else (self.count > 1) & ~self.stretch
-        return int(self.xp.sum(self.count[shared]))
+        count = self.weight if self.number is None else self.number
+        shared = count > 1 if self.stretch is None else (count > 1) & ~self.stretch
+        return int(self.xp.sum(count[shared]))
 
 
 def from_infinity(groups: TieGroups) -> AnyArray:
@@ -169,7 +180,7 @@ def groups_in(runs: Runs, loss: Array, weight: FloatArray | None) -> TieGroups:
     """Group samples of the host by the runs of their confidences."""
     mass = loss.astype(np.float64, copy=False)
     if weight is None:
-        return TieGroups(runs.value, runs.count.astype(np.float64), runs.sums(mass), runs.count)
+        return TieGroups(runs.value, runs.count.astype(np.float64), runs.sums(mass))
     return TieGroups(runs.value, runs.sums(weight), runs.sums(mass * weight), runs.count)
 
 
@@ -177,9 +188,8 @@ def groups_of_losses(loss: Array) -> TieGroups:
     """Group losses of the host by themselves, the least first: only values are sorted."""
     ordered = np.sort(loss.astype(np.float64))
     ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
-    count, least = steps(ends + 1), ordered[ends]
-    weight = count.astype(np.float64)
-    return TieGroups(-least, weight, weight * least, count)
+    least, weight = ordered[ends], steps(ends + 1).astype(np.float64)
+    return TieGroups(-least, weight, weight * least)
 
 
 def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
@@ -188,9 +198,9 @@ def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
     ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
     if xp is not np:
         return group_ties(ranks, loss, weight)
-    one = np.ones(loss.size, np.int64)
-    each = one.astype(np.float64) if weight is None else weight
-    return TieGroups(ranks, each, each * loss, one)
+    if weight is None:
+        return TieGroups(ranks, np.ones(loss.size), loss)
+    return TieGroups(ranks, weight, weight * loss, np.ones(loss.size, np.int64))
 
 
 #: So many samples at either end of the order are kept apart by `opened`.
@@ -232,13 +242,12 @@ def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
     if ranks.size == 0:
         return events
     parent = np.insert(np.arange(ends.size), place, place)
-    count = steps(np.insert(ends, place, ranks))
+    weight = steps(np.insert(ends, place, ranks)).astype(np.float64)
     return TieGroups(
         events.confidence[parent],
-        count.astype(np.float64),
-        events.loss[parent] * (count / events.count[parent]),
-        count,
-        events.stretch[parent],
+        weight,
+        events.loss[parent] * (weight / events.weight[parent]),
+        stretch=events.stretch[parent],
     )
 
 
@@ -282,18 +291,12 @@ def untied_events(events: TieGroups, *, best: bool) -> TieGroups:
     right = events.count - failed
     ends = np.cumsum(failed + (right > 0))
     place = (ends - failed - 1 if best else ends - 1)[right > 0]
-    count = np.ones(int(ends[-1]), np.int64)
-    count[place] = right[right > 0]
-    stretch = np.zeros(count.size, np.bool_)
+    weight = np.ones(int(ends[-1]))
+    weight[place] = right[right > 0]
+    stretch = np.zeros(weight.size, np.bool_)
     stretch[place] = True
-    ranks = events.n + 1.0 - np.cumsum(count)
-    return TieGroups(
-        ranks,
-        count.astype(np.float64),
-        (~stretch).astype(np.float64),
-        count,
-        stretch,
-    )
+    ranks = events.n + 1.0 - np.cumsum(weight)
+    return TieGroups(ranks, weight, (~stretch).astype(np.float64), stretch=stretch)
 
 
 def group_index(groups: TieGroups, confidence: Array) -> IntArray:

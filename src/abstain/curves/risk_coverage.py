@@ -242,7 +242,7 @@ def take(groups: TieGroups, vertices: IntArray) -> TieGroups:
         xp.take(groups.confidence, at),
         steps(xp.take(groups.through, at)),
         steps(xp.take(groups.loss_through, at)),
-        steps(xp.take(groups.count_through, at)),
+        None if groups.number is None else steps(xp.take(groups.count_through, at)),
     )
 
 

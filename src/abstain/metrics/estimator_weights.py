@@ -101,7 +101,7 @@ def rank_weights(
     if estimator == "monte-carlo":
         return monte_carlo_weights(size, checks.positive_int(draws, "draws"), rng)[::-1].copy()
     ones = np.ones(size)
-    groups = TieGroups(np.arange(size, 0.0, -1.0), ones, ones, ones.astype(np.int64))
+    groups = TieGroups(np.arange(size, 0.0, -1.0), ones, ones)
     return np.array(_IN_CLOSED_FORM[estimator](groups)[::-1])
 
 

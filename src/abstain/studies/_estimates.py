@@ -108,7 +108,7 @@ def _on_vertices(counts: IntArray) -> FloatArray:
     """Return the weight of each sample, least confident first, from the sizes of the ties."""
     down = counts[::-1]
     places = np.arange(down.size, 0.0, -1.0)
-    groups = TieGroups(places, down.astype(np.float64), np.zeros(down.size), down)
+    groups = TieGroups(places, down.astype(np.float64), np.zeros(down.size))
     return np.repeat(trapezoid_weight(groups)[::-1], counts)
 
 

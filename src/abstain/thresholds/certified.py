@@ -120,14 +120,14 @@ def sgr(
 def _binary(s: Scored, aim: Aim) -> DecisionRule:
     """Search as Algorithm 1 does, over the distinct confidences; return the best certified."""
     groups = s.groups
-    size = groups.confidence.size
+    size, accepted = groups.confidence.size, groups.count_through
     steps = max(1, int(np.ceil(np.log2(size))))
     alpha = (aim.delta or 0.0) / steps
     low, high, best = 0, size - 1, (-1, 1.0)
     for _ in range(steps):
         middle = (low + high) // 2
         wrong = int(np.rint(groups.loss_through[middle]))
-        bound = float(upper(np.asarray(groups.count_through[middle]), np.asarray(wrong), alpha))
+        bound = float(upper(np.asarray(accepted[middle]), np.asarray(wrong), alpha))
         if bound <= aim.target:
             best, low = (middle, bound), middle + 1
         else:

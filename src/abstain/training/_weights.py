@@ -119,7 +119,7 @@ def at_whole_ranks(
 def _by_kernel(name: str, between: tuple[float, float], n: int) -> FloatArray:
     """Return the kernel's weights of n samples without ties, by ascending rank, shape (n,)."""
     ones = np.ones(n)
-    untied = TieGroups(np.arange(n, 0, -1.0), ones, ones, np.ones(n, dtype=np.int64))
+    untied = TieGroups(np.arange(n, 0, -1.0), ones, ones)
     descending: FloatArray = np.asarray(RANK_WEIGHTS[name].kernel(between)(untied))
     return descending[::-1].copy()
 

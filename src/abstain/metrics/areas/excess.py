@@ -259,7 +259,7 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
 def _random_factor(total: float, estimator: str) -> float:
     """Return what a random order expects per unit of risk: the mean of phi over the ranks."""
     # One number decides it, so the host computes it.
-    everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]), np.ones(1, np.int64))
+    everything = TieGroups(np.zeros(1), np.array([total]), np.array([total]))
     return rank_weighted_risk(everything, ESTIMATORS[estimator])
 
 
