@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from abstain._foundation import order
 from abstain._foundation.order import descending, runs_of
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import Scored
@@ -35,14 +36,36 @@ def test_rows_come_from_the_highest_to_the_lowest_and_equal_ones_as_they_are(kin
     np.testing.assert_array_equal(runs.count, counts[::-1])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_sums_within_runs_are_those_of_each_value(kind):
+def test_sums_within_runs_are_those_of_each_value(kind, weighted, monkeypatch):
+    monkeypatch.setattr(order, "_BLOCK", 256)
     rng = np.random.default_rng(3)
-    x, y = KINDS[kind](rng, 3000), rng.random(3000)
+    x, loss = KINDS[kind](rng, 3000), rng.random(3000)
+    weight = rng.random(3000) if weighted else None
     kept = rng.random(3000) < 0.7
     runs = runs_of(x, kept)
-    expected = [y[kept & (x == value)].sum() for value in np.unique(x[kept])[::-1]]
-    np.testing.assert_allclose(runs.sums(y), expected, rtol=1e-13)
+    each = np.ones(3000) if weight is None else weight
+    members = [kept & (x == value) for value in np.unique(x[kept])[::-1]]
+    own, mass = runs.masses(loss, weight)
+    np.testing.assert_allclose(own, [each[here].sum() for here in members], rtol=1e-13)
+    np.testing.assert_allclose(mass, [(each * loss)[here].sum() for here in members], rtol=1e-13)
+    alone = runs.count == 1
+    np.testing.assert_array_equal(own[alone], each[runs.order[runs.ends[alone]]])
+
+
+def test_groups_that_hold_loss_say_what_all_groups_say():
+    rng = np.random.default_rng(4)
+    weight = rng.random(500)
+    s = Scored(np.round(rng.random(500), 2), rng.random(500) < 0.01, weight)
+    held = s.groups.holding
+    assert 0 < held.loss.size < s.groups.loss.size / 2
+    here = np.flatnonzero(s.groups.loss)
+    for name in ("loss", "weight", "above", "through"):
+        np.testing.assert_array_equal(getattr(held, name), getattr(s.groups, name)[here])
+    # Where nearly all hold some, none are left out and nothing is copied.
+    graded = Scored(s.confidence, rng.random(500), weight).groups
+    assert graded.holding is graded
 
 
 def test_a_scored_object_is_sorted_once(monkeypatch):

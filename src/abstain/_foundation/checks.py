@@ -152,6 +152,13 @@ def summable(x: Array, name: str) -> Array:
     return x
 
 
+def weighable(loss: Array, weight: FloatArray) -> None:
+    """Refuse a weight x loss so large that its sum overflows."""
+    with np.errstate(over="ignore"):
+        if not np.isfinite(float(loss.max()) * weight.sum()):
+            summable(weight * loss, "weight * loss")
+
+
 def _double(x: Array) -> Array:
     """Narrow extended precision, which NumPy's counting and sorting do not all know."""
     wide = x.dtype.kind == "f" and x.dtype.itemsize > np.dtype(np.float64).itemsize
@@ -163,8 +170,9 @@ def weight(x: AnyArray | None, *, length: int) -> FloatArray | None:
     if x is None:
         return None
     out = finite(_double(vector(x, "weight", length=length, like="confidence")), "weight")
-    refuse("weight", "must not be negative", out, out < 0)
-    out = summable(out.astype(np.float64), "weight")
+    if out.dtype.kind in "if" and out.min() < 0:
+        refuse("weight", "must not be negative", out, out < 0)
+    out = summable(out.astype(np.float64, copy=False), "weight")
     if not out.any():
         msg = "`weight` must not be zero everywhere; got only zeros"
         raise DomainError(msg)

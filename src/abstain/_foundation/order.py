@@ -6,6 +6,7 @@ not fit into 64 bits the last bits of the value are cut, and what that leaves ou
 that are the same but for those bits, is put in order afterwards.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,20 +35,35 @@ class Runs:
     @cached_property
     def count(self) -> IntArray:
         """How many are equal, shape (g,)."""
-        return np.diff(self.ends, prepend=-1)
+        count = np.empty_like(self.ends)
+        count[:1] = self.ends[:1] + 1
+        np.subtract(self.ends[1:], self.ends[:-1], out=count[1:])
+        return count
 
-    def sums(self, x: FloatArray) -> FloatArray:
-        """Sum what belongs to each row within each run; nothing is added to a row alone."""
-        x = x.take(self.order)
-        if self.ends.size == x.size:
-            return x
-        out, tied = x.take(self.ends), np.flatnonzero(self.count > 1)
-        last = self.ends[tied]
-        # Every second of these sums is of what lies between two such runs.
-        bounds = np.column_stack((last + 1 - self.count[tied], last + 1)).ravel()
-        inner = bounds[:-1] if bounds[-1] == x.size else bounds
-        out[tied] = np.add.reduceat(x, inner)[::2]
-        return out
+    def masses(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Sum weight and weight x loss within each run; nothing is added to a row alone."""
+        own, mass = np.empty(self.ends.size), np.empty(self.ends.size)
+        for runs, rows, starts in self._blocks():
+            # Both in one number of two parts, so that they are summed at once.
+            both = np.empty(rows.size, np.complex128)
+            both.real = 1.0 if weight is None else weight.take(rows)
+            np.multiply(both.real, loss.take(rows), out=both.imag)
+            both = both if starts is None else np.add.reduceat(both, starts)
+            own[runs], mass[runs] = both.real, both.imag
+        return own, mass
+
+    def _blocks(self) -> Iterator[tuple[slice, IntArray, IntArray | None]]:
+        """Yield runs, the rows in them, and where each starts; None where all are alone."""
+        size = self.order.size
+        first, start = 0, 0
+        for last in [*np.searchsorted(self.ends, np.arange(_BLOCK, size, _BLOCK)), self.ends.size]:
+            if last == first:
+                continue
+            stop = int(self.ends[last - 1]) + 1
+            alone = last - first == stop - start
+            starts = None if alone else np.append(0, self.ends[first : last - 1] + (1 - start))
+            yield slice(first, last), self.order[start:stop], starts
+            first, start = last, stop
 
 
 def runs_of(x: Array, kept: BoolArray | None = None) -> Runs:
@@ -56,8 +72,10 @@ def runs_of(x: Array, kept: BoolArray | None = None) -> Runs:
     if kept is not None:
         here = kept[order]
         order, ordered = order[here], ordered[here]
-    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), ordered.size - 1)
-    return Runs(order, ordered.take(ends), ends)
+    last = np.ones(ordered.size, np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=last[:-1])
+    ends = np.flatnonzero(last)
+    return Runs(order, ordered if ends.size == ordered.size else ordered.take(ends), ends)
 
 
 def descending(x: Array) -> IntArray:
@@ -88,15 +106,19 @@ def _sorted(x: Array) -> tuple[IntArray, Array]:
         key |= rows[: key.size] + np.uint64(start)
     keys.sort()
     mask = np.uint64((1 << row_bits) - 1)
-    order: IntArray = (keys & mask).view(np.int64)
     if cut:
+        order: IntArray = (keys & mask).view(np.int64)
         ordered = x.take(order)
         _settle(order, ordered, keys, mask)
         return order, ordered
     # The values are in the keys, in order: to take them from there is to read what lies together.
-    keys >>= np.uint64(row_bits)
-    np.subtract(top, keys, out=keys)
-    return order, _values(keys.astype(unsigned), x.dtype, negative=negative)
+    ordered = np.empty(x.size, x.dtype)
+    for start in range(0, x.size, _BLOCK):
+        key = keys[start : start + _BLOCK]
+        patterns = (top - (key >> np.uint64(row_bits))).astype(unsigned)
+        ordered[start : start + _BLOCK] = _values(patterns, x.dtype, negative=negative)
+        key &= mask
+    return keys.view(np.int64), ordered
 
 
 def _patterns(x: Array, unsigned: Any, *, negative: bool) -> Array:

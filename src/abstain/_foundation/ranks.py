@@ -113,9 +113,11 @@ class TieGroups:
     @cached_property
     def holding(self) -> "TieGroups | Holding":
         """The groups that hold some loss, where they stand; all where that saves nothing."""
-        if self.stretch is None:
+        if self.xp is not np:
             return self
-        here = np.flatnonzero(self.loss)
+        here = np.flatnonzero(self.loss > 0)
+        if 2 * here.size > self.loss.size:
+            return self
         loss, through, weight = self.loss[here], self.through[here], self.weight[here]
         return Holding(loss, weight, through - weight, through, self.total)
 
@@ -178,10 +180,8 @@ def group_ties(confidence: Array, loss: Array, weight: FloatArray | None = None)
 
 def groups_in(runs: Runs, loss: Array, weight: FloatArray | None) -> TieGroups:
     """Group samples of the host by the runs of their confidences."""
-    mass = loss.astype(np.float64, copy=False)
-    if weight is None:
-        return TieGroups(runs.value, runs.count.astype(np.float64), runs.sums(mass))
-    return TieGroups(runs.value, runs.sums(weight), runs.sums(mass * weight), runs.count)
+    number = None if weight is None else runs.count
+    return TieGroups(runs.value, *runs.masses(loss, weight), number)
 
 
 def groups_of_losses(loss: Array) -> TieGroups:

@@ -348,8 +348,7 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
     checks.refuse_swapped(c, x)
     if w is not None:
-        with np.errstate(over="ignore"):
-            checks.summable(w * x, "weight * loss")
+        checks.weighable(x, w)
     return Scored(c, x, w, probability=c)
 
 
