@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.plots.comparisons import made_up
 
+from abstain.evaluation.comparison import PairedDifference, against, best_of, footings
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import chances_tables, pairs_table
 from abstain.report.subjects.comparison.tables import tested as by_test
@@ -44,3 +45,27 @@ def test_all_together_the_leader_is_the_first_by_rank():
     assert Place(comparison, "augrc", None).leader == first.method
     bare = replace(comparison, standings=())
     assert Place(bare, "augrc", None).leader == comparison.across[0].methods[0]
+
+
+def test_the_best_is_held_against_all_in_one_look_at_the_pairs():
+    """Of 200 methods there are 20,000 pairs: nothing may read them once a method."""
+    methods = tuple(f"method {i}" for i in range(30))
+    comparison = made_up(methods, metrics=("augrc",), data=((),), spread=2.0)
+    estimates, pairs = comparison.estimates_of("augrc", ()), comparison.pairs_of("augrc", ())
+    seen = []
+    stands = footings(estimates, (seen.append(pair) or pair for pair in pairs))
+    assert len(seen) == len(pairs) == 435
+    best = best_of(estimates)[0]
+    for method in methods:
+        if method != best:
+            (pair,) = (p for p in pairs if {p.first, p.second} == {method, best})
+            assert stands[method] == ("worse" if pair.better == best else "not told apart")
+            assert against(pairs, best)[method] is pair
+
+
+def test_of_two_one_sided_tests_the_lead_of_the_best_counts():
+    pairs = [PairedDifference("augrc", (), *both, -0.1) for both in (("b", "a"), ("a", "b"))]
+    for given in (pairs, pairs[::-1]):
+        assert against(given, "a") == {"b": pairs[1]}
+    assert against(pairs[:1], "a") == {"b": pairs[0]}
+    assert against(pairs, "c") == {}

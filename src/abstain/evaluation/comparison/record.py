@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from abstain._foundation.names import split_name
@@ -196,29 +197,37 @@ class Comparison:
         found = {e.method: e for e in self.estimates if (e.metric, e.data, e.run) == wanted}
         return [found[method] for method in self.methods if method in found]
 
+    @cached_property
+    def _tested(self) -> dict[tuple[str, Split | None], dict[str, list[PairedDifference]]]:
+        """The pairs of each metric and data set, by their tests: of hundreds of methods many."""
+        found: dict[tuple[str, Split | None], dict[str, list[PairedDifference]]] = {}
+        for pair in self.pairs:
+            tests = found.setdefault((pair.metric, pair.data), {})
+            tests.setdefault(pair.test, []).append(pair)
+        return found
+
     def deciding_test(self, metric: str, data: Split | None) -> str:
         """Return the test that decides: that of the comparison, or the first valid one without it.
 
         Empty where there is none.
         """
-        known = (p for p in self.pairs if (p.metric, p.data) == (metric, data) and p.valid)
-        valid = list(dict.fromkeys(p.test for p in known))
+        tests = self._tested.get((metric, data), {})
+        valid = [test for test, pairs in tests.items() if any(p.valid for p in pairs)]
         # "influence" asks for the test "influence function", "bootstrap" for "paired bootstrap".
         wanted = (test for test in valid if self.test and self.test in test)
         return next(wanted, valid[0] if valid else "")
 
     def tests_of(self, metric: str, data: Split | None) -> list[str]:
         """Return the tests of one metric on one data set, the one that decides first."""
-        known = dict.fromkeys(p.test for p in self.pairs if (p.metric, p.data) == (metric, data))
         first = self.deciding_test(metric, data)
-        return sorted(known, key=lambda test: test != first)
+        return sorted(self._tested.get((metric, data), {}), key=lambda test: test != first)
 
     def pairs_of(
         self, metric: str, data: Split | None, test: str | None = None
     ) -> list[PairedDifference]:
         """Return the pairs of one metric on one data set, by default by the test that decides."""
-        wanted = (metric, data, self.deciding_test(metric, data) if test is None else test)
-        return [p for p in self.pairs if (p.metric, p.data, p.test) == wanted]
+        wanted = self.deciding_test(metric, data) if test is None else test
+        return list(self._tested.get((metric, data), {}).get(wanted, ()))
 
     def footing(self, metric: str, data: Split) -> dict[str, Footing]:
         """Tell for each method how it stands to the best, by the test that decides."""

@@ -139,27 +139,32 @@ class PairedDifference:
         return f"{self.test}, {_ADJUSTED.get(self.adjustment, 'not adjusted')}"
 
 
-def against(pairs: Iterable[PairedDifference], method: str, best: str) -> PairedDifference | None:
-    """Return the pair of a method and the best one; of two one-sided ones, the best's lead."""
-    both = [p for p in pairs if {p.first, p.second} == {method, best}]
-    return next((p for p in both if p.first == best), both[0] if both else None)
+def against(pairs: Iterable[PairedDifference], best: str) -> dict[str, PairedDifference]:
+    """Return the pair of each method and the best one; of two one-sided ones, the best's lead."""
+    found: dict[str, PairedDifference] = {}
+    for pair in pairs:
+        if pair.first == best:
+            found[pair.second] = pair
+        elif pair.second == best:
+            found.setdefault(pair.first, pair)
+    return found
 
 
 def footings(
     estimates: Iterable[Estimate], pairs: Iterable[PairedDifference]
 ) -> dict[str, Footing]:
     """Tell for each method how it stands to the best: the one place where ties are decided."""
-    known, tested = list(estimates), list(pairs)
+    known = list(estimates)
     best = best_of(known)
-    return {e.method: _footing(e, best, tested) for e in known}
+    tested = against(pairs, best[0]) if best else {}
+    return {e.method: _footing(e, best, tested.get(e.method)) for e in known}
 
 
-def _footing(estimate: Estimate, best: list[str], pairs: list[PairedDifference]) -> Footing:
+def _footing(estimate: Estimate, best: list[str], pair: PairedDifference | None) -> Footing:
     if math.isnan(estimate.value):
         return "undefined"
     if estimate.method in best:
         return "best"
-    pair = against(pairs, estimate.method, best[0]) if best else None
     if pair is None or math.isnan(pair.adjusted):
         return "untested"
     return "worse" if pair.better == best[0] else "not told apart"

@@ -88,7 +88,7 @@ def _table(place: Place) -> Table:
 
 def _row(place: Place, estimate: Estimate) -> tuple[Cell, ...]:
     method = estimate.method
-    stands, pair = place.footing[method], place.lead(method)
+    stands, pair = place.footing[method], place.leads.get(method)
     standing = next((s for s in place.standings if s.method == method), None)
     p: Cell = ""
     if pair is not None and stands != "best":

@@ -73,9 +73,10 @@ class Place:
         """Return the methods that stand so to the best."""
         return [method for method, found in self.footing.items() if found == footing]
 
-    def lead(self, method: str) -> PairedDifference | None:
-        """Return the pair of a method and the best one, if there is one."""
-        return against(self.pairs, method, self.best[0]) if self.best else None
+    @cached_property
+    def leads(self) -> dict[str, PairedDifference]:
+        """The pair of each method and the best one, where there are such."""
+        return against(self.pairs, self.best[0]) if self.best else {}
 
     @property
     def leader(self) -> str:

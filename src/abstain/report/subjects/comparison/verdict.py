@@ -73,8 +73,7 @@ def _no_best(title: str, estimates: Sequence[Estimate]) -> str:
 
 def _p_values(place: Place, others: Sequence[str]) -> str:
     """Write one adjusted p-value, or the range of several."""
-    found = [place.lead(other) for other in others]
-    values = sorted(pair.adjusted for pair in found if pair is not None)
+    values = sorted(place.leads[other].adjusted for other in others if other in place.leads)
     low, high = p_value(values[0]), p_value(values[-1])
     if low == high:
         return said_of_p(values[0], "adjusted p")
@@ -113,9 +112,10 @@ def _on_many(places: Sequence[Place]) -> str:
 def _leads(places: Sequence[Place], best: str) -> str:
     """Say over whom the lead is found on all, some and none of the data sets."""
     everywhere, somewhere, nowhere = [], [], []
+    known = [against(place.pairs, best) for place in places]
     for other in places[0].comparison.methods:
-        pairs = [against(place.pairs, other, best) for place in places]
-        tested = [pair for pair in pairs if pair is not None and not math.isnan(pair.adjusted)]
+        pairs = [leads[other] for leads in known if other in leads]
+        tested = [pair for pair in pairs if not math.isnan(pair.adjusted)]
         found = sum(pair.better == best for pair in tested)
         if tested and found == len(places):
             everywhere.append(other)
