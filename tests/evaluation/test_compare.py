@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import abstain as ab
+from abstain.curves.bands import band_of, risk_coverage_band
 from abstain.errors import DomainError, InputError, UnknownNameError
+from abstain.plots import RiskCoverageBandDisplay
 
 METRICS = ("augrc", "aurc")
 
@@ -555,3 +557,28 @@ def test_two_thousand_methods_are_too_many():
     predictions = ab.Predictions(confidence=confidence, loss=rng.random(20) < 0.5)
     with pytest.raises(InputError, match="2,000 methods make 1,999,000 pairs"):
         ab.compare(predictions)
+
+
+def test_a_band_is_computed_when_it_is_looked_at(monkeypatch):
+    """Of many methods a page draws eight, by either risk; a band costs more than all else."""
+    made = []
+
+    def counted(s, kind, **options):
+        made.append(s)
+        return band_of(s, kind, **options)
+
+    monkeypatch.setattr("abstain.evaluation.comparison.estimates.band_of", counted)
+    rng = np.random.default_rng(0)
+    right = rng.random(200) < 0.8
+    confidence = {f"m{i:02}": right + (1 + 0.1 * i) * rng.normal(size=200) for i in range(20)}
+    found = ab.compare(ab.Predictions(confidence=confidence, loss=~right))
+    assert len(found.bands) == 20
+    assert not made
+    for kind in ("selective", "generalized"):
+        display = RiskCoverageBandDisplay.from_comparison(
+            found, kind=kind, methods=found.with_curves
+        )
+        assert len(display.bands) == len(made) == 8
+    first = risk_coverage_band(confidence["m00"], ~right)
+    assert found.bands[0].selective.high.tolist() == first.high.tolist()
+    assert found.bands[0].generalized.kind == "generalized"

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 from scipy import stats
@@ -221,12 +222,7 @@ def _bands(rng, methods, data):
         full = rng.uniform(0.05, 0.3)
         for i, method in enumerate(methods):
             risk = full * coverage ** (3 - 0.3 * i)
-            yield BandOf(
-                d,
-                method,
-                band("selective", coverage, risk),
-                band("generalized", coverage, risk * coverage),
-            )
+            yield BandOf(d, method, partial(band, "selective", coverage, risk))
 
 
 def band(kind, coverage, risk, n=2000):

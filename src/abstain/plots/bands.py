@@ -129,8 +129,9 @@ class RiskCoverageBandDisplay(Titled):
             raise InputError(msg)
         split = words.checked(comparison).data_shown(data)
         wanted = comparison.methods if methods is None else methods
-        found = {b.method: getattr(b, kind) for b in comparison.bands if b.data == split}
-        bands = {method: found[method] for method in wanted if method in found}
+        found = {b.method: b for b in comparison.bands if b.data == split}
+        # Only what is drawn is computed.
+        bands = {method: getattr(found[method], kind) for method in wanted if method in found}
         places = {method: i for i, method in enumerate(comparison.methods)}
         known = len(found) if len(found) > len(bands) else 0
         return cls(bands, split_name(split) if split else "", places, known)

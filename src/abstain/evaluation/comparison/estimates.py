@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from abstain.curves.bands import as_generalized, band_of
+from abstain.curves.bands import band_of
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiorityRow
 from abstain.evaluation.comparison.units import Unit
@@ -150,9 +150,9 @@ def _resampled_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
 # ------------------------------------------------------------------------------------ the rest
 def bands_of(unit: Unit, plan: Plan) -> Iterator[BandOf]:
     """Return the risk-coverage curves of the methods of one run, with their bands."""
+    band = partial(band_of, kind="selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
     for method, s in unit.scored.items():
-        band = band_of(s, "selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
-        yield BandOf(unit.data, method, band, as_generalized(band))
+        yield BandOf(unit.data, method, partial(band, s))
 
 
 def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiorityRow]:

@@ -64,7 +64,7 @@ class Comparison:
     stability : tuple of Stability
         With a bootstrap only.
     bands : tuple of BandOf
-        One for each data set and method, of the first run.
+        One for each data set and method, of the first run; computed when they are looked at.
     findings : tuple of Finding
         Warnings and notes, in plain words.
     test : str

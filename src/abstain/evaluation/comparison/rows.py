@@ -1,11 +1,12 @@
 """The rows of the tables of a comparison: of one data set, of all together, of two metrics."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from abstain.curves.bands import RiskCoverageBand
+from abstain.curves.bands import RiskCoverageBand, as_generalized
 from abstain.typing import Split
 
 #: Stands for the mean over several runs where an estimate names its run.
@@ -370,9 +371,22 @@ class Profile:
 
 @dataclass(frozen=True, eq=False)
 class BandOf:
-    """The risk-coverage curves of one method on one data set, with their bands."""
+    """The risk-coverage curves of one method on one data set, with their bands.
+
+    A band takes longer than all else of a method, and of many methods few are looked at.
+    """
 
     data: Split
     method: str
-    selective: RiskCoverageBand
-    generalized: RiskCoverageBand
+    #: Makes the band of the selective risk.
+    compute: Callable[[], RiskCoverageBand]
+
+    @cached_property
+    def selective(self) -> RiskCoverageBand:
+        """The selective risk, computed when it is first looked at."""
+        return self.compute()
+
+    @cached_property
+    def generalized(self) -> RiskCoverageBand:
+        """The generalized risk."""
+        return as_generalized(self.selective)
