@@ -1,11 +1,12 @@
 """Displays of a comparison stay readable with many names and say what they rest on."""
 
+from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.text import Text
 from tests.plots.comparisons import DATA, METHODS, band, made_up
 
 from abstain.evaluation.comparison import Estimate
@@ -17,6 +18,7 @@ from abstain.plots import (
     RiskCoverageBandDisplay,
     SignificanceMapDisplay,
 )
+from abstain.plots.lettering import Lettering
 
 IID = DATA[0]
 
@@ -142,9 +144,67 @@ def test_what_is_over_all_says_of_what(plain):
     assert plain.aggregated_over == "data sets"
 
 
+def lettering(display):
+    return [part for part in display.ax_.get_children() if isinstance(part, Lettering)]
+
+
 def test_names_of_many_methods_beside_a_map_do_not_overlap():
-    methods = tuple(f"method {i}" for i in range(40))
+    methods = tuple(f"method {i}" for i in range(70))
     display = SignificanceMapDisplay.from_comparison(made_up(methods, data=DATA[:1]))
     renderer = drawn(display)
-    boxes = [label.get_window_extent(renderer) for label in display.ax_.get_yticklabels()]
-    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    down, across = lettering(display)
+    assert down.texts == across.texts
+    assert sorted(down.texts) == sorted(methods)
+    bottoms, tops = down.boxes(renderer)[:, [1, 3]].T
+    assert (tops[1:] <= bottoms[:-1]).all()
+    # Letters of 6 points can be read.
+    assert ((tops - bottoms) * 72 / display.figure_.dpi > 6).all()
+    # The titles of the axes stand beyond the names.
+    ax = display.ax_
+    assert ax.xaxis.label.get_window_extent(renderer).y1 < across.get_window_extent(renderer).y0
+    assert ax.yaxis.label.get_window_extent(renderer).x1 < down.get_window_extent(renderer).x0
+    assert down.get_window_extent(renderer).x1 < ax.bbox.x0
+
+
+def written(display):
+    """Return the box of each text on the axes, whichever way it is drawn; x labels after y's."""
+    renderer, ax = drawn(display), display.ax_
+    texts = [*ax.get_yticklabels(), *ax.get_xticklabels(), *ax.texts]
+    boxes = [(text.get_text(), text.get_window_extent(renderer).extents) for text in texts]
+    for part in lettering(display):
+        boxes += zip(part.texts, part.boxes(renderer), strict=True)
+    return sorted((text, tuple(box)) for text, box in boxes if text)
+
+
+@pytest.mark.parametrize(
+    "kind", [ForestDisplay, SignificanceMapDisplay, RankBlobDisplay, RankingChangeDisplay]
+)
+def test_names_of_many_methods_stand_where_labels_of_ticks_do(kind, monkeypatch):
+    methods = tuple(f"method {i:02}" for i in range(56))
+    display = kind.from_comparison(made_up(methods, ("augrc", "aurc"), DATA[:1]))
+    many = written(display)
+    assert lettering(display)
+    monkeypatch.setattr("abstain.plots.labels._FEW", 56)
+    few = written(display)
+    assert not lettering(display)
+    assert [text for text, _ in many] == [text for text, _ in few]
+    apart = np.subtract([box for _, box in many], [box for _, box in few])
+    # In dots, of which a letter has ten.
+    assert abs(apart).max() < 1
+
+
+def test_each_of_many_names_is_measured_once(monkeypatch):
+    """Labels of ticks are laid out a dozen times until a figure is written."""
+    measured = Counter()
+
+    def counted(self, *args):
+        measured[self.get_text()] += 1
+        return layout(self, *args)
+
+    layout = Text._get_layout
+    monkeypatch.setattr(Text, "_get_layout", counted)
+    methods = tuple(f"method {i:02}" for i in range(40))
+    display = SignificanceMapDisplay.from_comparison(made_up(methods, data=DATA[:1]))
+    display.image(".svg", letters=True)
+    # Beside the columns and the rows, and again when it is drawn.
+    assert {measured[name] for name in methods} == {4}

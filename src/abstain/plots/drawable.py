@@ -30,6 +30,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 # Letters stay letters in a PDF (journals refuse Type 3 fonts).
 _SETTINGS: Any = {"svg.hashsalt": "abstain", "pdf.fonttype": 42}
+# No figure is laid out unless it is asked for.
+_UNLAID: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
 @dataclass(eq=False)
@@ -111,12 +113,16 @@ class Drawable(ABC):
 
     def _draw_alone(self, drawing: dict[str, Any]) -> None:
         """Draw on a figure that nobody else sees, and lay it out once for all formats."""
+        import matplotlib as mpl
+
         self.plot(ax=lone_axes(*self._size()), **drawing)
         self._alone = True
         figure: Any = self.figure_
         # What `draw_without_rendering` is for, without the drawing.
         figure.get_layout_engine().execute(figure)
-        figure.set_layout_engine("none")
+        # Not "none", with which matplotlib draws once more for an engine that does nothing.
+        with mpl.rc_context(_UNLAID):
+            figure.set_layout_engine(None)
 
     def _size(self) -> tuple[float, float]:
         """Return width and height of a figure of its own, in inches."""

@@ -9,7 +9,7 @@ import numpy as np
 from abstain.evaluation.comparison import Comparison, Estimate, Footing, best_first
 from abstain.plots import words
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, rule, rules, write
+from abstain.plots.labels import calm, labels, name_every, room, rule, rules, write
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.tables import split_name
 from abstain.typing import Split
@@ -135,7 +135,7 @@ class ForestDisplay(Titled):
             y += 0.4
         self._draw_rows(axes, dict(zip(places, self._rows(), strict=True)), kwargs)
         calm(axes)
-        name_ticks(axes, "y", names, places)
+        name_every(axes, "y", names, places)
         axes.set_ylim(y - 0.8, -0.7)
         self._label(axes)
 

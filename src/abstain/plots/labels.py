@@ -1,7 +1,7 @@
 """Names on figures: cut in the middle where long, never two alike, below the axes where many."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.text import Text
+    from matplotlib.transforms import Bbox, Transform
 
 #: Characters of a name on a figure.
 WIDTH = 26
+
+#: More names than this are drawn as one: matplotlib lays out each label of a tick a dozen times.
+_FEW = 25
 
 # The width of a letter of 10 points, in inches; most are narrower.
 _LETTER = 0.086
@@ -54,11 +58,72 @@ def write(ax: "Axes", x: float, y: float, words: str, **style: Any) -> "Text":
     return ax.text(x, y, visible(words), **{"parse_math": False, "color": INK, **style})
 
 
-def name_ticks(ax: "Axes", side: str, names: Iterable[str], places: Sequence[float]) -> None:
+def write_all(ax: "Axes", words: Mapping[str, tuple[float, float]], **style: Any) -> None:
+    """Write words of the caller, each at its place: where there are many, all as one."""
+    if len(words) <= _FEW:
+        for said, place in words.items():
+            write(ax, *place, said, **style)
+    else:
+        _letter(ax, [*map(visible, words)], [*words.values()], ax.transData, **style)
+
+
+def name_ticks(
+    ax: "Axes", side: str, names: Iterable[str], places: Sequence[float], **style: Any
+) -> None:
     """Put names at ticks of the x or y axis."""
     axis = ax.xaxis if side == "x" else ax.yaxis
     axis.set_ticks(places)
-    axis.set_ticklabels(list(names), parse_math=False, color=INK)
+    axis.set_ticklabels(list(names), **{"parse_math": False, "color": INK, **style})
+
+
+def name_every(
+    ax: "Axes", side: str, names: Sequence[str], places: Sequence[float], **style: Any
+) -> None:
+    """Do the same of names that may be hundreds, which then are no labels of ticks."""
+    if len(names) <= _FEW:
+        name_ticks(ax, side, names, places, **style)
+        return
+    axis = ax.xaxis if side == "x" else ax.yaxis
+    axis.set_ticks([])
+    # The title of the axis does not see the names.
+    axis.labelpad += _name_all(ax, side, names, places, style)
+
+
+def _name_all(
+    ax: "Axes", side: str, names: Sequence[str], places: Sequence[float], style: dict[str, Any]
+) -> float:
+    """Put many names where those of ticks would be; return how far they reach, in points."""
+    from matplotlib import rcParams
+    from matplotlib.transforms import ScaledTranslation
+
+    figure: Any = ax.figure
+    away = -rcParams[f"{side}tick.major.pad"] / 72
+    if side == "x":
+        at, near = ax.get_xaxis_transform(), ScaledTranslation(0, away, figure.dpi_scale_trans)
+        points, aligned = [(place, 0.0) for place in places], {"ha": "center", "va": "top"}
+    else:
+        at, near = ax.get_yaxis_transform(), ScaledTranslation(away, 0, figure.dpi_scale_trans)
+        points, aligned = [(0.0, place) for place in places], {"ha": "right"}
+        aligned["va"] = "center_baseline"
+    size = rcParams[f"{side}tick.labelsize"]
+    box = _letter(ax, names, points, at + near, **{"fontsize": size, **aligned, **style})
+    return float(72 * (box.height if side == "x" else box.width) / figure.dpi) - 72 * away
+
+
+def _letter(
+    ax: "Axes",
+    words: Sequence[str],
+    places: Sequence[tuple[float, float]],
+    transform: "Transform",
+    **style: Any,
+) -> "Bbox":
+    """Write many words as one; return the box around them."""
+    from abstain.plots.lettering import Lettering
+
+    every = Lettering(words, np.array(places), transform, **{"color": INK, **style})
+    ax.add_artist(every)
+    every.set_clip_on(False)
+    return every.get_window_extent()
 
 
 def head(ax: "Axes", words: str) -> None:

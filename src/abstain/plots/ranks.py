@@ -9,7 +9,7 @@ import numpy as np
 from abstain.evaluation.comparison import Agreement, Comparison, Standing
 from abstain.plots import words
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, rules, write
+from abstain.plots.labels import calm, labels, name_every, room, rules, write, write_all
 from abstain.plots.style import INK, LIGHT, MUTED
 from abstain.typing import Split
 
@@ -135,8 +135,9 @@ class RankBlobDisplay(Titled):
         calm(axes)
         written = labels([s.method for s in self.standings])
         names = [written[s.method] for s in self.standings]
-        name_ticks(axes, "y", names, range(len(names)))
-        axes.set_xticks(range(1, k + 1))
+        name_every(axes, "y", names, range(len(names)))
+        ranks = range(1, k + 1)
+        name_every(axes, "x", [str(rank) for rank in ranks], ranks, color=MUTED)
         axes.set_xlabel("Rank (1 is best)")
 
     def _draw_blobs(self, ax: "Axes", ranked: dict[int, Standing], kwargs: dict[str, Any]) -> None:
@@ -275,12 +276,15 @@ class RankingChangeDisplay(Titled):
         left, right = self._slots()
         written = labels(list(self.ranks))
         for method, y in left.items():
-            before, after = self.ranks[method]
-            style = {"marker": "o", "markersize": 5, **_style(before, after), **kwargs}
+            style = {"marker": "o", "markersize": 5, **_style(*self.ranks[method]), **kwargs}
             axes.plot([0, 1], [y, right[method]], **style)
-            bold = {"fontweight": "bold" if before != after else "normal", "va": "center"}
-            write(axes, -0.06, y, f"{written[method]}  {before:g}", ha="right", **bold)
-            write(axes, 1.06, right[method], f"{after:g}  {written[method]}", **bold)
+        for changed in (False, True):
+            named = {m: r for m, r in self.ranks.items() if m in left and (r[0] != r[1]) == changed}
+            bold = {"fontweight": "bold" if changed else "normal", "va": "center"}
+            before = {f"{written[m]}  {r[0]:g}": (-0.06, left[m]) for m, r in named.items()}
+            after = {f"{r[1]:g}  {written[m]}": (1.06, right[m]) for m, r in named.items()}
+            write_all(axes, before, ha="right", **bold)
+            write_all(axes, after, **bold)
         for x, metric in enumerate((self.first, self.second)):
             name = words.metric_title(metric)
             write(axes, x, -0.9, name, ha="center", color=MUTED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import words
 from abstain.plots.drawable import Titled
-from abstain.plots.labels import calm, labels, name_ticks, room, squares, write
+from abstain.plots.labels import calm, labels, name_every, room, squares, write
 from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
 from abstain.typing import Split
 
@@ -179,13 +179,12 @@ class SignificanceMapDisplay(Titled):
     def _name(self, ax: "Axes") -> None:
         written = labels(self.methods, _NAME)
         names = [written[method] for method in self.methods]
-        name_ticks(ax, "y", names, range(len(names)))
-        name_ticks(ax, "x", names, range(len(names)))
-        ax.tick_params(axis="x", rotation=45)
-        for label in ax.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
         # Letters no higher than the cells, so that no name lies on another.
-        ax.tick_params(labelsize=min(10.0, 0.9 * 72 * _side(len(names)) / max(len(names), 1)))
+        size = {"fontsize": min(10.0, 0.9 * 72 * _side(len(names)) / max(len(names), 1))}
+        slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        every = range(len(names))
+        name_every(ax, "y", names, every, **size)
+        name_every(ax, "x", names, every, **size, **slanted)
         ax.set_xlabel("… than this method", color=MUTED, fontsize=9)
         ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
 
@@ -196,8 +195,8 @@ class SignificanceMapDisplay(Titled):
 
 
 def _side(methods: int) -> float:
-    """Return the side of the square, in inches."""
-    return min(max(0.46 * methods, 1.6), 5.5)
+    """Return the side of the square, in inches: a cell has room for letters that can be read."""
+    return min(max(0.46 * methods, 1.6), max(5.5, 0.1 * methods))
 
 
 def _gap(methods: int) -> float:

@@ -1,0 +1,75 @@
+"""Many short texts of one style as one artist of matplotlib: each is measured once.
+
+Among the labels of ticks, matplotlib measures every text a dozen times until a figure is written,
+and each label comes with another one, two marks and a line of the grid.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.backend_bases import RendererBase
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox, Transform
+
+from abstain.typing import FloatArray
+
+
+class Lettering(Artist):
+    """Texts, each at its own point."""
+
+    def __init__(
+        self, texts: Sequence[str], points: FloatArray, transform: Transform, **style: Any
+    ) -> None:
+        super().__init__()
+        self._texts, self._points = list(texts), np.asarray(points, np.float64)
+        self._one = Text(parse_math=False, **style)
+        self._known: tuple[float, FloatArray] | None = None
+        self.set_transform(transform)
+
+    @property
+    def texts(self) -> list[str]:
+        """What is written."""
+        return self._texts
+
+    def set_figure(self, fig: Any) -> None:
+        """Belong to a figure, whose dots per inch are the size of the letters."""
+        super().set_figure(fig)
+        self._one.set_figure(fig)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw one text after the other."""
+        if not self.get_visible():
+            return
+        for text, point in zip(self._texts, self._places(), strict=True):
+            self._at(text, point).draw(renderer)
+        self.stale = False
+
+    def boxes(self, renderer: RendererBase | None = None) -> FloatArray:
+        """Return left, bottom, right and top of each text on the figure, shape (n, 4)."""
+        return np.asarray(self._around(renderer) + np.tile(self._places(), 2))
+
+    def get_window_extent(self, renderer: RendererBase | None = None) -> Bbox:
+        """Return the box around all texts."""
+        if not self._texts:
+            return Bbox.null()
+        boxes = self.boxes(renderer)
+        return Bbox([boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)])
+
+    def _places(self) -> FloatArray:
+        return np.asarray(self.get_transform().transform(self._points))
+
+    def _at(self, text: str, point: FloatArray) -> Text:
+        self._one.set_text(text)
+        self._one.set_position((float(point[0]), float(point[1])))
+        return self._one
+
+    def _around(self, renderer: RendererBase | None) -> FloatArray:
+        """Return the box of each text around its own point, measured once for a size of dots."""
+        figure: Any = self.figure
+        if self._known is None or self._known[0] != figure.dpi:
+            none = np.zeros(2)
+            boxes = [self._at(t, none).get_window_extent(renderer).extents for t in self._texts]
+            self._known = figure.dpi, np.array(boxes, np.float64)
+        return self._known[1]
