@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import get_args
@@ -18,6 +19,7 @@ import abstain as ab
 from abstain.cli.listing import CHAPTERS, What
 from abstain.cli.main import run
 from abstain.errors import InputError
+from abstain.evaluation import cases
 from abstain.tables import read_predictions
 
 
@@ -41,6 +43,19 @@ def table(tmp_path: Path) -> Path:
 
 
 COLUMNS = ["--label", "y_true", "--prediction", "y_pred", "--confidence", "confidence"]
+
+
+def test_curves_are_made_for_a_page_alone(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    case_of = cases.case_of
+    made_by = import_module("abstain.evaluation.evaluate")
+    monkeypatch.setattr(made_by, "case_of", lambda part: made.append(part) or case_of(part))
+    assert run(["evaluate", str(table), *COLUMNS]) == 0
+    assert not made
+    assert run(["evaluate", str(table), *COLUMNS, "--out", str(tmp_path / "out")]) == 0
+    assert len(made) == 1
 
 
 def test_prints_a_table_in_100_columns(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table as RichTable
 
 import abstain as ab
 from abstain.confidence import SCORES
 from abstain.evaluation import Evaluation, Finding
 from abstain.predictions import LOSSES
-from abstain.report import html_report
+from abstain.report import html_report, terminal_table
 from abstain.report.document import Document, Glossary, Origin, Section, Table, joined
 from abstain.report.subjects.evaluation import lookup
 from abstain.report.subjects.evaluation.document import evaluation_document
@@ -126,6 +129,48 @@ def test_an_own_column_is_not_the_score_of_its_name():
     logits = ab.Predictions(logits=np.eye(3), labels=[0, 1, 1])
     (built_in,) = scores_in(ab.evaluate(logits, scores=["msr"]))
     assert built_in.title == SCORES["msr"].title
+
+
+def test_a_page_without_curves_has_the_same_numbers():
+    p = ab.Predictions(
+        prediction=[1, 0, 1, 1], labels=[1, 0, 0, 1], confidence={"msr": [0.9, 0.8, 0.7, 0.6]}
+    )
+    whole, bare = ab.evaluate(p), ab.evaluate(p, curves=False)
+    assert not bare.cases
+    assert repr(bare.results) == repr(whole.results)
+    assert bare.findings == whole.findings
+    assert said(bare).facts == said(whole).facts
+    assert scores_in(bare) == scores_in(whole)
+    anchors = [
+        [s.anchor for s in said(e).sections() if isinstance(s, Section)] for e in (bare, whole)
+    ]
+    assert [name for name in anchors[1] if name not in anchors[0]] == [
+        "curves",
+        "reliability",
+        "cwsa",
+        "samples",
+    ]
+    assert "0.09375" in html_report(ab.evaluate(p, metrics=["accuracy", "augrc"], curves=False))
+
+
+def test_a_table_of_the_terminal_is_measured_once(monkeypatch):
+    # Of many scores each look at a column is a look at thousands of cells.
+    looks = []
+    measured = Measurement.get
+
+    def get(console, options, renderable):
+        looks.append(isinstance(renderable, RichTable))
+        return measured(console, options, renderable)
+
+    monkeypatch.setattr(Measurement, "get", get)
+    p = ab.Predictions(
+        loss=[0, 1, 0, 1], confidence={f"s{i}": [0.9, 0.8, 0.7, 0.1 * i] for i in range(5)}
+    )
+    out = Console(width=100)
+    with out.capture() as printed:
+        out.print(terminal_table(ab.evaluate(p, metrics=["augrc"])))
+    assert printed.get().count("s4") == 2
+    assert sum(looks) == 2
 
 
 def scores_in(evaluation):

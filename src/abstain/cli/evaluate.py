@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+import abstain as ab
 from abstain.cli.console import working
 from abstain.cli.options import (
     USUAL_COLUMNS,
@@ -20,8 +21,9 @@ from abstain.cli.options import (
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import read, told
 from abstain.errors import InputError
-from abstain.evaluation import Evaluation
-from abstain.evaluation import evaluate as evaluate_predictions
+
+if TYPE_CHECKING:
+    from abstain.evaluation import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,7 @@ class Intervals:
             msg = f"{', '.join(idle)}: without effect with --interval {self.interval}; take {have}"
             raise InputError(f"{msg}, or drop {'it' if len(idle) == 1 else 'them'}")
         given = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        given["rng"] = given.pop("seed")
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -87,13 +90,13 @@ def evaluate(
     to = place(out, [*RESULTS, REPORT], files)
     reading = read(files, columns)
     with working("Evaluating"):
-        evaluation = evaluate_predictions(
+        evaluation = ab.evaluate(
             reading,
             scores=score or None,
             metrics=metric or None,
             loss=loss,
-            rng=options.pop("seed"),
             notes=told(reading),
+            curves=to is not None,
             **options,
         )
     finish(
@@ -103,7 +106,7 @@ def evaluate(
     )
 
 
-def _files(evaluation: Evaluation, source: str) -> dict[str, bytes]:
+def _files(evaluation: "Evaluation", source: str) -> dict[str, bytes]:
     from abstain.report import html_report
 
     page = html_report(evaluation, source=source, command=command())

@@ -29,6 +29,7 @@ def evaluate(
     level: float = 0.95,
     bootstrap: int = 1000,
     clustered: bool = False,
+    curves: bool = True,
     rng: Rng = 0,
 ) -> Evaluation:
     """Evaluate confidence scores on predictions.
@@ -60,6 +61,9 @@ def evaluate(
         Resamples, where they are drawn.
     clustered : bool, default=False
         Whether samples of one group are not independent.
+    curves : bool, default=True
+        Whether to make what a page draws beside the numbers: curves with their bands, and the
+        samples worth looking at. Without them `Evaluation.cases` is empty.
     rng : int, Generator or None, default=0
         The seed of the resamples.
 
@@ -107,12 +111,12 @@ def evaluate(
     binary = True
     for split, predicted in splits.items():
         losses = per_sample_loss(predicted, loss)
-        for own in scores_of(predicted, scores):
-            part = ScoredPart(split, own.name, predicted, join(predicted, own, losses), how)
+        for score in scores_of(predicted, scores):
+            part = ScoredPart(split, score.name, predicted, join(predicted, score, losses), how)
             binary = binary and part.s.binary
             measured = with_intervals(_measure(part, chosen, skipped), part)
             results += measured
-            cases.append(case_of(part))
+            cases += [case_of(part)] if curves else []
             findings += findings_of(part, measured)
     _refuse_inapplicable(chosen, results, skipped)
     for name in {result.metric for result in results}:
@@ -120,7 +124,8 @@ def evaluate(
         skipped.pop(name, None)
     label, said = loss_name(loss, splits.values()), ordered(findings)
     asked = tuple(metric.name for metric in chosen or ())
-    return Evaluation(tuple(results), tuple(cases), said, label, skipped, binary, asked)
+    own = frozenset(name for p in splits.values() for name in p.confidence or ())
+    return Evaluation(tuple(results), tuple(cases), said, label, skipped, binary, asked, own)
 
 
 def _measure(

@@ -185,7 +185,7 @@ class Evaluation:
     results : tuple of Result
         One for each split, score and metric.
     cases : tuple of Case
-        One for each split and score.
+        One for each split and score; none where no curves were asked for.
     findings : tuple of Finding
         Ties, saturation, small counts, what the reader of the file met.
     loss : str
@@ -196,6 +196,8 @@ class Evaluation:
         Whether every loss is 0 or 1, so that a mean loss is a share of wrong samples.
     asked : tuple of str
         The metrics that were asked for by name, in that order; empty for all that apply.
+    own : frozenset of str
+        The scores that are columns of the data.
     """
 
     results: tuple[Result, ...]
@@ -205,6 +207,7 @@ class Evaluation:
     skipped: Mapping[str, str] = field(default_factory=dict)
     binary: bool = True
     asked: tuple[str, ...] = ()
+    own: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         """Say what is there, not the numbers."""

@@ -27,6 +27,11 @@ _ANY: Final = 1000
 #: How numbers and their heads stand: in one line, heads in several, or all in several.
 _Look = Literal["wide", "tight", "folded"]
 
+#: What stands before an interval, and the look, in the order in which they are tried: with long
+#: words in the table, and without.
+_LONG_WAYS: Final[tuple[tuple[str, _Look], ...]] = (("\n", "wide"), ("\n", "tight"))
+_WAYS: Final[tuple[tuple[str, _Look], ...]] = ((" ", "wide"), (" ", "tight"), ("\n", "tight"))
+
 _NOTHING, _UNDEFINED = "–", "undef."
 _PROSE: Final = {
     "lead": "dim",
@@ -183,26 +188,26 @@ class _Fitted:
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator[Any]:
         from rich.measure import Measurement
 
-        def fits(made: "rich_table.Table") -> bool:
-            room = options.update(width=_ANY)
-            return Measurement.get(console, room, made).minimum <= options.max_width
+        def fitting(gap: str, look: _Look) -> "rich_table.Table | None":
+            # Each is measured once: every cell of it is.
+            made = _drawn(self._table, columns, gap=gap, look=look)
+            needs = Measurement.get(console, options.update(width=_ANY), made).minimum
+            return made if needs <= options.max_width else None
 
         columns = self._table.shown("terminal")
         left: list[str] = []
         # Beside long words, what stands behind a number leaves them too little room.
         long = any(self._table.columns[i].kind == "words" for i in columns)
-        made = _drawn(self._table, columns, gap="\n" if long else " ")
-        for gap in ("\n",) if long else (" ", "\n"):
-            if not fits(made):
-                made = _drawn(self._table, columns, gap=gap, look="tight")
-        if not fits(made) and self._table.instead:
+        ways = _LONG_WAYS if long else _WAYS
+        made = next(filter(None, (fitting(*way) for way in ways)), None)
+        if made is None and self._table.instead:
             yield from _blocks(self._table.instead)
             return
-        while not fits(made) and self._table.columns[columns[-1]].drop and len(columns) > 2:
+        while made is None and self._table.columns[columns[-1]].drop and len(columns) > 2:
             dropped = self._table.columns[columns.pop()].label
             left.insert(0, dropped if isinstance(dropped, str) else dropped.text)
-            made = _drawn(self._table, columns, gap="\n", look="tight")
-        yield made if fits(made) else _drawn(self._table, columns, gap="\n", look="folded")
+            made = fitting("\n", "tight")
+        yield made or _drawn(self._table, columns, gap="\n", look="folded")
         if left:
             yield inline(f"Too narrow to show: {', '.join(left)}.", "dim")
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
-from abstain.evaluation.records import Evaluation
+from abstain.evaluation.records import Case, Evaluation, Result
 from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words, skipped_words
@@ -42,7 +43,9 @@ def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Docum
 
 
 def _facts(found: Pivot, source: str) -> Iterator[tuple[str, str]]:
-    first = next(iter(found.cases.values()), None)
+    # Without curves there are no cases.
+    counted: Iterator[Result | Case] = chain(found.evaluation.results, found.evaluation.cases)
+    first = next(counted, None)
     yield "Source", source
     # With several splits each has its own count, in the table of numbers.
     if first is not None and not found.several:
@@ -76,7 +79,8 @@ def _sections(found: Pivot, command: str) -> Iterator[doc.Block]:
         doc.Choice("score", "Scores", lines, some=True),
     )
     yield doc.Controls(chosen, "What the charts and tables show", sticky=True, only=doc.PAGE)
-    yield _curves(found)
+    if found.cases:
+        yield _curves(found)
     yield doc.Section("numbers", "The numbers", tuple(_numbers(found)), nav="Numbers")
     if any(case.reliability is not None for case in found.evaluation.cases):
         yield _reliability(found)
@@ -254,8 +258,7 @@ def _glossary(found: Pivot) -> Iterator[doc.Block]:
             for title, said in words.items()
         )
     )
-    own = {case.score for case in found.evaluation.cases if case.own}
-    scores = doc.Glossary(score_words(found.scores, own))
+    scores = doc.Glossary(score_words(found.scores, found.evaluation.own))
     yield doc.Section("scores", "Scores in this report", (scores,), level=3)
     metrics = metric_words(found.metrics)
     title = f"{len(metrics)} metrics with range, direction and source"
