@@ -5,10 +5,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from abstain.errors import InputError, suggest
-from abstain.typing import Array
+
+if TYPE_CHECKING:
+    from abstain.typing import Array
 
 
 class Written(Protocol):
@@ -21,7 +23,7 @@ class Written(Protocol):
 READERS: dict[str, Callable[[str], Written]] = {}
 
 #: The same for records that are kept as plain values and arrays.
-ARCHIVES: dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]] = {}
+ARCHIVES: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]]" = {}
 
 
 def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:

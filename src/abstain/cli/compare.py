@@ -2,10 +2,11 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+import abstain as ab
 from abstain.cli.console import working
 from abstain.cli.options import (
     USUAL_COLUMNS,
@@ -20,10 +21,11 @@ from abstain.cli.options import (
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import FILENAME, read, split_by, told
 from abstain.errors import AbstainError
-from abstain.evaluation import Comparison
-from abstain.evaluation import compare as compare_predictions
 from abstain.metrics.catalogue import PRIMARY
-from abstain.tables import Reading
+
+if TYPE_CHECKING:
+    from abstain.evaluation import Comparison
+    from abstain.tables import Reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +102,7 @@ def compare(
     reading = read(files, asked)
     options = asdict(tests) | {"runs": runs, "methods": methods, "loss": loss}
     with working("Comparing"):
-        comparison = compare_predictions(
+        comparison = ab.compare(
             reading,
             scores=score or _named(reading, columns),
             metrics=metric,
@@ -128,14 +130,14 @@ def _refuse_idle(columns: Columns, tests: Tests, output: OutputOptions, *, lonel
         raise AbstainError(msg)
 
 
-def _named(reading: Reading, columns: Columns) -> list[str] | None:
+def _named(reading: "Reading", columns: Columns) -> list[str] | None:
     """Return the confidences that were asked for by name, if any."""
     if not columns.confidence:
         return None
     return list(next(iter(reading.values())).confidence or {})
 
 
-def _files(comparison: Comparison, source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
+def _files(comparison: "Comparison", source: str, formats: tuple[str, ...]) -> dict[str, bytes]:
     from abstain.report import comparison_html
 
     first, *others = comparison.TABLES

@@ -12,19 +12,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.text import Text
 
 from abstain.plots.words import visible
 
 if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
     from abstain.benchmark.jobs import Outcome, Step
 
 #: Seconds between two looks at the jobs in progress: for lines of a bar.
@@ -92,6 +86,14 @@ def interruptible(said: str) -> Iterator[None]:
 
 def progress() -> "Progress | AbstractContextManager[None]":
     """Return a bar where there is a terminal."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
     err = Console(stderr=True)
     if not err.is_terminal:
         return nullcontext()
@@ -129,7 +131,7 @@ class JobLines:
 
     def __init__(
         self,
-        progress: Progress | None,
+        progress: "Progress | None",
         *,
         found: "Callable[[Outcome], str] | None" = None,
         folder: Path | None = None,

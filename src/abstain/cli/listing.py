@@ -10,9 +10,9 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from abstain._foundation.extras import has
+from abstain._foundation.imports import later
 from abstain.cli.console import console
 from abstain.errors import MissingInputError
-from abstain.metrics.catalogue import with_numbers
 
 What = Literal[
     "metrics",
@@ -45,6 +45,8 @@ class Chapter:
     extra: str = ""
     #: Entries that stand in no catalogue.
     beside: tuple[Any, ...] = ()
+    #: Returns the end of `use`, where only the catalogue's own module knows it.
+    ending: Callable[[], str] = str
 
 
 def listing(
@@ -72,7 +74,7 @@ def _chapters(what: What, width: int) -> Iterator[Text]:
         if chapter.extra and not has("torch"):
             msg = f"the {what} need torch; pip install 'abstain[{chapter.extra}]'"
             raise MissingInputError(msg)
-        yield from _wrapped(f"{chapter.title}. {chapter.use}.", width, "", "dim")
+        yield from _wrapped(f"{chapter.title}. {chapter.use}{chapter.ending()}.", width, "", "dim")
         for entry in (*resolve_name(f"abstain.{chapter.catalogue}").values(), *chapter.beside):
             yield Text("")
             yield Text(entry.name, style="bold").append(f"  {entry.title}", style="not bold")
@@ -143,9 +145,10 @@ CHAPTERS: dict[What, tuple[Chapter, ...]] = {
     "metrics": (
         Chapter(
             "Metrics of a confidence score",
-            f"Also with numbers of your own: {with_numbers()}",
+            "Also with numbers of your own: ",
             "metrics:METRICS",
             _metric,
+            ending=later("abstain.metrics.catalogue:with_numbers"),
         ),
     ),
     "scores": (

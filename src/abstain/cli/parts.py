@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from abstain.cli.options import Columns
 from abstain.cli.predictions import has_column, read_scored, told
 from abstain.errors import InputError, MissingInputError, UnknownNameError, suggest
-from abstain.evaluation.records import Finding
-from abstain.tables import Reading
-from abstain.tables.column import Missing
-from abstain.tables.files import open_table
-from abstain.typing import Split
+
+if TYPE_CHECKING:
+    from abstain.evaluation.records import Finding
+    from abstain.tables import Reading
+    from abstain.typing import Split
+
+    #: The parts of a file, and what was met on reading it.
+    _Read: TypeAlias = tuple[dict[Split, Any], Sequence[str | Finding]]
 
 #: So many values of a column are listed.
 _LISTED = 12
@@ -52,8 +53,10 @@ def picks_of(texts: Sequence[str], flag: str) -> tuple[Picked, ...]:
     return tuple(found)
 
 
-def read_picked(path: Path, columns: Columns, score: str, picks: Sequence[Picked]) -> Reading:
+def read_picked(path: Path, columns: Columns, score: str, picks: Sequence[Picked]) -> "Reading":
     """Read the rows that have all these values, split by the other columns of --by."""
+    from abstain.tables import Reading
+
     names = [pick.column for pick in picks]
     by = (*names, *(name for name in columns.by if name not in names))
     reading = read_scored(path, replace(columns, by=by), score)
@@ -65,6 +68,8 @@ def read_picked(path: Path, columns: Columns, score: str, picks: Sequence[Picked
 
 def mixed(path: Path, by: Sequence[str], picks: Sequence[Picked]) -> tuple[str, ...]:
     """Say that a rule was chosen on several values of --by together."""
+    from abstain.tables.files import open_table
+
     fixed = {pick.column for pick in picks}
     kinds = {} if path.is_dir() or not set(by) - fixed else open_table(path).kinds
     for name in (n for n in by if n not in fixed and n in kinds):
@@ -75,7 +80,7 @@ def mixed(path: Path, by: Sequence[str], picks: Sequence[Picked]) -> tuple[str, 
     return ()
 
 
-def _nothing(path: Path, picks: Sequence[Picked], splits: list[Split]) -> str:
+def _nothing(path: Path, picks: Sequence[Picked], splits: "list[Split]") -> str:
     for pick in picks:
         values = list(dict.fromkeys(dict(split)[pick.column] for split in splits))
         if pick.value in values:
@@ -90,16 +95,13 @@ def _nothing(path: Path, picks: Sequence[Picked], splits: list[Split]) -> str:
 
 _FILE = "file"
 
-#: The parts of a file, and what was met on reading it.
-_Read = tuple[dict[Split, Any], Sequence[str | Finding]]
-
 
 @dataclass(frozen=True, eq=False)
 class AppliedData:
     """Data sets by what sets them apart: `Predictions`, or an array where labels are missing."""
 
-    parts: dict[Split, Any]
-    notes: tuple[str | Finding, ...]
+    parts: "dict[Split, Any]"
+    notes: "tuple[str | Finding, ...]"
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def read_applied(
     return AppliedData(parts, tuple(notes))
 
 
-def _read_part(pick: Picked, columns: Columns, score: str, calibrated: CalibrationFile) -> _Read:
+def _read_part(pick: Picked, columns: Columns, score: str, calibrated: CalibrationFile) -> "_Read":
     """Read a part of the calibration file that shares no row with what the rule was chosen on."""
     if calibrated.file is None:
         msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
@@ -149,11 +151,11 @@ def _read_part(pick: Picked, columns: Columns, score: str, calibrated: Calibrati
     return dict(reading), told(reading)
 
 
-def _from(note: str | Finding, file: str, name: str) -> str | Finding:
+def _from(note: "str | Finding", file: str, name: str) -> "str | Finding":
     """Name the file that a note is of, where it does not by itself."""
-    message = note.message if isinstance(note, Finding) else note
+    message = note if isinstance(note, str) else note.message
     message = message if message.startswith(file) else f"{name}: {message}"
-    return replace(note, message=message) if isinstance(note, Finding) else message
+    return message if isinstance(note, str) else replace(note, message=message)
 
 
 def _names(given: Sequence[str]) -> list[str]:
@@ -168,7 +170,7 @@ def _names(given: Sequence[str]) -> list[str]:
     return names
 
 
-def _read_one(path: Path, columns: Columns, score: str) -> _Read:
+def _read_one(path: Path, columns: Columns, score: str) -> "_Read":
     try:
         reading = read_scored(path, columns, score)
     except MissingInputError:
@@ -179,8 +181,11 @@ def _read_one(path: Path, columns: Columns, score: str) -> _Read:
     return dict(reading), told(reading)
 
 
-def _confidences(path: Path, columns: Columns, score: str) -> _Read | None:
+def _confidences(path: Path, columns: Columns, score: str) -> "_Read | None":
     """Return the confidences of a file without labels, or None when it has no such column."""
+    from abstain.tables.column import Missing
+    from abstain.tables.files import open_table
+
     told = (columns.label, columns.prediction, columns.correct, columns.own_loss)
     if any((*told, columns.group, columns.weight)) or columns.by or not has_column(path, score):
         return None
@@ -189,7 +194,7 @@ def _confidences(path: Path, columns: Columns, score: str) -> _Read | None:
     name = score if score in table.kinds else score.removeprefix("-")
     column = table.load([name])[name]
     if name != score:
-        column = replace(column, values=-column.values.astype(np.float64))
+        column = replace(column, values=-column.values.astype("float64"))
     values = missing.confidence(column).values
     kept = missing.kept
     note = f"{path.name}: took confidence from {score!r}; no column says what is right"

@@ -2,22 +2,25 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from abstain.cli.options import Columns
-from abstain.confidence import applicable
 from abstain.errors import AbstainError, MissingInputError
-from abstain.evaluation.records import Finding
-from abstain.predictions import Predictions
-from abstain.tables import Reading, read_predictions, split_name
-from abstain.tables.files import open_table
+
+# What reads files is loaded when a file is read: the help of a command waits for nothing.
+if TYPE_CHECKING:
+    from abstain.evaluation.records import Finding
+    from abstain.predictions import Predictions
+    from abstain.tables import Reading
 
 #: The word for the files themselves where a column is asked for, and the column it means.
 FILENAME, _FILE = "filename", "file"
 
 
-def read(files: tuple[Path, ...], columns: Columns) -> Reading:
+def read(files: tuple[Path, ...], columns: Columns) -> "Reading":
     """Read one file or several."""
+    from abstain.tables import read_predictions
+
     if not files:
         msg = "name at least one file of predictions"
         raise AbstainError(msg)
@@ -28,8 +31,10 @@ def read(files: tuple[Path, ...], columns: Columns) -> Reading:
     return read_predictions(files[0] if len(files) == 1 else list(files), **options)
 
 
-def told(reading: Reading) -> list[str | Finding]:
+def told(reading: "Reading") -> "list[str | Finding]":
     """Return what the reader met, its warnings as such."""
+    from abstain.evaluation.records import Finding
+
     warnings = [Finding("source", "warning", (), "", said) for said in reading.warnings]
     return [*warnings, *(note for note in reading.notes if note not in reading.warnings)]
 
@@ -50,8 +55,10 @@ def split_by(
     return replace(columns, by=tuple(by)), found
 
 
-def read_scored(path: Path, columns: Columns, score: str) -> Reading:
+def read_scored(path: Path, columns: Columns, score: str) -> "Reading":
     """Read predictions with a score; its column is looked for by its name when not named."""
+    from abstain.confidence import applicable
+
     try:
         reading = read((path,), columns)
     except MissingInputError:
@@ -66,13 +73,15 @@ def read_scored(path: Path, columns: Columns, score: str) -> Reading:
 
 def has_column(path: Path, name: str) -> bool:
     """Tell whether a file has a score as a column of numbers, as it is or turned around."""
+    from abstain.tables.files import open_table
+
     if path.is_dir():
         return False
     kinds = open_table(path).kinds
     return "number" in {kinds.get(name), kinds.get(name.removeprefix("-"))}
 
 
-def read_named(files: tuple[Path, ...], columns: Columns) -> tuple[dict[str, Predictions], Any]:
+def read_named(files: tuple[Path, ...], columns: Columns) -> "tuple[dict[str, Predictions], Any]":
     """Read files, if any; return the parts by name, and what the reader noted."""
     if not files:
         return {}, ()
@@ -85,6 +94,8 @@ def read_named(files: tuple[Path, ...], columns: Columns) -> tuple[dict[str, Pre
 
 def _name(split: Any) -> str:
     """Write the values that set a part apart; the file by its name alone."""
+    from abstain._foundation.names import split_name
+
     pairs = dict(split)
     file = pairs.pop("file", "")
     rest = split_name(tuple(pairs.items())) if pairs else ""

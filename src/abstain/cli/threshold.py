@@ -3,10 +3,11 @@
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
+import abstain as ab
 from abstain.cli.command_line import flag
 from abstain.cli.console import working
 from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
@@ -22,11 +23,13 @@ from abstain.cli.parts import (
 )
 from abstain.cli.predictions import read_scored, told
 from abstain.errors import FileFormatError, InputError
-from abstain.evaluation import RuleChecks, check_rule, set_threshold
-from abstain.evaluation.records import Finding
-from abstain.predictions import Predictions
 from abstain.thresholds import RULES, DecisionRule
 from abstain.typing import Scale
+
+if TYPE_CHECKING:
+    from abstain.evaluation import RuleChecks
+    from abstain.evaluation.records import Finding
+    from abstain.predictions import Predictions
 
 #: The exit status when no threshold could be found that promises what was asked for.
 UNATTAINABLE = 3
@@ -160,7 +163,7 @@ def threshold(
         rule, calibration, notes = _rule(chosen_on, target, places, columns, judged)
         applied = _applied(apply, columns, rule.score, chosen_on)
     with working("Checking"):
-        checks = check_rule(
+        checks = ab.check_rule(
             rule,
             applied.parts or {},
             loss=judged.loss,
@@ -206,7 +209,7 @@ def _refuse_idle(
 
 def _rule(
     chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
-) -> tuple[DecisionRule, Predictions | None, tuple[str | Finding, ...]]:
+) -> "tuple[DecisionRule, Predictions | None, tuple[str | Finding, ...]]":
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
     file, picks = chosen_on.file, chosen_on.picks
     if places.rule is not None:
@@ -229,7 +232,7 @@ def _rule(
     )
     calibration, notes = reading.only(), told(reading)
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
-    rule = set_threshold(calibration, method=method, **more, **options)
+    rule = ab.set_threshold(calibration, method=method, **more, **options)
     return rule, calibration, (*notes, *mixed(file, columns.by, picks))
 
 
@@ -250,7 +253,7 @@ def _applied(
     return read_applied(given, columns, score, chosen_on) if given else AppliedData({}, ())
 
 
-def _saved_apart(checks: RuleChecks, saved: Path | None, to: Out | None) -> list[Path]:
+def _saved_apart(checks: "RuleChecks", saved: Path | None, to: Out | None) -> list[Path]:
     """Save the rule where --save says, unless that is the folder in which all is left."""
     from abstain.tables import save
 
@@ -258,7 +261,7 @@ def _saved_apart(checks: RuleChecks, saved: Path | None, to: Out | None) -> list
     return [save(checks.rule, saved)] if saved is not None and apart else []
 
 
-def _files(checks: RuleChecks, source: Path | None) -> dict[str, bytes]:
+def _files(checks: "RuleChecks", source: Path | None) -> dict[str, bytes]:
     from abstain.report import threshold_html
     from abstain.tables.state_files import text_file
 

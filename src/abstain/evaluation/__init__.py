@@ -1,41 +1,44 @@
 """Joins predictions, scores and metrics; the only place that knows all three."""
 
-from abstain.evaluation.calibration import (
-    CalibratedScore,
-    CalibrationCheck,
-    calibrate,
-    calibration_check,
-)
-from abstain.evaluation.comparison import Comparison, compare
-from abstain.evaluation.criterion import SelectedScore, Tried, fit_score, select_score
-from abstain.evaluation.evaluate import evaluate
-from abstain.evaluation.posterior import PosteriorExpectation, posterior_expectation
-from abstain.evaluation.records import Case, Evaluation, ExtremeSample, Finding, Part, Result
-from abstain.evaluation.rules import RuleChecks, check_rule, set_threshold
-from abstain.typing import Split
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CalibratedScore",
-    "CalibrationCheck",
-    "Case",
-    "Comparison",
-    "Evaluation",
-    "ExtremeSample",
-    "Finding",
-    "Part",
-    "PosteriorExpectation",
-    "Result",
-    "RuleChecks",
-    "SelectedScore",
-    "Split",
-    "Tried",
-    "calibrate",
-    "calibration_check",
-    "check_rule",
-    "compare",
-    "evaluate",
-    "fit_score",
-    "posterior_expectation",
-    "select_score",
-    "set_threshold",
-]
+from abstain._foundation.imports import waiting
+
+# At once, since its module has the same name.
+from abstain.evaluation.evaluate import evaluate as evaluate
+from abstain.typing import Split as Split
+
+if TYPE_CHECKING:
+    from abstain.evaluation.calibration import CalibratedScore as CalibratedScore
+    from abstain.evaluation.calibration import CalibrationCheck as CalibrationCheck
+    from abstain.evaluation.calibration import calibrate as calibrate
+    from abstain.evaluation.calibration import calibration_check as calibration_check
+    from abstain.evaluation.comparison import Comparison as Comparison
+    from abstain.evaluation.comparison import compare as compare
+    from abstain.evaluation.criterion import SelectedScore as SelectedScore
+    from abstain.evaluation.criterion import Tried as Tried
+    from abstain.evaluation.criterion import fit_score as fit_score
+    from abstain.evaluation.criterion import select_score as select_score
+    from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
+    from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
+    from abstain.evaluation.records import Case as Case
+    from abstain.evaluation.records import Evaluation as Evaluation
+    from abstain.evaluation.records import ExtremeSample as ExtremeSample
+    from abstain.evaluation.records import Finding as Finding
+    from abstain.evaluation.records import Part as Part
+    from abstain.evaluation.records import Result as Result
+    from abstain.evaluation.rules import RuleChecks as RuleChecks
+    from abstain.evaluation.rules import check_rule as check_rule
+    from abstain.evaluation.rules import set_threshold as set_threshold
+else:
+    __all__, __getattr__, __dir__ = waiting(
+        __name__,
+        calibration=("CalibratedScore", "CalibrationCheck", "calibrate", "calibration_check"),
+        comparison=("Comparison", "compare"),
+        criterion=("SelectedScore", "Tried", "fit_score", "select_score"),
+        evaluate=("evaluate",),
+        posterior=("PosteriorExpectation", "posterior_expectation"),
+        records=("Case", "Evaluation", "ExtremeSample", "Finding", "Part", "Result"),
+        rules=("RuleChecks", "check_rule", "set_threshold"),
+    )
+    __all__ += ["Split"]

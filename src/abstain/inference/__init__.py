@@ -4,92 +4,98 @@ Takes arrays or a callable and knows no metric by name; `abstain.metrics` and
 `abstain.evaluation` say which metric it is about.
 """
 
-from abstain.inference.aggregates import (
-    Aggregate,
-    PerformanceProfile,
-    interquartile_mean,
-    performance_profile,
-    probability_of_improvement,
-)
-from abstain.inference.agreement import TauSummary, agreement, kendall, stability
-from abstain.inference.bootstrap_intervals import bca, percentile, studentized
-from abstain.inference.draws import Draws, bootstrap
-from abstain.inference.influence import covariance, standard_error
-from abstain.inference.intervals import Difference, Interval, difference_from, interval_from
-from abstain.inference.multiplicity import adjust, cliques, critical_difference, nemenyi
-from abstain.inference.non_inferiority import NonInferiority, non_inferiority
-from abstain.inference.paired import (
-    BootstrapDifference,
-    bootstrap_difference,
-    wilcoxon_on_replicates,
-)
-from abstain.inference.permutation import PermutationResult, swap_test, swap_test_by_ranks
-from abstain.inference.proportions import clopper_pearson, wilson
-from abstain.inference.rank_tests import (
-    FriedmanResult,
-    WilcoxonResult,
-    friedman,
-    pairwise_wilcoxon,
-    wilcoxon,
-)
-from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
-from abstain.inference.resampled_ranks import (
-    AggregatedRanking,
-    RankSummary,
-    aggregate_then_rank,
-    rank_chances_of,
-    rank_summary,
-    rank_then_aggregate,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Aggregate",
-    "AggregatedRanking",
-    "BootstrapDifference",
-    "Difference",
-    "Draws",
-    "FriedmanResult",
-    "Interval",
-    "NonInferiority",
-    "PerformanceProfile",
-    "PermutationResult",
-    "RankSummary",
-    "TauSummary",
-    "WilcoxonResult",
-    "adjust",
-    "aggregate_then_rank",
-    "agreement",
-    "bca",
-    "bootstrap",
-    "bootstrap_difference",
-    "cliques",
-    "clopper_pearson",
-    "covariance",
-    "critical_difference",
-    "difference_from",
-    "expected_ranks",
-    "friedman",
-    "interquartile_mean",
-    "interval_from",
-    "kendall",
-    "nemenyi",
-    "non_inferiority",
-    "pairwise_wilcoxon",
-    "percentile",
-    "performance_profile",
-    "probability_of_improvement",
-    "rank_chances",
-    "rank_chances_of",
-    "rank_summary",
-    "rank_then_aggregate",
-    "ranks",
-    "stability",
-    "standard_error",
-    "studentized",
-    "superiority",
-    "swap_test",
-    "swap_test_by_ranks",
-    "wilcoxon",
-    "wilcoxon_on_replicates",
-    "wilson",
-]
+from abstain._foundation.imports import waiting
+
+# At once, since their modules have the same names.
+from abstain.inference.agreement import TauSummary as TauSummary
+from abstain.inference.agreement import agreement as agreement
+from abstain.inference.agreement import kendall as kendall
+from abstain.inference.agreement import stability as stability
+from abstain.inference.non_inferiority import NonInferiority as NonInferiority
+from abstain.inference.non_inferiority import non_inferiority as non_inferiority
+
+if TYPE_CHECKING:
+    from abstain.inference.aggregates import Aggregate as Aggregate
+    from abstain.inference.aggregates import PerformanceProfile as PerformanceProfile
+    from abstain.inference.aggregates import interquartile_mean as interquartile_mean
+    from abstain.inference.aggregates import performance_profile as performance_profile
+    from abstain.inference.aggregates import (
+        probability_of_improvement as probability_of_improvement,
+    )
+    from abstain.inference.bootstrap_intervals import bca as bca
+    from abstain.inference.bootstrap_intervals import percentile as percentile
+    from abstain.inference.bootstrap_intervals import studentized as studentized
+    from abstain.inference.draws import Draws as Draws
+    from abstain.inference.draws import bootstrap as bootstrap
+    from abstain.inference.influence import covariance as covariance
+    from abstain.inference.influence import standard_error as standard_error
+    from abstain.inference.intervals import Difference as Difference
+    from abstain.inference.intervals import Interval as Interval
+    from abstain.inference.intervals import difference_from as difference_from
+    from abstain.inference.intervals import interval_from as interval_from
+    from abstain.inference.multiplicity import adjust as adjust
+    from abstain.inference.multiplicity import cliques as cliques
+    from abstain.inference.multiplicity import critical_difference as critical_difference
+    from abstain.inference.multiplicity import nemenyi as nemenyi
+    from abstain.inference.paired import BootstrapDifference as BootstrapDifference
+    from abstain.inference.paired import bootstrap_difference as bootstrap_difference
+    from abstain.inference.paired import wilcoxon_on_replicates as wilcoxon_on_replicates
+    from abstain.inference.permutation import PermutationResult as PermutationResult
+    from abstain.inference.permutation import swap_test as swap_test
+    from abstain.inference.permutation import swap_test_by_ranks as swap_test_by_ranks
+    from abstain.inference.proportions import clopper_pearson as clopper_pearson
+    from abstain.inference.proportions import wilson as wilson
+    from abstain.inference.rank_tests import FriedmanResult as FriedmanResult
+    from abstain.inference.rank_tests import WilcoxonResult as WilcoxonResult
+    from abstain.inference.rank_tests import friedman as friedman
+    from abstain.inference.rank_tests import pairwise_wilcoxon as pairwise_wilcoxon
+    from abstain.inference.rank_tests import wilcoxon as wilcoxon
+    from abstain.inference.ranking import expected_ranks as expected_ranks
+    from abstain.inference.ranking import rank_chances as rank_chances
+    from abstain.inference.ranking import ranks as ranks
+    from abstain.inference.ranking import superiority as superiority
+    from abstain.inference.resampled_ranks import AggregatedRanking as AggregatedRanking
+    from abstain.inference.resampled_ranks import RankSummary as RankSummary
+    from abstain.inference.resampled_ranks import aggregate_then_rank as aggregate_then_rank
+    from abstain.inference.resampled_ranks import rank_chances_of as rank_chances_of
+    from abstain.inference.resampled_ranks import rank_summary as rank_summary
+    from abstain.inference.resampled_ranks import rank_then_aggregate as rank_then_aggregate
+else:
+    __all__, __getattr__, __dir__ = waiting(
+        __name__,
+        aggregates=(
+            "Aggregate",
+            "PerformanceProfile",
+            "interquartile_mean",
+            "performance_profile",
+            "probability_of_improvement",
+        ),
+        agreement=("TauSummary", "agreement", "kendall", "stability"),
+        bootstrap_intervals=("bca", "percentile", "studentized"),
+        draws=("Draws", "bootstrap"),
+        influence=("covariance", "standard_error"),
+        intervals=("Difference", "Interval", "difference_from", "interval_from"),
+        multiplicity=("adjust", "cliques", "critical_difference", "nemenyi"),
+        non_inferiority=("NonInferiority", "non_inferiority"),
+        paired=("BootstrapDifference", "bootstrap_difference", "wilcoxon_on_replicates"),
+        permutation=("PermutationResult", "swap_test", "swap_test_by_ranks"),
+        proportions=("clopper_pearson", "wilson"),
+        rank_tests=(
+            "FriedmanResult",
+            "WilcoxonResult",
+            "friedman",
+            "pairwise_wilcoxon",
+            "wilcoxon",
+        ),
+        ranking=("expected_ranks", "rank_chances", "ranks", "superiority"),
+        resampled_ranks=(
+            "AggregatedRanking",
+            "RankSummary",
+            "aggregate_then_rank",
+            "rank_chances_of",
+            "rank_summary",
+            "rank_then_aggregate",
+        ),
+    )

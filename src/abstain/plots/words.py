@@ -2,13 +2,13 @@
 
 import math
 import re
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from abstain._foundation.names import split_name
 from abstain.errors import InputError, UnknownNameError
-from abstain.evaluation import Comparison
-from abstain.metrics import metric_named
-from abstain.typing import Split
+
+if TYPE_CHECKING:
+    from abstain.evaluation import Comparison
+    from abstain.typing import Split
 
 ResultT = TypeVar("ResultT")
 
@@ -57,13 +57,17 @@ def returned(given: object, kind: type[ResultT], name: str, by: str) -> ResultT:
     return given
 
 
-def checked(comparison: object) -> Comparison:
+def checked(comparison: object) -> "Comparison":
     """Refuse what is no comparison."""
+    from abstain.evaluation import Comparison
+
     return returned(comparison, Comparison, "comparison", "compare")
 
 
 def metric_title(name: str) -> str:
     """Return the name of a metric that people read."""
+    from abstain.metrics import metric_named
+
     try:
         title = metric_named(name).title
     except UnknownNameError:
@@ -82,8 +86,10 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def of_data(data: Split | None) -> str:
+def of_data(data: "Split | None") -> str:
     """Return the end of a title that names the data set; empty for the only one."""
+    from abstain._foundation.names import split_name
+
     if data is None:
         return ", all data sets"
     return f", {split_name(data)}" if data else ""

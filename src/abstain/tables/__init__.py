@@ -1,19 +1,24 @@
 """Files and dataframes in, tidy results out; readers of other tools' formats."""
 
-from abstain._foundation.names import split_name
-from abstain.tables._reading import Reading
-from abstain.tables.read import read_predictions
-from abstain.tables.results import ResultFiles, write_results
-from abstain.tables.state_files import load, save
-from abstain.typing import Split
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Reading",
-    "ResultFiles",
-    "Split",
-    "load",
-    "read_predictions",
-    "save",
-    "split_name",
-    "write_results",
-]
+from abstain._foundation.imports import waiting
+from abstain._foundation.names import split_name as split_name
+from abstain.typing import Split as Split
+
+if TYPE_CHECKING:
+    from abstain.tables._reading import Reading as Reading
+    from abstain.tables.read import read_predictions as read_predictions
+    from abstain.tables.results import ResultFiles as ResultFiles
+    from abstain.tables.results import write_results as write_results
+    from abstain.tables.state_files import load as load
+    from abstain.tables.state_files import save as save
+else:
+    __all__, __getattr__, __dir__ = waiting(
+        __name__,
+        _reading=("Reading",),
+        read=("read_predictions",),
+        results=("ResultFiles", "write_results"),
+        state_files=("load", "save"),
+    )
+    __all__ += ["Split", "split_name"]

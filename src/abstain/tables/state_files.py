@@ -44,8 +44,8 @@ def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> No
     readers.setdefault(kind, read)
 
 
-_read_by("abstain.evaluation", "calibrated_score", READERS)
-_read_by("abstain.evaluation", "calibrated_score", ARCHIVES)
+_read_by("abstain.evaluation.calibration", "calibrated_score", READERS)
+_read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVES)
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
