@@ -11,7 +11,13 @@ from abstain.predictions import per_sample_loss
 
 torch = pytest.importorskip("torch")
 
-from abstain.training import RANK_WEIGHTS, RankWeightedLoss, rank_weighted_loss  # noqa: E402
+from abstain.training import (  # noqa: E402
+    RANK_WEIGHTS,
+    RankWeightedLoss,
+    _area,
+    _weights,
+    rank_weighted_loss,
+)
 
 BETWEEN = (0.3, 0.85)
 METRICS = {
@@ -192,6 +198,40 @@ def test_a_first_batch_without_gradients_leaves_the_next_alone():
     z.requires_grad_()
     loss(z, y).backward()
     assert z.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("weights", METRICS)
+@pytest.mark.parametrize("given", [{}, {"queue": 40}])
+def test_the_host_takes_the_gradients_of_a_device(weights, given, monkeypatch):
+    # On the host NumPy ranks the samples; a device does it by other steps, to the last digit.
+    found = []
+    for way in ("host", "device"):
+        if way == "device":
+            for module in (_area, _weights):
+                monkeypatch.setattr(module, "on_host", lambda _: None)
+        loss = RankWeightedLoss(**options(weights), **given)
+        for n in (1, 2, 7, 64):
+            for tied in (False, True):
+                z, y = logits_and_labels(n, tied=tied, dtype=torch.float32)
+                z.requires_grad_()
+                value = loss(z, y)
+                value.backward()
+                found.append((way, value.detach(), z.grad))
+    half = len(found) // 2
+    for (_, value, gradient), (_, other, its) in zip(found[:half], found[half:], strict=True):
+        assert torch.allclose(value, other, rtol=2e-7, atol=0)
+        assert torch.allclose(gradient, its, rtol=2e-6, atol=1e-9)
+
+
+def test_a_step_on_the_host_is_not_ranked_by_torch(monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError
+
+    for name in ("sort", "argsort", "searchsorted", "cumsum"):
+        monkeypatch.setattr(torch, name, refused)
+    z, y = logits_and_labels(32, tied=True)
+    for weights in METRICS:
+        RankWeightedLoss(**options(weights))(z.clone().requires_grad_(), y).backward()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -64,13 +64,15 @@ def log(xp: Any, x: AnyArray) -> AnyArray:
 
 def filled(xp: Any, mask: AnyArray, value: float, x: AnyArray) -> AnyArray:
     """Return `x` with `value` where the mask is true."""
+    if xp is np:
+        return np.where(mask, value, x)
     return xp.where(mask, xp.full_like(x[..., :1], value), x)
 
 
 def entry(xp: Any, x: AnyArray, at: AnyArray) -> AnyArray:
     """Return the entries of the last axis at the indices `at`, of size 1 on that axis."""
     if xp is np:
-        return np.take_along_axis(x, at, axis=-1)
+        return x[_rows(x), at] if x.ndim == 2 else np.take_along_axis(x, at, axis=-1)
     # A sum over one entry, so that ties send no gradient to any other.
     return xp.sum(filled(xp, ~_marked(xp, x, at), 0.0, x), axis=-1, keepdims=True)
 
@@ -78,9 +80,17 @@ def entry(xp: Any, x: AnyArray, at: AnyArray) -> AnyArray:
 def without(xp: Any, x: AnyArray, at: AnyArray, value: float) -> AnyArray:
     """Return `x` with `value` at the indices `at` of the last axis; NumPy overwrites `x`."""
     if xp is np:
-        np.put_along_axis(x, at, value, axis=-1)
+        if x.ndim == 2:
+            x[_rows(x), at] = value
+        else:
+            np.put_along_axis(x, at, value, axis=-1)
         return x
     return filled(xp, _marked(xp, x, at), value, x)
+
+
+def _rows(x: AnyArray) -> AnyArray:
+    """Return the rows of a table as an index: a tenth of what NumPy's functions of an axis take."""
+    return np.arange(x.shape[0])[:, None]
 
 
 def _marked(xp: Any, x: AnyArray, at: AnyArray) -> AnyArray:

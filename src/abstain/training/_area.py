@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -12,8 +13,8 @@ from abstain._foundation import checks
 from abstain._foundation.device import weights_beside
 from abstain.errors import InputError, ShapeError
 from abstain.training._processes import Batch, gathered
-from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups
-from abstain.training.heads import wide, widest_type
+from abstain.training._weights import Weighting, averaged_over_ties, by_tie_groups, on_host
+from abstain.training.heads import wide_type, widest_type
 
 #: A spread below this share of the largest confidence is the rounding of equal numbers.
 ROUNDING = 1e-6
@@ -150,10 +151,10 @@ class RecentConfidences(torch.nn.Module):
         new = confidence.detach().to(self.values)[-size:]
         moved = torch.cat((self.values[new.shape[0] :], new))
         usable = torch.isfinite(confidence.detach()).all()
-        if self._filled == size:
+        if self._filled == size and self.values.device.type != "cpu":
             self.values = torch.where(usable, moved, self.values)
         elif bool(usable):
-            # Only until the queue is full does the host have to know.
+            # Of a device the host has to know only until the queue is full.
             self.values = moved
             self._filled = min(size, self._filled + int(new.shape[0]))
 
@@ -190,8 +191,7 @@ class Area:
         mean = share.mean()
         if batch.weight is not None:
             mean = (share * batch.weight).sum() / batch.weight.sum()
-        # Among NaN there are no ranks: 0 x NaN makes the whole NaN, and of numbers it is 0.
-        out = mean + (0.0 * batch.confidence.detach()).sum()
+        out = mean + _nothing_or_nan(batch.confidence)
         if batch.processes > 1:
             # The gradients of the processes will be averaged, and their sum is wanted.
             out = out.detach() + batch.processes * (out - out.detach())
@@ -224,6 +224,15 @@ class Area:
                 raise InputError(msg)
 
 
+def _nothing_or_nan(confidence: Tensor) -> Tensor | float:
+    """Return 0, or NaN where a confidence is no finite number: among these there are no ranks."""
+    values = on_host(confidence)
+    if values is None:
+        # 0 x NaN makes the whole NaN, and a device is not waited for.
+        return (0.0 * confidence.detach()).sum()
+    return 0.0 if np.isfinite(values).all() else float("nan")
+
+
 def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[Batch, torch.dtype]:
     """Check one step's vectors; return them in the widest precision, and the result's precision."""
     for name, x in (("confidence", confidence), ("loss", loss)):
@@ -234,7 +243,7 @@ def batch_of(confidence: Any, loss: Any, weight: Any, *, gather: bool) -> tuple[
         msg = f"`confidence` and `loss` must be on one device; {where}"
         raise InputError(msg)
     own = loss if loss.dtype.is_floating_point else confidence
-    precision = wide(own.new_empty(0)).dtype
+    precision = wide_type(own.dtype)
     if not (gather or confidence.shape[0]):
         msg = "the batch is empty; at least one sample is needed. Skip a batch without samples."
         raise ShapeError(msg)

@@ -81,12 +81,12 @@ def _class_codes(labels: Tensor, logits: Tensor) -> Tensor:
         msg = f"`labels` must be integer class codes from 0 to {classes - 1}; got {labels.dtype}"
         raise DomainError(msg)
     if labels.device.type == "cpu" and rows > 0:
-        outside = (labels < 0) | (labels >= classes)
-        if bool(outside.any()):
+        codes = to_numpy(labels, "labels")
+        # Two numbers, not an array of answers: a small batch is checked at every step.
+        if codes.min() < 0 or codes.max() >= classes:
             rule = f"must be class codes from 0 to {classes - 1}"
             hint = "Rows to ignore are left out first: loss(logits[keep], labels[keep])."
-            codes = to_numpy(labels, "labels")
-            checks.refuse("labels", rule, codes, to_numpy(outside, "labels"), hint=hint)
+            checks.refuse("labels", rule, codes, (codes < 0) | (codes >= classes), hint=hint)
     return labels.long()
 
 

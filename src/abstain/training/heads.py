@@ -76,7 +76,12 @@ def needed(output: Output, field: str) -> Tensor:
 
 def wide(x: Tensor) -> Tensor:
     """Widen half precision, so that a loss under autocast is summed in float32."""
-    return x if x.dtype in {torch.float32, torch.float64} else x.float()
+    return x.to(wide_type(x.dtype))
+
+
+def wide_type(dtype: torch.dtype) -> torch.dtype:
+    """Return the type that `wide` gives to numbers of a type."""
+    return dtype if dtype in {torch.float32, torch.float64} else torch.float32
 
 
 def widest(x: Tensor) -> Tensor:
