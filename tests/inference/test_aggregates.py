@@ -112,3 +112,34 @@ def test_refusals():
         interquartile_mean([[1.0, np.nan]])
     with pytest.raises(InputError, match="`draws`"):
         interquartile_mean([[1.0, 2.0]], draws=0)
+
+
+def test_methods_together_are_each_by_itself():
+    runs = np.random.default_rng(5).random((4, 3, 5)).round(1)
+    means = aggregates.interquartile_means(runs, level=0.9, draws=200, rng=7)
+    for own, found in zip(runs, means, strict=True):
+        alone = aggregates.interquartile_mean(own, level=0.9, draws=200, rng=7)
+        assert (found.value, found.low, found.high) == pytest.approx(
+            (alone.value, alone.low, alone.high), rel=1e-14
+        )
+    grid = np.linspace(0, 1, 21)
+    options = {"lower_is_better": False, "level": 0.9, "draws": 200, "rng": 7}
+    for own, found in zip(
+        runs, aggregates.performance_profiles(runs, grid, **options), strict=True
+    ):
+        alone = aggregates.performance_profile(own, grid=grid, **options)
+        assert np.array_equal(found.share, alone.share)
+        assert np.array_equal(found.low, alone.low)
+        assert np.array_equal(found.high, alone.high)
+
+
+def test_methods_together_are_drawn_once(monkeypatch):
+    calls = []
+    drawn = aggregates._shares_of_runs
+    monkeypatch.setattr(aggregates, "_shares_of_runs", lambda *own: calls.append(1) or drawn(*own))
+    runs = np.random.default_rng(5).random((20, 1, 5))
+    options = {"lower_is_better": True, "level": 0.95}
+    list(aggregates.performance_profiles(runs, np.linspace(0, 1, 101), **options))
+    assert len(calls) == 1
+    list(aggregates.improvements(runs, **options))
+    assert len(calls) == 3

@@ -13,6 +13,7 @@ from abstain.inference.bootstrap_intervals import (
     studentized,
 )
 from abstain.inference.draws import Draws, bootstrap
+from abstain.inference.quantiles import quantiles
 
 
 def auroc(success: np.ndarray, failure: np.ndarray, axis: int = -1) -> np.ndarray:
@@ -165,3 +166,14 @@ def test_a_bias_that_is_not_small_is_said() -> None:
     spent = debiased(0.02 + np.abs(drawn) / 1000, 0.001)
     assert spent.low == 0
     assert spent.high > 0
+
+
+@pytest.mark.parametrize("shape", [(7,), (500,), (3, 40), (1,), (4, 1)])
+@pytest.mark.parametrize("bad", [None, np.nan, np.inf])
+def test_quantiles_are_those_of_numpy(shape, bad):
+    x = np.random.default_rng(3).normal(size=shape).round(1)
+    if bad is not None:
+        x[..., -1] = bad
+    at = [0.0, 0.025, 0.3, 0.5, 0.975, 1.0]
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(quantiles(x, at), np.quantile(x, at, axis=-1))

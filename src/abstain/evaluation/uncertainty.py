@@ -128,8 +128,15 @@ def _resampled(results: Sequence[Result], part: ScoredPart) -> list[Interval]:
     draws = Draws(part.s.n, part.how.resamples, rng=part.how.seed, cluster=part.cluster)
     table = replicates_of([part.s], metrics, draws)[:, 0]
     return [
-        of_replicates(metric, own, part.s, cluster=part.cluster, level=part.how.level)
-        for metric, own in zip(metrics, table, strict=True)
+        of_replicates(
+            metric,
+            own,
+            part.s,
+            cluster=part.cluster,
+            level=part.how.level,
+            measured=Measured(result.value),
+        )
+        for metric, own, result in zip(metrics, table, results, strict=True)
     ]
 
 
@@ -140,9 +147,10 @@ def of_replicates(
     *,
     cluster: IntArray | None,
     level: float,
+    measured: Measured | None = None,
 ) -> Interval:
     """Return the BCa interval, or the central range for a metric without influence."""
-    measured = metric.compute(s)
+    measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
     value = float(measured.value)
@@ -150,7 +158,7 @@ def of_replicates(
         # The exact forms, where there is one; of a coverage at a risk all are.
         if metric.interval is not None:
             return interval_of(metric, s, level=level, cluster=cluster)
-        known = extreme_interval(metric, s, measured, level=level, cluster=cluster)
+        known = extreme_interval(metric, s, metric.compute(s), level=level, cluster=cluster)
         return known or no_interval(level, NO_SPREAD)
     influence = influence_of(metric, s)
     if influence is None:

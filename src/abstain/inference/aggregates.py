@@ -4,9 +4,8 @@ The runs (seeds, folds) are resampled within each data set, so the intervals say
 would have given on the same data sets.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from abstain._foundation import checks
 from abstain._foundation.random import generator
 from abstain.errors import ShapeError
 from abstain.inference.intervals import level_of
+from abstain.inference.quantiles import quantiles
 from abstain.inference.ranking import stack
 from abstain.typing import AnyArray, FloatArray, Rng
 
@@ -105,7 +105,8 @@ def probability_of_improvement(
         msg = f"the methods must have the same data sets; got {a.shape[0]} and {b.shape[0]}"
         raise ShapeError(msg)
     drawn = _shares_of_both(a, b, draws, generator(rng))
-    return _improvement(a, b, drawn, lower_is_better=lower_is_better, level=level)
+    pairs = _products(drawn)
+    return _improvements(a, b[None], pairs, lower_is_better=lower_is_better, level=level)[0]
 
 
 def improvements(
@@ -117,9 +118,10 @@ def improvements(
     """
     if len(runs) < 2:
         return
-    drawn = _shares_of_both(runs[0], runs[1], draws, generator(rng))
-    for first, second in combinations(runs, 2):
-        yield _improvement(first, second, drawn, lower_is_better=lower_is_better, level=level)
+    pairs = _products(_shares_of_both(runs[0], runs[1], draws, generator(rng)))
+    for i, first in enumerate(runs[:-1]):
+        others = runs[i + 1 :]
+        yield from _improvements(first, others, pairs, lower_is_better=lower_is_better, level=level)
 
 
 def _shares_of_both(
@@ -130,19 +132,21 @@ def _shares_of_both(
     return [(_shares_of_runs(a, size, random), _shares_of_runs(b, size, random)) for size in sizes]
 
 
-def _improvement(
-    a: FloatArray,
-    b: FloatArray,
-    shares: list[tuple[FloatArray, FloatArray]],
-    *,
-    lower_is_better: bool,
-    level: float,
-) -> Aggregate:
-    lead = np.sign(b[:, None, :] - a[:, :, None]) * (1.0 if lower_is_better else -1.0)
-    wins = (1.0 + lead) / 2
-    drawn = [np.einsum("bdi,dij,bdj->b", x, wins, y) / a.shape[0] for x, y in shares]
-    few = min(a.shape[1], b.shape[1])
-    return _aggregate(float(wins.mean()), np.concatenate(drawn), level, few)
+def _products(drawn: Iterable[tuple[FloatArray, FloatArray]]) -> FloatArray:
+    """Return how often each two runs of a data set meet, shape (resamples, all of them)."""
+    return np.concatenate([np.einsum("bdi,bdj->bdij", x, y).reshape(len(x), -1) for x, y in drawn])
+
+
+def _improvements(
+    a: FloatArray, others: FloatArray, pairs: FloatArray, *, lower_is_better: bool, level: float
+) -> list[Aggregate]:
+    """Compare one method with others (k, data sets, runs) on what was drawn: one product."""
+    sign = 1.0 if lower_is_better else -1.0
+    lead = np.sign(others[:, :, None, :] - a[:, :, None]) * sign
+    wins = ((1.0 + lead) / 2).reshape(len(others), -1)
+    drawn = wins @ pairs.T / a.shape[0]
+    few = min(a.shape[1], others.shape[2])
+    return _aggregates(wins.mean(axis=1), drawn, level, few)
 
 
 def interquartile_mean(
@@ -186,14 +190,18 @@ def interquartile_mean(
     2.5
     """
     table = _runs(scores, "scores")
-    random = generator(rng)
-    sets = np.arange(table.shape[0])[:, None]
-    drawn = [
-        _middle_mean(table[sets, random.integers(table.shape[1], size=(size, *table.shape))])
-        for size in _blocks(draws, table.size)
-    ]
-    value = float(_middle_mean(table[None])[0])
-    return _aggregate(value, np.concatenate(drawn), level, table.shape[1])
+    return interquartile_means(table[None], level=level, draws=draws, rng=rng)[0]
+
+
+def interquartile_means(
+    runs: FloatArray, *, level: float, draws: int = 2000, rng: Rng = 0
+) -> list[Aggregate]:
+    """Return `interquartile_mean` of each method, (k, data sets, runs), drawn once for all."""
+    random, shape = generator(rng), runs.shape[1:]
+    sets = np.arange(shape[0])[:, None]
+    places = [random.integers(shape[1], size=(n, *shape)) for n in _blocks(draws, runs[0].size)]
+    drawn = [np.concatenate([_middle_mean(own[sets, at]) for at in places]) for own in runs]
+    return _aggregates(_middle_mean(runs), np.array(drawn), level, shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,23 +279,42 @@ def performance_profile(
     """
     table = _runs(scores, "scores")
     steps = np.linspace(table.min(), table.max(), 101) if grid is None else stack(grid, "grid", "m")
-    ahead = table[..., None] <= steps if lower_is_better else table[..., None] >= steps
-    reached = ahead.astype(np.float64)
-    tail, random = (1 - level_of(level)) / 2, generator(rng)
-    drawn = [
-        np.tensordot(_shares_of_runs(table, size, random), reached, axes=2) / table.shape[0]
-        for size in _blocks(draws, table.size + steps.size)
-    ]
-    low, high = np.quantile(np.concatenate(drawn), [tail, 1 - tail], axis=0)
-    single = table.shape[1] < 2
-    return PerformanceProfile(
-        threshold=steps,
-        share=reached.mean(axis=(0, 1)),
-        low=np.full_like(low, np.nan) if single else low,
-        high=np.full_like(high, np.nan) if single else high,
-        level=level,
-        note=_ONE_RUN if single else "",
+    every = performance_profiles(
+        table[None], steps, lower_is_better=lower_is_better, level=level, draws=draws, rng=rng
     )
+    return next(every)
+
+
+def performance_profiles(
+    runs: FloatArray,
+    steps: FloatArray,
+    *,
+    lower_is_better: bool,
+    level: float,
+    draws: int = 2000,
+    rng: Rng = 0,
+) -> Iterator[PerformanceProfile]:
+    """Yield `performance_profile` of each method, (k, data sets, runs), drawn once for all."""
+    tail, random = (1 - level_of(level)) / 2, generator(rng)
+    blocks = _blocks(draws, runs[0].size + steps.size)
+    shares = np.concatenate([_shares_of_runs(runs[0], size, random) for size in blocks])
+    single = runs.shape[2] < 2
+    for table in runs:
+        ahead = table[..., None] <= steps if lower_is_better else table[..., None] >= steps
+        reached = ahead.astype(np.float64)
+        # What one threshold reaches a laxer one does too, so as many are the same ones.
+        count = reached.sum(axis=(0, 1))
+        _, first, place = np.unique(count, return_index=True, return_inverse=True)
+        drawn = np.tensordot(shares, reached[..., first], axes=2) / table.shape[0]
+        low, high = quantiles(drawn.T, [tail, 1 - tail])[:, place]
+        yield PerformanceProfile(
+            threshold=steps,
+            share=reached.mean(axis=(0, 1)),
+            low=np.full_like(low, np.nan) if single else low,
+            high=np.full_like(high, np.nan) if single else high,
+            level=level,
+            note=_ONE_RUN if single else "",
+        )
 
 
 def _runs(x: AnyArray, name: str) -> FloatArray:
@@ -314,9 +341,12 @@ def _shares_of_runs(table: FloatArray, size: int, random: np.random.Generator) -
     return np.asarray(counts / runs)
 
 
-def _aggregate(value: float, drawn: FloatArray, level: float, runs: int) -> Aggregate:
+def _aggregates(values: FloatArray, drawn: FloatArray, level: float, runs: int) -> list[Aggregate]:
+    """Return numbers with the intervals of their resamples (k, draws)."""
     tail = (1 - level_of(level)) / 2
-    if runs < 2:
-        return Aggregate(value, float("nan"), float("nan"), level, drawn.size, _ONE_RUN)
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return Aggregate(value, float(low), float(high), level, drawn.size)
+    ends = quantiles(drawn, [tail, 1 - tail]) if runs > 1 else np.full((2, values.size), np.nan)
+    note = "" if runs > 1 else _ONE_RUN
+    return [
+        Aggregate(value, low, high, level, drawn.shape[1], note)
+        for value, low, high in zip(values.tolist(), *ends.tolist(), strict=True)
+    ]

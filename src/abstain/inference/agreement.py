@@ -6,6 +6,7 @@ import numpy as np
 
 from abstain.errors import ShapeError
 from abstain.inference.intervals import level_of
+from abstain.inference.quantiles import quantiles
 from abstain.inference.ranking import stack
 from abstain.typing import AnyArray, FloatArray
 
@@ -207,7 +208,7 @@ def _summary(taus: FloatArray, note: str, level: float) -> TauSummary:
     if not taus.size:
         nan, why = float("nan"), "no two methods or resamples that can be compared"
         return TauSummary(nan, nan, nan, level, note or why)
-    low, high = np.quantile(taus, [(1 - level) / 2, (1 + level) / 2])
+    low, high = quantiles(taus, [(1 - level) / 2, (1 + level) / 2])
     return TauSummary(float(taus.mean()), float(low), float(high), level, note)
 
 

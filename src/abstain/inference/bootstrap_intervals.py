@@ -9,6 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.imports import special
 from abstain.inference.intervals import Interval
+from abstain.inference.quantiles import quantiles
 from abstain.typing import AnyArray, BoolArray, FloatArray
 
 Scale: TypeAlias = Literal["identity", "log", "logit"]
@@ -157,8 +158,9 @@ def bca(
 def acceleration(influence: AnyArray) -> float:
     """Return a sixth of the skewness of the influence values, over the root of their number."""
     x = np.asarray(influence, np.float64)
-    spread = float(np.sum(x**2))
-    return float(np.sum(x**3)) / (6.0 * spread**1.5) if spread > 0 else 0.0
+    square = x * x
+    spread = float(np.sum(square))
+    return float(np.sum(square * x)) / (6.0 * spread**1.5) if spread > 0 else 0.0
 
 
 def studentized(
@@ -203,7 +205,7 @@ def studentized(
     center, spread = to(own)[0], float(standard_error) * slope(own)[0]
     ratio = (to(kept) - center) / (errors[usable] * slope(kept))
     tail = (1.0 - level) / 2.0
-    high, low = center - spread * np.quantile(ratio, (tail, 1.0 - tail))
+    high, low = center - spread * quantiles(ratio, (tail, 1.0 - tail))
     ends = back(np.array([low, high]))
     note = _join(note, _too_few(kept.size, tail))
     return Interval(float(ends[0]), float(ends[1]), level, method, float(standard_error), note)
@@ -230,7 +232,7 @@ def _defined(replicates: AnyArray) -> tuple[FloatArray, str]:
 def _between(
     kept: FloatArray, ends: tuple[float, float], level: float, method: str, note: str
 ) -> Interval:
-    low, high = np.quantile(kept, ends)
+    low, high = quantiles(kept, ends)
     note = _join(note, _too_few(kept.size, (1.0 - level) / 2.0))
     if min(ends[0], 1.0 - ends[1]) * kept.size < 1.0 and not note:
         note = "an end of the interval is the outermost replicate; draw more"

@@ -10,6 +10,7 @@ from abstain.errors import ShapeError
 from abstain.inference.bootstrap_intervals import bias_notes
 from abstain.inference.intervals import level_of
 from abstain.inference.multiplicity import Adjustment, adjust
+from abstain.inference.quantiles import quantiles
 from abstain.inference.rank_tests import pairwise_wilcoxon
 from abstain.inference.ranking import alike, stack
 from abstain.typing import AnyArray, FloatArray
@@ -249,12 +250,12 @@ def _compared(
     tails = [(1 - level) / 2, 1 - (1 - level) / 2]
     ahead = d < 0 if asked.lower_is_better else d > 0
     shown = d if asked.method == "percentile" else 2 * apart[:, None] - d
-    low, high = np.quantile(shown, tails, axis=1)
+    low, high = quantiles(shown, tails)
     fewer = np.minimum((shown <= 0).sum(axis=1), (shown >= 0).sum(axis=1))
     above = (values > 0).all(axis=0) & ~np.isnan(ratios).any(axis=1)
     ratio = np.full((3, apart.size), NAN)
     ratio[0, above] = values[0, above] / values[1, above]
-    ratio[1:, above] = np.quantile(ratios[above], tails, axis=1)
+    ratio[1:, above] = quantiles(ratios[above], tails)
     columns: dict[str, FloatArray] = {
         "difference": apart,
         "low": low,

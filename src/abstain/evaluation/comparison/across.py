@@ -28,7 +28,11 @@ from abstain.evaluation.comparison.standings import (
     drawn,
 )
 from abstain.evaluation.comparison.variation import Sampled
-from abstain.inference.aggregates import improvements, interquartile_mean, performance_profile
+from abstain.inference.aggregates import (
+    improvements,
+    interquartile_means,
+    performance_profiles,
+)
 from abstain.inference.agreement import kendall
 from abstain.inference.multiplicity import adjust, cliques, critical_difference
 from abstain.inference.rank_tests import friedman, wilcoxon
@@ -221,15 +225,16 @@ def _agreements(several: Sequence[Blocks]) -> Iterator[Agreement]:
 
 
 def _aggregates(blocks: Blocks, plan: Plan) -> Iterator[AggregateRow]:
-    for method, runs in zip(blocks.methods, blocks.runs, strict=True):
-        found = interquartile_mean(runs, level=plan.level, rng=plan.seed)
+    runs = blocks.runs
+    every = interquartile_means(runs, level=plan.level, rng=plan.seed)
+    for method, found in zip(blocks.methods, every, strict=True):
         yield AggregateRow(
             metric=blocks.metric.name,
             method=method,
             interquartile_mean=found.value,
             low=found.low,
             high=found.high,
-            scores=runs.size,
+            scores=runs[0].size,
             note=found.note,
         )
 
@@ -245,14 +250,13 @@ def _improvements(blocks: Blocks, plan: Plan) -> Iterator[Improvement]:
 
 def _profiles(blocks: Blocks, plan: Plan) -> Iterator[Profile]:
     runs = blocks.runs
-    grid = np.linspace(runs.min(), runs.max(), 101)
-    for method, own in zip(blocks.methods, runs, strict=True):
-        found = performance_profile(
-            own,
-            lower_is_better=blocks.metric.lower_is_better,
-            grid=grid,
-            level=plan.level,
-            rng=plan.seed,
-        )
+    every = performance_profiles(
+        runs,
+        np.linspace(runs.min(), runs.max(), 101),
+        lower_is_better=blocks.metric.lower_is_better,
+        level=plan.level,
+        rng=plan.seed,
+    )
+    for method, found in zip(blocks.methods, every, strict=True):
         columns = (found.threshold, found.share, found.low, found.high)
         yield Profile(blocks.metric.name, method, *(tuple(map(float, c)) for c in columns))

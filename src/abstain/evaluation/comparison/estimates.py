@@ -6,6 +6,7 @@ from itertools import product
 
 import numpy as np
 
+from abstain._foundation.scored import Measured
 from abstain.curves.bands import band_of
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiorityRow
@@ -71,8 +72,15 @@ def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
     unit = sampled.units[r]
     s = unit.scored[sampled.methods[i]]
     if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
-        own = sampled.replicates[r, i]
-        return of_replicates(sampled.metric, own, s, cluster=unit.cluster, level=plan.level)
+        own, value = sampled.replicates[r, i], float(sampled.values[r, i])
+        return of_replicates(
+            sampled.metric,
+            own,
+            s,
+            cluster=unit.cluster,
+            level=plan.level,
+            measured=Measured(value) if np.isfinite(value) else None,
+        )
     return interval_of(sampled.metric, s, level=plan.level, cluster=unit.cluster)
 
 
