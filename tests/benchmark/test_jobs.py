@@ -12,7 +12,7 @@ import pytest
 from tests.benchmark.job_work import work
 
 from abstain.benchmark.jobs import Crew, Job, run_jobs
-from abstain.benchmark.jobs.record import NOW, JobTable, Receipt, done, receipts_in
+from abstain.benchmark.jobs.record import NOW, JobTable, Outcome, Receipt, done, receipts_in
 from abstain.benchmark.jobs.steps import Step, Steps, steps_in
 from abstain.errors import InputError
 
@@ -148,6 +148,26 @@ def test_a_job_that_a_death_cut_short_runs_alone(tmp_path):
     # So the second death of the one does not take the other along.
     found = run_jobs([dead, A], work, tmp_path, processes=2)
     assert (found[0].status, found[1].there) == ("failed", True)
+
+
+def test_a_job_lets_others_by_while_one_that_runs_is_to_spare_it_work(tmp_path):
+    one, two = (Job(name, {"x": name}, start="ab.start") for name in "ab")
+    assert one.key == Job("a", {"x": "a"}).key
+    table = JobTable([one, two, A], tmp_path)
+    table.begin(one)
+    # After the others, but not to wait where there are none.
+    assert table.next() is A
+    table.begin(A)
+    assert table.next() is two
+    table.waiting.append(A)
+    file = tmp_path / "ab.start"
+    file.write_bytes(b"")
+    assert table.next() is two
+    table.begin(two)
+    table.end(Outcome(one, "done"))
+    assert file.exists()
+    table.end(Outcome(two, "failed"))
+    assert not file.exists()
 
 
 def test_a_job_whose_files_were_lost_or_changed_is_done_again(tmp_path):

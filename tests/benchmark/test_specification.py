@@ -9,7 +9,9 @@ pytest.importorskip("torch")
 from abstain.benchmark.reading import default_config
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.specification import Arm, Specification
+from abstain.benchmark.specification.config import _WARM_UPS
 from abstain.training import OBJECTIVES
+from abstain.training.objective import WARM_UP
 
 
 def plan_of(**changes):
@@ -68,6 +70,48 @@ def test_what_does_not_change_an_outcome_does_not_change_a_key():
     assert [one.test.needs[0].key for one in fewer.networks] == trained
     other = Specification(plan.config, plan.exposures, "cuda")
     assert not {one.test.needs[0].key for one in other.networks} & set(trained)
+
+
+def starts(plan):
+    """What each network of DeepGamblers begins with alike, by its setting and seed."""
+    return {
+        (one.run.setting, one.run.seed): one.validate.needs[0].start
+        for one in plan.networks
+        if one.run.arm == "deep-gamblers"
+    }
+
+
+def with_options(plan, **options):
+    arms = (replace(arm, options=options) for arm in plan.config.arms if "gamblers" in arm.name)
+    return plan_of(arms=tuple(arms), methods=("dg-res",))
+
+
+def test_settings_that_differ_in_what_comes_after_a_warm_up_begin_alike():
+    plan = plan_of()
+    found = starts(plan)
+    assert len(found) == 8
+    for (setting, seed), start in found.items():
+        assert start == found[setting.replace("reward6", "reward2.2"), seed] != ""
+    assert len(set(found.values())) == 4
+    others = [one for one in plan.networks if one.run.arm != "deep-gamblers"]
+    assert not any(one.validate.needs[0].start for one in others)
+    # None without a warm-up, and another where it is trained otherwise.
+    assert set(starts(with_options(plan, warm_up=0.0)).values()) == {""}
+    assert not set(starts(with_options(plan, warm_up=0.5)).values()) & set(found.values())
+
+
+def test_a_setting_that_is_alone_leaves_nothing_for_others():
+    arm = Arm("deep-gamblers", "deep-gamblers", Recipe(), grid={"reward": (3.0,)})
+    assert set(starts(plan_of(arms=(arm,), methods=("dg-res",))).values()) == {""}
+
+
+def test_what_is_known_of_warm_ups_is_so():
+    """The share by default, and that nothing of the options is looked at before it is over."""
+    for kind, (share, later) in _WARM_UPS.items():
+        known = OBJECTIVES[kind]
+        assert known.options["warm_up"] == share
+        assert set(later) <= set(known.options)
+        assert known.make(rng=0).phases[0].name == WARM_UP
 
 
 def classifiers(plan):

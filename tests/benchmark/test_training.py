@@ -118,6 +118,40 @@ def test_training_resumes_to_the_same_bits(tmp_path, name, precision):
     assert resumes(tmp_path, name=name, precision=precision) == {}
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, killed):
+    start, seen = tmp_path / "both.start", []
+
+    def gambled(reward, saving=None, on_epoch=None):
+        # The reward is at most the number of classes.
+        network, objective = fresh("deep-gamblers", reward=reward)
+        data = pictures()
+        recipe = Recipe(epochs=6, batch_size=16, schedule="cosine")
+        options = {"seed": 3, "saving": saving, "on_epoch": on_epoch}
+        losses = train(network, data, objective, recipe, **options)
+        return state(network), losses
+
+    def told(epoch, _loss):
+        seen.append(epoch)
+        if killed and epoch == 4:
+            raise KilledError
+
+    first, second = (Saving(tmp_path / f"{i}.part", 0.0, start) for i in range(2))
+    one = gambled(1.5, first)
+    assert len(load_state(start)["losses"]) == 2
+    if killed:
+        with pytest.raises(KilledError):
+            gambled(2.0, second, told)
+        killed = False
+    two = gambled(2.0, second, told)
+    assert seen == [3, 4, 5, 6] or seen == [3, 4, 4, 5, 6]
+    for (bits, losses), (alone, own) in ((one, gambled(1.5)), (two, gambled(2.0))):
+        assert torch.equal(bits, alone)
+        assert losses == own
+    assert one[1][2:] != two[1][2:]
+    assert start.is_file()
+
+
 def test_a_branch_on_a_trained_classifier_learns_to_the_bits_of_one_training(tmp_path):
     """Classifier, then branch and fine-tuning in a job of their own, also after a kill."""
     data, recipe = pictures(), Recipe(epochs=3, batch_size=16, schedule="cosine")

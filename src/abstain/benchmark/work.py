@@ -93,7 +93,11 @@ class Trainer(ABC):
             inputs=inputs,
             seed=seed,
             machine=Machine(self.device, precision),
-            saving=Saving(job.place(place, ".part"), self.save_every),
+            saving=Saving(
+                job.place(place, ".part"),
+                self.save_every,
+                start=place / job.start if job.start else None,
+            ),
             on_step=Steps(job, place, "epoch", recipe.epochs),
             done=done,
         )

@@ -44,6 +44,10 @@ class Job:
         Everything that the outcome depends on, as JSON values.
     needs : tuple of Job
         Jobs whose files this one reads; their keys are part of its own.
+    start : str
+        The name of a file with what this job and others begin with alike, or empty. Whoever comes
+        first leaves it; it spares the others work and changes nothing that they find, so it is no
+        part of a key. It is taken away with the last of them.
 
     Examples
     --------
@@ -56,6 +60,7 @@ class Job:
     name: str
     spec: Mapping[str, Any]
     needs: "tuple[Job, ...]" = ()
+    start: str = ""
 
     @cached_property
     def key(self) -> str:
@@ -271,7 +276,11 @@ class JobTable:
         }
 
     def next(self) -> Job | None:
-        """Return a job that can begin, after setting those aside that never can."""
+        """Return a job that can begin, after setting those aside that never can.
+
+        One that another is about to spare work comes after all others, but waits for nothing.
+        """
+        spared = None
         for job in list(self.waiting):
             needed = [self.over.get(o.stem, self.needed.get(o.stem)) for o in job.needs]
             lost = next((o for o in needed if o is not None and not o.there), None)
@@ -279,8 +288,19 @@ class JobTable:
                 self.waiting.remove(job)
                 self.end(Outcome(job, "left out", error=f"it needs {lost.job.name}, which failed"))
             elif None not in needed:
-                return job
-        return None
+                if not self._spared_soon(job):
+                    return job
+                spared = spared or job
+        return spared
+
+    def _spared_soon(self, job: Job) -> bool:
+        """Tell whether a job that runs is to leave what this one would begin with."""
+        left = not job.start or (self.folder / job.start).is_file()
+        return not left and any(one.start == job.start for one in self._running())
+
+    def _running(self) -> list[Job]:
+        idle = {job.stem for job in self.waiting} | set(self.over)
+        return [job for stem, job in self.jobs.items() if stem not in idle]
 
     def begin(self, job: Job) -> None:
         """Take a job out of those that wait."""
@@ -290,7 +310,12 @@ class JobTable:
 
     def end(self, outcome: Outcome) -> None:
         """Write down how a job ended."""
-        self.over[outcome.job.stem] = outcome
+        job = outcome.job
+        self.over[job.stem] = outcome
+        if job.start and all(
+            one.stem in self.over for one in self.jobs.values() if one.start == job.start
+        ):
+            (self.folder / job.start).unlink(missing_ok=True)
         self._tell(outcome)
 
     def _tell(self, outcome: Outcome) -> None:

@@ -34,6 +34,12 @@ _LATER: Final[Mapping[str, Mapping[str, tuple[str, float]]]] = {
     "confidnet": {"confidence": ("confidence_share", 0.45), "fine-tune": ("fine_tune", 0.0)}
 }
 
+#: Objectives that begin with a warm-up: its share unless an option says otherwise, and the options
+#: that a network knows nothing of until it is over. Settings that differ in these only share it.
+_WARM_UPS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
+    "deep-gamblers": (1 / 3, ("reward",))
+}
+
 #: What an arm may be called: its name becomes part of names of files.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
@@ -146,6 +152,14 @@ class Arm:
         shares = [setting.options.get(*given) for given in _LATER[self.kind].values()]
         later = [share for share in shares if share]
         return min(max(round(reduce(sub, later, 1.0) * epochs), 1), epochs - len(later))
+
+    def warm_up(self, setting: Setting) -> Setting | None:
+        """Return all of a setting that its warm-up knows of; None where there is no warm-up."""
+        share, later = _WARM_UPS.get(self.kind, (0.0, ()))
+        if not (self.stages or setting.options.get("warm_up", share)):
+            return None
+        known = {name: value for name, value in setting.options.items() if name not in later}
+        return Setting(setting.dropout, known)
 
     def _refuse_name(self) -> None:
         # A text is not sure to be one: it may come from a file.

@@ -29,8 +29,9 @@ __all__ = ["Planned", "Specification"]
 TRAINED: Final = 1
 SCORED: Final = 3
 
-#: Where the files of scores are, by their ending.
+#: Where the files of scores are, and what trainings begin with alike, by their endings.
 SCORES: Final = ".npz"
+START: Final = ".start"
 
 
 def stage_of(job: Job) -> str:
@@ -174,7 +175,15 @@ class Specification:
         if arm.kind in BEGINS_WITH.values():
             # It has one name, whichever arms use it.
             name = _classifier_name(arm.kind, setting, seed)
-        return Job(f"train-{name}", spec)
+        return Job(f"train-{name}", spec, start=self._start(arm, setting, seed))
+
+    def _start(self, arm: Arm, setting: Setting, seed: int) -> str:
+        """Return the file of a warm-up that several settings have alike; empty where none do."""
+        own = arm.warm_up(setting)
+        if own is None or [arm.warm_up(one) for one in arm.settings].count(own) < 2:
+            return ""
+        name = f"start-{arm.name}-dropout{short(own.dropout)}-seed{seed}"
+        return f"{Job(name, self._training(arm, own, seed)).stem}{START}"
 
     def _classifier(self, arm: Arm, setting: Setting, seed: int) -> Job:
         """Return the job that trains what a network begins with: one for all that need it alike."""

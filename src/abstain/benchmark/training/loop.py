@@ -101,6 +101,9 @@ class Saving:
         The file; it is taken away when training is done.
     seconds : float
         At least that long between two savings.
+    start : Path, optional
+        The state at the end of the first phase, of a training that is the same as far as that.
+        Who finds none leaves it there.
 
     Examples
     --------
@@ -112,6 +115,7 @@ class Saving:
 
     path: Path
     seconds: float = 30.0
+    start: Path | None = None
 
 
 def train(
@@ -194,7 +198,7 @@ def train(
     fabric = fabric_of(machine)
     data = _Data(images, inputs or Inputs.of(images), machine.device)
     run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), fabric)
-    losses = [] if saving is None else run.resumed(saving.path)
+    losses = [] if saving is None else run.begun(saving)
     saved = monotonic()
     with torch.random.fork_rng(devices=accelerators(machine.device)):
         for epoch in range(done + len(losses), recipe.epochs):
@@ -202,6 +206,8 @@ def train(
             if on_epoch is not None:
                 on_epoch(epoch + 1, losses[-1])
             unfinished = epoch + 1 < recipe.epochs
+            if saving and saving.start and unfinished and run.enters_second(epoch + 1):
+                save_state(run.state(losses), saving.start)
             if saving and unfinished and monotonic() - saved >= saving.seconds:
                 save_state(run.state(losses), saving.path)
                 saved = monotonic()
@@ -334,6 +340,15 @@ class _Run:
     def precision(self) -> Any:
         """What casts, and scales gradients where that is needed."""
         return self.fabric.strategy.precision
+
+    def enters_second(self, number: int) -> bool:
+        """Tell whether the second phase begins with an epoch."""
+        return number == self.plan.count(self.plan[0])
+
+    def begun(self, saving: Saving) -> list[float]:
+        """Take up what is saved of this training, or else where it begins like another."""
+        losses = self.resumed(saving.path)
+        return losses or ([] if saving.start is None else self.resumed(saving.start))
 
     def resumed(self, path: Path) -> list[float]:
         """Take up a saved state, if there is one; return the losses of its epochs."""
