@@ -26,6 +26,7 @@ from abstain.benchmark.training import (  # noqa: E402
 )
 from abstain.benchmark.training.inputs import variation_of  # noqa: E402
 from abstain.benchmark.training.loop import load_state  # noqa: E402
+from abstain.benchmark.training.precision import MixedPrecision  # noqa: E402
 from abstain.errors import AbstainError, DomainError, FileFormatError, InputError  # noqa: E402
 from abstain.training import OBJECTIVES  # noqa: E402
 
@@ -77,14 +78,33 @@ class KilledError(Exception):
 @pytest.fixture
 def half_on_the_cpu(monkeypatch):
     """Compute in float16 on the CPU, slowly, for the state of what scales gradients."""
-    from lightning_fabric import Fabric
-    from lightning_fabric.plugins import MixedPrecision
+    from lightning_fabric.plugins import MixedPrecision as Casting
 
-    def fabric(*_):
+    def casting():
         scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40, growth_interval=3)
-        return Fabric(accelerator="cpu", plugins=[MixedPrecision("16-mixed", "cpu", scaler)])
+        return Casting("16-mixed", "cpu", scaler)
 
-    monkeypatch.setattr("abstain.benchmark.training.loop.fabric_of", fabric)
+    through_fabric(monkeypatch, casting)
+
+
+def through_fabric(monkeypatch, casting):
+    """Let every training go through lightning-fabric, whatever precision it asks for."""
+    from lightning_fabric import Fabric
+
+    def made(_):
+        return MixedPrecision(Fabric(accelerator="cpu", plugins=[casting()]))
+
+    monkeypatch.setattr("abstain.benchmark.training.loop.precision_of", made)
+
+
+def test_in_full_precision_nothing_is_cast_as_lightning_fabric_would(monkeypatch):
+    from lightning_fabric.plugins import Precision
+
+    own, losses = trained(epochs=2)
+    through_fabric(monkeypatch, Precision)
+    theirs, same = trained(epochs=2)
+    assert losses == same
+    assert torch.equal(state(own), state(theirs))
 
 
 def resumes(tmp_path, **options):
@@ -239,7 +259,8 @@ def test_precisions_that_cannot_be_are_refused(tmp_path, monkeypatch):
         trained(device="meta")
     monkeypatch.setitem(sys.modules, "lightning_fabric", None)
     with pytest.raises(InputError, match=r"pip install 'abstain\[benchmark\]'"):
-        trained()
+        trained(precision="bf16-mixed")
+    assert trained(epochs=1)[1]
 
 
 def test_nothing_about_a_training_is_read_from_the_environment(monkeypatch, capfd):

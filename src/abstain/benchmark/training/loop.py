@@ -15,7 +15,7 @@ from abstain.benchmark._library import accelerators, torch
 from abstain.benchmark.data import Images
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.training.inputs import Inputs
-from abstain.benchmark.training.precision import Machine, fabric_of
+from abstain.benchmark.training.precision import FullPrecision, Machine, precision_of
 from abstain.errors import FileFormatError, InputError
 from abstain.training import Network, Objective
 from abstain.typing import Array
@@ -171,7 +171,7 @@ def train(
         The loss is no longer finite: the learning rate is too high for this objective. Or there
         is no such device or precision.
     MissingInputError
-        lightning-fabric is not installed.
+        The precision is a mixed one, and lightning-fabric is not installed.
     FileFormatError
         The state to resume from is damaged or of another training.
 
@@ -195,9 +195,9 @@ def train(
     >>> losses[1] < losses[0]
     True
     """
-    fabric = fabric_of(machine)
+    precision = precision_of(machine)
     data = _Data(images, inputs or Inputs.of(images), machine.device)
-    run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), fabric)
+    run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), precision)
     losses = [] if saving is None else run.begun(saving)
     saved = monotonic()
     with torch.random.fork_rng(devices=accelerators(machine.device)):
@@ -245,10 +245,10 @@ class _Run:
         data: _Data,
         recipe: Recipe,
         start: tuple[int, int],
-        fabric: Any,
+        precision: FullPrecision,
     ) -> None:
         # Moved to the device; called through it, the network computes in the precision asked for.
-        self.fabric, self.called = fabric, fabric.setup_module(network)
+        self.precision, self.called = precision, precision.network(network)
         # Twice as fast on a CPU; the types of torch do not know it.
         cast("Any", network).to(memory_format=torch.channels_last)
         self.network = network
@@ -291,7 +291,7 @@ class _Run:
         )
         # A phase with a rate of its own has that of its authors, who use Adam for it.
         adapted = descent if own is None else torch.optim.Adam(learning, lr=own)
-        self.descent = self.fabric.setup_optimizers(adapted)
+        self.descent = self.precision.optimizer(adapted)
 
     def _rate(self, number: int, within: float) -> float:
         """Return the learning rate, of the schedule of the phases that share one."""
@@ -311,7 +311,7 @@ class _Run:
         if not loss.requires_grad:
             msg = "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"
             raise InputError(msg)
-        self.fabric.backward(loss)
+        self.precision.backward(loss)
         self.descent.step()
         return loss.detach()
 
@@ -332,14 +332,9 @@ class _Run:
             "network": self.network.state_dict(),
             "descent": self.descent.state_dict(),
             "objective": self.objective.state_dict(),
-            "precision": self.precision.precision,
-            "scaling": self.precision.state_dict(),
+            "precision": self.precision.name,
+            "scaling": self.precision.state(),
         }
-
-    @property
-    def precision(self) -> Any:
-        """What casts, and scales gradients where that is needed."""
-        return self.fabric.strategy.precision
 
     def enters_second(self, number: int) -> bool:
         """Tell whether the second phase begins with an epoch."""
@@ -366,13 +361,13 @@ class _Run:
                 or not self.recipe.epochs > self.done + len(losses) > self.done
             ):
                 _refuse_other(path)
-            if found.get("precision", "32-true") != self.precision.precision:
+            if found.get("precision", FullPrecision.name) != self.precision.name:
                 _refuse_other(path)
             self.network.load_state_dict(found["network"])
             self._enter(self.done + len(losses) - 1)
             self.descent.load_state_dict(found["descent"])
             self.objective.load_state_dict(found["objective"])
-            self.precision.load_state_dict(found.get("scaling", {}))
+            self.precision.resume(found.get("scaling", {}))
         except (KeyError, RuntimeError, ValueError):
             _refuse_other(path)
         return losses
