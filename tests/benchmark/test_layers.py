@@ -45,6 +45,31 @@ def test_what_is_kept_is_scaled_and_the_gradient_is_the_mask(shape):
         assert not torch.equal(dropped(maps.detach(), seed=2), dropped(maps.detach(), seed=3))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_units_are_left_out_whose_draw_is_too_high(shape, dtype):
+    """Sixteen random bits each, in the order of memory; zeros have no sign."""
+    maps = torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+    if maps.ndim == 4:
+        maps = maps.contiguous(memory_format=torch.channels_last)
+    maps.requires_grad_()
+    out = dropped(maps, 0.3, seed=5)
+    out.backward(maps.detach())
+    kept, torch_bits = round(0.7 * 65536), torch.Generator().manual_seed(5)
+    bits = torch.empty((maps.numel() + 3) // 4, dtype=torch.int64)
+    draws = bits.random_(-(2**63), None, generator=torch_bits).view(torch.int16)[: maps.numel()]
+
+    def flat(x):
+        return x.permute(0, 2, 3, 1) if x.ndim == 4 else x
+
+    scaled = flat(maps.detach() * (65536 / kept)).reshape(-1)
+    expected = torch.where(draws < kept - 32768, scaled, 0)
+    for found in (out, maps.grad):
+        own = flat(found.detach()).reshape(-1)
+        assert torch.equal(own, expected)
+        assert torch.equal(torch.signbit(own), torch.signbit(expected))
+
+
 def test_the_layout_of_maps_is_kept():
     maps = torch.randn(6, 4, 5, 5)
     last = maps.contiguous(memory_format=torch.channels_last)

@@ -94,16 +94,22 @@ class Dropout(nn.Dropout):
             return super().forward(maps)
         # 64 random bits are as fast to draw as one draw of torch's Bernoulli, and serve four units.
         bits = torch.empty((maps.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        draws = bits.view(torch.int16)[: maps.numel()]
-        mask = draws < kept - _CHANCES // 2
-        if maps.ndim == 4 and maps.is_contiguous(memory_format=torch.channels_last):
-            # In the order of memory, so that neighbors are chosen from.
-            n, channels, height, width = maps.shape
-            mask = mask.view(n, height, width, channels).permute(0, 3, 1, 2)
-        else:
-            mask = mask.view(maps.shape)
-        # Half the time of a product with a mask of numbers.
-        return torch.where(mask, maps * (_CHANCES / kept), 0)
+        draws = _laid(bits.bitwise_not_().view(torch.int16)[: maps.numel()], maps)
+        scaled, last = maps * (_CHANCES / kept), _CHANCES // 2 - kept - 1
+        if maps.dtype not in {torch.float32, torch.float64}:
+            # Numbers of 16 bits cannot tell the draws apart.
+            return torch.where(draws > last, scaled, 0)
+        # What a ReLU does to gradients: half the time of `where`, and a quarter of that of a
+        # product with a mask of numbers.
+        return torch.ops.aten.threshold_backward(scaled, draws.to(maps.dtype), last)
+
+
+def _laid(draws: Tensor, maps: Tensor) -> Tensor:
+    """Give draws the shape of maps, in the order of memory, so that neighbors go together."""
+    if maps.ndim == 4 and maps.is_contiguous(memory_format=torch.channels_last):
+        n, channels, height, width = maps.shape
+        return draws.view(n, height, width, channels).permute(0, 3, 1, 2)
+    return draws.view(maps.shape)
 
 
 class Halving(nn.MaxPool2d):
