@@ -26,7 +26,7 @@ def samples(seed, dtype, *, weighted, n=700):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_sums_are_those_of_the_samples_of_each_bin(monkeypatch, bins, dtype, weighted, side):
-    monkeypatch.setattr(module, "_BLOCK", 64)
+    monkeypatch.setattr(module, "BLOCK", 64)
     s = samples(bins, dtype, weighted=weighted)
     inner = (np.arange(1, bins) / bins).astype(dtype)
     sums = bin_sums(s, inner, side=side)

@@ -5,7 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from abstain._foundation import blockwise, scored
 from abstain._foundation.scored import Scored
+from abstain.metrics import METRICS
 from abstain.metrics.confidence_weighted import moments, sums
 from abstain.metrics.confidence_weighted.moments import sums_at_each
 from abstain.metrics.confidence_weighted.sums import RAMPS, sums_at
@@ -38,8 +40,8 @@ def defined(s, threshold, ramp):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_one_pass_is_the_definition_at_each_threshold(monkeypatch, ramp, dtype, weighted, seed):
-    for module in (moments, sums):
-        monkeypatch.setattr(module, "_BLOCK", 32)
+    monkeypatch.setattr(moments, "BLOCK", 32)
+    monkeypatch.setattr(sums, "_BLOCK", 32)
     s = samples(seed, dtype, weighted=weighted)
     # Values that confidences have, values beside them, twice the same, out of order, one of which
     # nothing reaches.
@@ -70,3 +72,35 @@ def test_a_ramp_of_the_users_sees_all_that_is_accepted():
     s, seen = samples(0, "float64", weighted=False), []
     sums_at(s, 0.5, lambda u: seen.append(u.size) or u)
     assert seen == [int((s.probability >= 0.5).sum())]
+
+
+def area_defined(s, plus):
+    """Each distinct confidence as the threshold, of all who reach it, and straight lines between."""
+    weight = np.ones(s.n) if s.weight is None else s.weight
+    p, right, total = s.probability.astype(float), 1.0 - s.loss, weight.sum()
+    sign = right if plus else right - s.loss
+    coverage, value = [0.0], []
+    for c in np.unique(p[weight > 0])[::-1]:
+        here = weight * (p >= c)
+        ramp = (p - c) / (1 - c) if c < 1 else p == c
+        value.append((here * ramp * sign).sum() / (here.sum() if plus else total))
+        coverage.append(here.sum() / total)
+    return np.trapezoid([value[0] if plus else 0.0, *value], coverage)
+
+
+@pytest.mark.parametrize("plus", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_areas_block_by_block_are_the_definition(monkeypatch, plus, dtype, weighted, seed):
+    monkeypatch.setattr(blockwise, "_BLOCK", 16)
+    monkeypatch.setattr(scored, "_BLOCK", 16)
+    s = samples(seed, dtype, weighted=weighted)
+    found = METRICS["cwsa_plus_area" if plus else "cwsa_area"].compute(s).value
+    assert found == pytest.approx(area_defined(s, plus), rel=1e-12)
+
+
+def test_an_area_of_failures_makes_no_groups():
+    s = samples(0, "float32", weighted=False)
+    METRICS["cwsa_area"].compute(s)
+    assert not {"groups", "runs", "events"} & set(vars(s))

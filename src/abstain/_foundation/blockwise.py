@@ -51,7 +51,7 @@ def sweep(keys: Array, split: int) -> tuple[int, int, float, int]:
     """Return failures, areas and ties; see `compiled.sweep`."""
     end, failed, risk = 0, 0, 0.0
     area, selective, single = 0, 0.0, 0
-    for ends, fails in _vertex_blocks(keys, split):
+    for ends, fails in vertex_blocks(keys, split):
         risks = fails / ends
         count = np.diff(ends, prepend=end)
         # Products with the vertex before, the last one of the previous block included.
@@ -99,7 +99,7 @@ def _is_binary(loss: Array) -> bool:
     return bool(((loss == 0) | (loss == 1)).all())
 
 
-def _vertex_blocks(keys: Array, split: int) -> Iterator[tuple[IntArray, IntArray]]:
+def vertex_blocks(keys: Array, split: int) -> Iterator[tuple[IntArray, IntArray]]:
     """Yield samples and failures accepted through each group, a block of keys at a time."""
     failed = 0
     for begin, stop in ((0, split), (split, keys.size)):

@@ -101,6 +101,17 @@ Groups: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None]
 Events: TypeAlias = tuple[Array, FloatArray, FloatArray, IntArray | None, BoolArray]
 
 
+class VertexBlock(NamedTuple):
+    """Neighboring distinct confidences, from the highest down, with what is at each and above."""
+
+    confidence: Array
+    #: As in `TieGroups`.
+    weight: Array
+    loss: Array
+    through: Array
+    loss_through: Array
+
+
 class AreaPair(NamedTuple):
     """The two areas and the counts that come with them."""
 
@@ -141,6 +152,16 @@ class PackedKeys:
         A stretch is successes next to each other that are tied with nothing.
         """
         return self._grouped(merge=True)
+
+    def vertices(self) -> Iterator[VertexBlock]:
+        """Yield the distinct confidences in blocks, without the memory of all groups."""
+        before = np.zeros((2, 1))
+        for ends, fails in blockwise.vertex_blocks(self.keys, self.split):
+            through = np.empty((2, ends.size + 1))
+            through[:, :1], through[0, 1:], through[1, 1:] = before, ends, fails
+            weight, loss = through[:, 1:] - through[:, :-1]
+            yield VertexBlock(self._values(ends), weight, loss, through[0, 1:], through[1, 1:])
+            before = through[:, -1:]
 
     def _grouped(self, *, merge: bool) -> Events:
         ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))

@@ -1,6 +1,6 @@
 """The narrow waist: validated confidence and loss, sorted once, and what metrics may ask of it."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -13,7 +13,7 @@ from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
 from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_classes
 from abstain._foundation.order import Runs, runs_of
-from abstain._foundation.packed import AreaPair, PackedKeys, is_counted, sorted_keys
+from abstain._foundation.packed import AreaPair, PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.ranks import (
     TieGroups,
     cut,
@@ -30,6 +30,9 @@ from abstain._foundation.ranks import (
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 T = TypeVar("T")
+
+#: Groups that are read at once, so that temporaries stay in the cache.
+_BLOCK = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,22 @@ class Scored:
         if self.known_groups is not None or self._keys is None:
             return self.groups
         return TieGroups(*self._keys.events())
+
+    def probability_vertices(self) -> Iterator[VertexBlock]:
+        """Yield blocks of distinct probabilities, from the highest down.
+
+        For what reads each once: no groups are made where keys hold the samples. All in one block
+        elsewhere than on the host.
+        """
+        own = self.probability is None or self.probability is self.confidence
+        if own and self.known_groups is None and self._keys is not None:
+            yield from self._keys.vertices()
+            return
+        groups = self.probability_groups
+        names, size = VertexBlock._fields, groups.count.shape[0]
+        step = _BLOCK if self.xp is np else size
+        for start in range(0, size, step):
+            yield VertexBlock(*(getattr(groups, name)[start : start + step] for name in names))
 
     @cached_property
     def probability_groups(self) -> TieGroups:

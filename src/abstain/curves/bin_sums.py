@@ -1,6 +1,7 @@
 """What bins of confidence hold: one pass over the samples, without their order."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,10 @@ from abstain._foundation.segments import sums_by
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 #: Samples that are put into bins at once, so that temporaries stay in the cache.
-_BLOCK = 1 << 14
+BLOCK = 1 << 15
+
+#: Neighbors add to numbers of their own: one that adds to the number before it waits for it.
+_LANES = 4
 
 #: Up to so many edges it is faster to compare with each of them than to search.
 _COMPARED = 48
@@ -36,6 +40,42 @@ class BinSums:
     loss: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The bins between b - 1 edges, successes and failures apart where all losses are either."""
+
+    #: Shape (b - 1,), rising.
+    inner: Array
+    #: A value at an edge lies below it with "left", above it with "right".
+    side: Side
+    #: Whether losses are booleans: then the first b cells are of successes, the others of failures.
+    parted: bool
+
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return int(self.inner.size) + 1
+
+    @cached_property
+    def _lanes(self) -> IntArray:
+        """Where the cells of each of neighboring samples begin."""
+        cells = self.bins * (1 + self.parted)
+        return np.tile(np.arange(0, cells * _LANES, cells), BLOCK // _LANES)
+
+    def places(self, p: Array, loss: Array) -> tuple[Array, IntArray]:
+        """Return the bin of each of at most `BLOCK` samples, and where it is added by `sums`."""
+        place = _places_in(p, self.inner, self.side)
+        failed = loss.view(np.int8) * place.dtype.type(self.bins) if self.parted else 0
+        return place, (place + failed) + self._lanes[: p.size]
+
+    def sums(self, index: IntArray, x: Array | None = None) -> FloatArray:
+        """Sum x over each cell, or count its samples: shape (2, b) if parted, (1, b) if not."""
+        kinds = 1 + self.parted
+        shape = (_LANES, kinds, self.bins)
+        lanes = np.bincount(index, x, _LANES * kinds * self.bins).reshape(shape)
+        return np.asarray(lanes.sum(axis=0))
+
+
 def bin_sums(s: Scored, inner: AnyArray, *, side: Side = "left") -> BinSums:
     """Sum over the b bins between b - 1 edges, each in the wider precision of it and the samples.
 
@@ -43,36 +83,37 @@ def bin_sums(s: Scored, inner: AnyArray, *, side: Side = "left") -> BinSums:
     """
     if not of_numpy(s.shown) or s.groups_given is not None:
         return _of_groups(s.probability_groups, inner, side)
-    blocks = [
-        _of_samples(s, slice(start, start + _BLOCK), inner, side) for start in range(0, s.n, _BLOCK)
-    ]
+    cells = Cells(inner, side, s.loss.dtype.kind == "b")
+    blocks = [_of_samples(s, slice(at, at + BLOCK), cells) for at in range(0, s.n, BLOCK)]
     # A block is summed by itself first, so rounding grows with the blocks only.
     return BinSums(*(sum(getattr(block, f.name) for block in blocks) for f in fields(BinSums)))
 
 
-def _of_samples(s: Scored, rows: slice, inner: Array, side: Side) -> BinSums:
-    p, loss, bins = s.shown[rows], s.loss[rows], inner.size + 1
-    place = places_in(p, inner, side)
-    if s.weight is None:
-        count = np.bincount(place, minlength=bins)
-        return BinSums(count, double(count), sums_by(place, p, bins), sums_by(place, loss, bins))
-    weight = s.weight[rows]
+def _of_samples(s: Scored, rows: slice, cells: Cells) -> BinSums:
+    p, loss = s.shown[rows], s.loss[rows]
+    weight = None if s.weight is None else s.weight[rows]
+    index = cells.places(p, loss)[1]
+    own = cells.sums(index, weight)
+    count = own if weight is None else cells.sums(index, weight > 0)
+    confidence = cells.sums(index, p if weight is None else p * weight)
+    mass = own[1] if cells.parted else cells.sums(index, loss if weight is None else loss * weight)
     return BinSums(
-        np.bincount(place[weight > 0], minlength=bins),
-        sums_by(place, weight, bins),
-        sums_by(place, p * weight, bins),
-        sums_by(place, loss * weight, bins),
+        count.sum(axis=0).astype(np.int64),
+        double(own.sum(axis=0)),
+        confidence.sum(axis=0),
+        double(mass.reshape(cells.bins)),
     )
 
 
-def places_in(p: Array, inner: Array, side: Side) -> IntArray:
+def _places_in(p: Array, inner: Array, side: Side) -> Array:
     """Return how many edges are below each value, with "right" also those at it."""
     if inner.size > _COMPARED:
         return np.searchsorted(inner, p, side=side)
-    place = np.zeros(p.size, np.int8)
+    place, passed = np.zeros(p.size, np.int8), np.empty(p.size, np.bool_)
+    beyond = np.greater if side == "left" else np.greater_equal
     for edge in inner:
-        place += p > edge if side == "left" else p >= edge
-    return place.astype(np.int64)
+        place += beyond(p, edge, out=passed).view(np.int8)
+    return place
 
 
 def _of_groups(groups: TieGroups, inner: AnyArray, side: Side) -> BinSums:

@@ -8,17 +8,15 @@ sums over the samples themselves.
 """
 
 from math import comb
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation.arrays import of_numpy
 from abstain._foundation.scored import Scored
-from abstain.curves.bin_sums import places_in
+from abstain.curves.bin_sums import BLOCK, Cells
 from abstain.metrics.confidence_weighted.sums import RAMPS, Ramp, Sums, sums_at
 from abstain.typing import Array, FloatArray, IntArray
-
-#: Samples that are put into bins at once, so that temporaries stay in the cache.
-_BLOCK = 1 << 14
 
 _POWERS = (("step", 0), ("linear", 1), ("quadratic", 2))
 
@@ -57,8 +55,9 @@ def sums_at_each(s: Scored, thresholds: FloatArray, ramp: Ramp) -> list[Sums]:
 
 def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
     """Return what is at each of t ends or above it: number, (t,), and sums, (2, power + 1, t)."""
+    cells = Cells(ends, "right", s.loss.dtype.kind == "b")
     parts = [
-        _between(s, slice(start, start + _BLOCK), ends, power) for start in range(0, s.n, _BLOCK)
+        _between(s, slice(start, start + BLOCK), cells, power) for start in range(0, s.n, BLOCK)
     ]
     # Nothing is asked of what lies below all ends.
     count = np.sum([part[0] for part in parts], axis=0)[1:]
@@ -71,17 +70,24 @@ def _above(s: Scored, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
     return count[::-1].cumsum()[::-1], sums
 
 
-def _between(s: Scored, rows: slice, ends: Array, power: int) -> tuple[IntArray, FloatArray]:
+def _between(s: Scored, rows: slice, cells: Cells, power: int) -> tuple[IntArray, FloatArray]:
     """Return the same of what is at each end or above it, but below the next; first below all."""
-    p, loss, bins = s.shown[rows], s.loss[rows], ends.size + 1
-    place = places_in(p, ends, "right")
-    lower = np.append(0.0, ends.astype(np.float64))
+    p, loss = s.shown[rows], s.loss[rows]
+    weight = None if s.weight is None else s.weight[rows]
+    place, index = cells.places(p, loss)
+    lower = np.append(0.0, cells.inner.astype(np.float64))
     distance = p - lower.take(place) if power else p
-    wrong = loss.astype(np.float64) if s.weight is None else loss * s.weight[rows]
-    right = 1.0 - loss if s.weight is None else s.weight[rows] - wrong
-    there = place if s.weight is None else place[s.weight[rows] > 0]
-    sums = np.empty((2, power + 1, bins))
+    kinds = [weight] if cells.parted else _right_wrong(loss, weight)
+    sums = np.empty((2, power + 1, cells.bins))
     for m in range(power + 1):
-        sums[0, m], sums[1, m] = np.bincount(place, right, bins), np.bincount(place, wrong, bins)
-        right, wrong = (right * distance, wrong * distance) if m < power else (right, wrong)
-    return np.bincount(there, minlength=bins), sums
+        sums[:, m] = np.concatenate([cells.sums(index, kind) for kind in kinds])
+        if m < power:
+            kinds = [distance if kind is None else kind * distance for kind in kinds]
+    there = None if weight is None else weight > 0
+    return cells.sums(index, there).sum(axis=0).astype(np.int64), sums
+
+
+def _right_wrong(loss: Array, weight: FloatArray | None) -> list[Any]:
+    """Return how much of each sample is right, and how much is wrong."""
+    wrong = loss.astype(np.float64) if weight is None else loss * weight
+    return [(1.0 if weight is None else weight) - wrong, wrong]

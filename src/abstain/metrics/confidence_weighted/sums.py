@@ -110,9 +110,10 @@ def sums_at(s: Scored, threshold: float, ramp: Ramp) -> Sums:
         held = _Held(groups.confidence[:k], groups.weight[:k], groups.loss[:k], count)
         return _sum(held, groups.total, threshold, ramp)
     # A ramp of the user's sees all that is accepted at once.
-    step = _BLOCK if of_numpy(s.shown) and ramp in RAMPS.values() else s.n
+    blocks = of_numpy(s.shown) and ramp in RAMPS.values()
+    step, pick = (_BLOCK, _zeroed) if blocks else (s.n, _accepted_samples)
     parts = [
-        _sum(_accepted_samples(s, slice(start, start + step), threshold), s.total, threshold, ramp)
+        _sum(pick(s, slice(start, start + step), threshold), s.total, threshold, ramp)
         for start in range(0, s.n, step)
     ]
     return parts[0] if len(parts) == 1 else _added(parts)
@@ -149,17 +150,28 @@ def _accepted_samples(s: Scored, rows: slice, threshold: float) -> _Held:
     return _Held(p[taken], weight, weight * loss[taken], int(weight.shape[0]))
 
 
+def _zeroed(s: Scored, rows: slice, threshold: float) -> _Held:
+    """Return all samples, those that are not accepted without weight: none has to be moved."""
+    p = s.shown[rows]
+    taken = p >= p.dtype.type(threshold)
+    if s.weight is not None:
+        taken &= s.weight[rows] > 0
+    weight = taken.astype(np.float64) if s.weight is None else taken * s.weight[rows]
+    return _Held(p, weight, weight * s.loss[rows], int(np.count_nonzero(taken)))
+
+
 def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
     p, weight, loss = held.probability, held.weight, held.loss
     above = double(p) - threshold
     # A float32 0.9 reaches the threshold 0.9, from a hair below it.
     above = value_from(above, no_less_than_zero(without_gradient(above)))
     worth = ramped(ramp, above / (1.0 - threshold))
-    total = namespace(above).sum
+    total, good = namespace(above).sum, weight - loss
+    correct, wrong = scalar(total(worth * good)), scalar(total(worth * loss))
     return Sums(
-        signed=scalar(total(worth * (weight - 2.0 * loss))),
-        correct=scalar(total(worth * (weight - loss))),
-        right=scalar(total(weight - loss)),
+        signed=correct - wrong,
+        correct=correct,
+        right=scalar(total(good)),
         weight=float(total(weight)),
         total=everything,
         count=held.count,

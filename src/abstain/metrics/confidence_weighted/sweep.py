@@ -11,7 +11,6 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.foreign import double, joined, scalar
 from abstain._foundation.scored import Measured, Scored, kind_of
-from abstain.curves.quadrature import linear_weights
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics.confidence_weighted.moments import sums_at_each
@@ -245,19 +244,24 @@ def cwsa_plus_area(
 
 def _area_of(s: Scored, *, plus: bool) -> Measured:
     """Area over coverage, by the trapezoid rule between the distinct confidences."""
-    groups = s.probability_groups
-    xp, below_one = s.xp, 1.0 - double(groups.confidence)
-    score = groups.weight - (groups.loss if plus else 2.0 * groups.loss)
-    # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
-    # limit from below is 1, and only the first group can be there.
-    away = xp.cumulative_sum(score * below_one)
-    divisor = xp.where(below_one > 0, below_one, xp.ones_like(below_one))
-    shortfall = xp.where(below_one > 0, away / divisor, xp.zeros_like(away))
-    reached = xp.cumulative_sum(score) - shortfall
-    value = reached / (groups.through if plus else groups.total)
-    # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted, which has no such end.
-    area = linear_weights(groups.through / groups.total, 0.0, 1.0, flat=plus)
-    return Measured(scalar(xp.sum(area * value)))
+    xp, factor = s.xp, 1.0 if plus else 2.0
+    area, away, last = 0.0, 0.0, None
+    for block in s.probability_vertices():
+        below_one = 1.0 - double(block.confidence)
+        # With the threshold at a confidence c, a sample weighs 1 - (1 - c_i)/(1 - c); at c = 1 the
+        # limit from below is 1, and only the first group can be there: nothing is away then.
+        missing = xp.cumulative_sum((block.weight - factor * block.loss) * below_one) + away
+        away = missing[-1]
+        if not below_one[0] > 0:
+            below_one = xp.concat((xp.ones_like(below_one[:1]), below_one[1:]))
+        missing = missing / below_one
+        reached = block.through - factor * block.loss_through - missing
+        value = reached / (block.through if plus else s.total)
+        # CWSA falls to 0 with the coverage; CWSA+ is a mean over the accepted and has no such end.
+        before = last if last is not None else value[:1] * float(plus)
+        area = area + xp.sum(block.weight * (value + xp.concat((before, value[:-1]))))
+        last = value[-1:]
+    return Measured(scalar(area) / (2.0 * s.total))
 
 
 def _influence(s: Scored, *, plus: bool) -> FloatArray:
