@@ -8,6 +8,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.names import coded
+from abstain._foundation.order import descending
 from abstain._foundation.ranks import group_index
 from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
@@ -77,6 +78,8 @@ def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
         return _of_every_sample(s, phi)
     # Only failures contribute, and they are few: each has its group among the events.
     wrong = np.flatnonzero(s.loss)
+    # In order, so that neighbors are found next to each other.
+    wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
     place = group_index(s.events, s.confidence[wrong])
     share = np.where(place < 0, 0.0, phi(s.events)[place]) * s.loss[wrong] / s.events.total
     out = np.zeros(s.n)

@@ -89,7 +89,7 @@ def tie_bounds(
         raise InputError(msg)
     low, high = UntiedOrders(s).bounds(entry)
     value = value_of(entry.compute(s), metric)
-    return TieBounds(low, value, high, s.groups.tied / s.n)
+    return TieBounds(low, value, high, s.events.tied / s.n)
 
 
 def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
