@@ -1,10 +1,15 @@
 """The tables of a comparison of dozens of methods: what is read, and where the rest is."""
 
+from collections import Counter
 from dataclasses import replace
+from xml.etree import ElementTree as ET
 
 from tests.plots.comparisons import made_up
 
 from abstain.evaluation.comparison import PairedDifference, against, best_of, footings
+from abstain.plots import RankBlobDisplay
+from abstain.report.document import Figure
+from abstain.report.render.html import figure_svg
 from abstain.report.subjects.comparison.place import Place
 from abstain.report.subjects.comparison.tables import chances_tables, pairs_table
 from abstain.report.subjects.comparison.tables import tested as by_test
@@ -69,3 +74,23 @@ def test_of_two_one_sided_tests_the_lead_of_the_best_counts():
         assert against(given, "a") == {"b": pairs[1]}
     assert against(pairs[:1], "a") == {"b": pairs[0]}
     assert against(pairs, "c") == {}
+
+
+def test_the_copies_of_a_mark_say_their_look_once():
+    """Of 65 methods there are thousands of blobs, whose looks would be most of a figure."""
+    methods = tuple(f"method {i}" for i in range(30))
+    comparison = made_up(methods, metrics=("augrc",), data=((),), spread=2.0)
+    display = RankBlobDisplay.from_comparison(comparison)
+    svg = figure_svg(Figure("figure-1", "Ranks", display))
+    tree = ET.fromstring(f'<page xmlns:xlink="xlink">{svg}</page>')
+    styles = Counter()
+    for parent in tree.iter():
+        for mark in (*parent.findall("use"), *parent.findall("path")):
+            own = mark.get("style")
+            styles[own or parent.get("style"), own is None] += 1
+    blobs = "fill: var(--score-0); fill-opacity: 0.45"
+    drawn = sum(chance > 0 for s in display.standings for chance in s.chances)
+    assert styles[blobs, True] + styles[blobs, False] == drawn > 300
+    # Sizes that only one blob has.
+    assert styles[blobs, False] < 50
+    assert not [use for use in svg.split("<use") if "clip-path" in use.split("/>")[0]]

@@ -9,6 +9,7 @@ import numpy as np
 
 from abstain.plots.style import CURVE, GRID, INK, MUTED
 from abstain.plots.words import visible
+from abstain.typing import BoolArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -162,19 +163,42 @@ def rule(ax: "Axes", x: Sequence[float], y: Sequence[float], **style: Any) -> No
     ax.plot(x, y, **{"color": GRID, "linewidth": 0.8, "zorder": 0, **style})
 
 
-def squares(ax: "Axes", places: Sequence[tuple[float, float]], **style: Any) -> None:
-    """Draw squares of side 1 around some places as one patch: thousands cost what one does."""
+def squares(ax: "Axes", places: Sequence[tuple[int, int]], **style: Any) -> None:
+    """Draw squares of side 1 around some places as one patch of few lines.
+
+    Neighbors in a row are one rectangle with lines across it, which go on in the rows below.
+    """
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
     if not places:
         return
-    corners = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5], [-0.5, -0.5]])
-    points = np.array(places, np.float64)[:, None] + corners
-    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
-    path = Path(points.reshape(-1, 2), codes * len(places))
+    at = np.array(places)
+    there = np.zeros(at.max(axis=0) + 3, np.bool_)
+    there[tuple(at.T + 1)] = True
+    left, row, right = _runs(there)
+    sides = [[left, row], [left, row + 1], [right, row + 1], [right, row], [left, row]]
+    # A line stands between a square and the next one, once for either as the level ones do.
+    top, line, bottom = _runs((there[:-1] & there[1:]).T)
+    across = [[line + 1, top], [line + 1, bottom]] * 2
+    # The places were moved by 1, and a square begins half before its own.
+    points = [np.array(own, np.float64).transpose(2, 0, 1) - 1.5 for own in (sides, across)]
+    codes = [Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY] * left.size
+    codes += [Path.MOVETO, Path.LINETO] * 2 * top.size
+    path = Path(np.concatenate([own.reshape(-1, 2) for own in points]), codes)
     # Alone each square would lie on whole dots by itself.
     ax.add_artist(PathPatch(path, **{"snap": True, **style}))
+
+
+def _runs(there: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return where each run of what is true begins, its place on the second axis, and its end.
+
+    Runs go along the first axis, at both ends of which nothing is true.
+    """
+    turns = np.diff(there.T.astype(np.int8), axis=1)
+    place, starts = np.nonzero(turns > 0)
+    ends = np.nonzero(turns < 0)[1]
+    return starts + 1, place, ends + 1
 
 
 def rules(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _RADIUS = 0.44
 
 #: Of more blobs than this the radii are rounded to multiples of the step, which nobody sees.
-_MANY, _STEP = 300, 0.002
+_MANY, _STEP = 300, 0.005
 
 
 @dataclass(eq=False)
@@ -150,6 +150,8 @@ class RankBlobDisplay(Titled):
         if radii.size > _MANY:
             radii = _STEP * np.maximum(np.rint(radii / _STEP), 1)
         style = {"facecolor": LIGHT[0], "edgecolor": "none", "alpha": 0.45, "zorder": 2, **kwargs}
+        # None leaves the axes, and to clip each takes a third of the bytes of a figure.
+        style = {"clip_on": False, **style}
         for radius in np.unique(radii):
             wide, at = [2 * radius], places[radii == radius, :2]
             around: dict[str, Any] = {

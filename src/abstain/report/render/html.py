@@ -201,6 +201,8 @@ _ID = re.compile(r' id="([^"]*)"')
 _LONG = re.compile(r"(\.\d\d)\d+")
 _CURVE_LONG, _CURVE = re.compile(r"(\.\d)\d+"), 1500
 _FONT = re.compile(r"font-family:[^;\"]*;? ?")
+# Copies of one mark; opacity of a group is not that of its parts.
+_ALIKE = re.compile(r'<use [^>]*( style="(?![^"]*(?<!-)opacity)[^"]*")/>(?:<use [^>]*\1/>)+')
 _SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -219,7 +221,14 @@ def figure_svg(figure: doc.Figure) -> "Markup":
     parts = [
         _tag(part, figure.key, used) if part.startswith("<") else part for part in _TAG.split(body)
     ]
-    return _trusted("".join(part for part in parts if part.strip()))
+    drawn = "".join(part for part in parts if part.strip())
+    return _trusted(_ALIKE.sub(_under_one_style, drawn))
+
+
+def _under_one_style(several: re.Match[str]) -> str:
+    """Say once how a row of copies looks."""
+    style = several[1]
+    return f"<g{style}>{several[0].replace(style, '')}</g>"
 
 
 def _tag(tag: str, key: str, used: set[str]) -> str:
