@@ -295,3 +295,19 @@ def test_on_a_device(bins):
     host.update(c, x)
     assert value.item() == pytest.approx(host.compute().item(), abs=1e-14)
     assert metric.to("cpu").compute_bounds().low <= ab.augrc(c, x)
+
+
+def test_an_update_on_the_host_is_short(monkeypatch):
+    # Few steps of torch, none of them a look at values, and no attribute set the slow way.
+    metric, set_ = tm.AUGRC(), []
+    monkeypatch.setattr(torch, "isfinite", None)
+    monkeypatch.setattr(
+        torch.nn.Module,
+        "__setattr__",
+        lambda self, name, x: set_.append(name) or own(self, name, x),
+    )
+    own = object.__setattr__
+    metric.update(torch.tensor([0.5]), torch.tensor([1]))
+    assert not [name for name in set_ if name.startswith("samples")]
+    with pytest.raises(ab.errors.DomainError, match="confidence"):
+        metric.update(torch.tensor([float("nan")]), torch.tensor([1]))

@@ -286,7 +286,8 @@ class StreamState(Metric):
         return getattr(self, self._names[part])
 
     def _set(self, part: str, value: Any) -> None:
-        setattr(self, self._names[part], value)
+        # A state is a plain attribute: to set it as a module's own takes longer than the update.
+        self.__dict__[self._names[part]] = value
 
     def _states(self) -> dict[str, Any]:
         return {part: self._get(part) for part in self._names}
