@@ -195,7 +195,11 @@ def benchmark_markdown(
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    table, notes = grids.paper(results, metric, intervals=intervals)
+    return _markdown(Leaderboard(results), metric, intervals=intervals)
+
+
+def _markdown(board: Leaderboard, metric: str | None, *, intervals: bool = False) -> str:
+    table, notes = grids.paper(board, metric, intervals=intervals)
     return markdown.written((replace(table, spans=()), notes))
 
 
@@ -236,7 +240,13 @@ def benchmark_latex(
     Traceback (most recent call last):
     abstain.errors.InputError: `results` must be what `results_of` returned; got dict
     """
-    table, notes = grids.paper(results, metric, intervals=intervals, shades=shades)
+    return _latex(Leaderboard(results), metric, intervals=intervals, shades=shades)
+
+
+def _latex(
+    board: Leaderboard, metric: str | None, *, intervals: bool = False, shades: bool = False
+) -> str:
+    table, notes = grids.paper(board, metric, intervals=intervals, shades=shades)
     needs = r"\usepackage{booktabs}" + (r" \usepackage[table]{xcolor}" if shades else "")
     head = f"% {latex.label(table.columns[0].label)}. Needs {needs}"
     if len(table.columns) > _WIDE:
@@ -283,7 +293,8 @@ def write_tables(results: BenchmarkResults, folder: str | os.PathLike[str]) -> l
 
 def table_files(results: BenchmarkResults) -> dict[str, bytes]:
     """Return the content of the files of `write_tables`, by their names."""
-    known = Leaderboard(results).results
+    board = Leaderboard(results)
+    known = board.results
     files: dict[str, bytes] = {}
     for name, table in _TABLES.items():
         frame = known.frame(table)
@@ -296,6 +307,6 @@ def table_files(results: BenchmarkResults) -> dict[str, bytes]:
             files |= result_files(frame, name)
     for metric in known.comparisons:
         name = _UNSAFE.sub("-", metric).strip("-") or "metric"
-        files[f"table-{name}.tex"] = benchmark_latex(known, metric).encode()
-        files[f"table-{name}.md"] = benchmark_markdown(known, metric).encode()
+        files[f"table-{name}.tex"] = _latex(board, metric).encode()
+        files[f"table-{name}.md"] = _markdown(board, metric).encode()
     return files

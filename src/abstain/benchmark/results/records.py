@@ -1,7 +1,7 @@
 """`BenchmarkResults`: all that a folder of runs says, in plain records and tables."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from abstain.benchmark.costs import Cost
@@ -296,7 +296,7 @@ class BenchmarkResults:
         if table == "left_out":
             return [{"method": name, "reason": why} for name, why in self.left_out.items()]
         return [
-            {name: _text(value) for name, value in asdict(record).items()}
+            {each.name: _text(getattr(record, each.name)) for each in fields(record)}
             for record in getattr(self, table)
         ]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from abstain.benchmark.protocol import Study
-from abstain.benchmark.results import BenchmarkResults, MethodFacts
+from abstain.benchmark.results import MethodFacts
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import percent
 from abstain.report import document as doc
@@ -106,10 +106,9 @@ def grid_table(
 
 
 def paper(
-    results: BenchmarkResults, metric: str | None, *, intervals: bool, shades: bool = False
+    board: Leaderboard, metric: str | None, *, intervals: bool, shades: bool = False
 ) -> tuple[doc.Table, doc.Prose]:
     """Return the table of a metric, and the sentences under it."""
-    board = Leaderboard(results)
     grid = board.grid(board.metric(metric))
     means = board.means(grid.metric)
 
@@ -119,7 +118,7 @@ def paper(
         number = entry.number if intervals else replace(entry.number, low=doc.NAN, high=doc.NAN)
         return number if shades else replace(number, shade=None)
 
-    notes = footnote(grid, results.level, intervals=intervals, ranked=bool(means))
+    notes = footnote(grid, board.results.level, intervals=intervals, ranked=bool(means))
     return grid_table(board, grid, cell, means=means, paper=True), doc.Prose(notes, "notes")
 
 

@@ -97,10 +97,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The results of a benchmark, with each metric laid out once."""
+    """The results of a benchmark, with each metric laid out once, and each study looked up once."""
 
     results: BenchmarkResults
     _grids: dict[str, Grid] = field(default_factory=dict, init=False, repr=False)
+    _places: dict[tuple[str, str], Place] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse what is no result of a benchmark."""
@@ -161,7 +162,11 @@ class Leaderboard:
 
     def found(self, metric: str, study: Study | None) -> Place:
         """Return what was found by a metric in a study, or over all."""
-        return Place(self.results.comparisons[metric], metric, at(study) if study else None)
+        where = metric, study.name if study else ""
+        if where not in self._places:
+            data = at(study) if study else None
+            self._places[where] = Place(self.results.comparisons[metric], metric, data)
+        return self._places[where]
 
     def across(self, metric: str) -> AcrossData | None:
         """Return the ranking over all that was compared by a metric."""
