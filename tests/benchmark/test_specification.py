@@ -72,6 +72,21 @@ def test_what_does_not_change_an_outcome_does_not_change_a_key():
     assert not {one.test.needs[0].key for one in other.networks} & set(trained)
 
 
+def test_what_is_short_comes_last_in_its_seed():
+    """A process that is done waits for the other's job at most, and that is no long one then."""
+    plan = plan_of()
+    names = [job.name for job in plan.before_choice() if job.name.startswith("train-")]
+    of_seed = [[name for name in names if name.endswith(f"seed{seed}")] for seed in (0, 1)]
+    assert names == [*of_seed[0], *of_seed[1]]
+    for own in of_seed:
+        assert ["confidnet" in name for name in own] == [False] * 8 + [True] * 2
+    tests = [
+        job.spec["samples"]
+        for job in plan.after_choice({(n.run.arm, n.run.setting) for n in plan.networks})
+    ]
+    assert tests == ([10] * 4 + [0] * 6) * 2
+
+
 def starts(plan):
     """What each network of DeepGamblers begins with alike, by its setting and seed."""
     return {

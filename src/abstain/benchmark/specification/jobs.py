@@ -114,10 +114,14 @@ class Specification:
         )
 
     def before_choice(self) -> list[Job]:
-        """Return the jobs that have to be done before settings can be chosen, each once."""
+        """Return the jobs that have to be done before settings can be chosen, each once.
+
+        A branch on a trained classifier is short. At the end of a seed, so that of several
+        processes none has long to wait for the last whole training.
+        """
         jobs = [
             job
-            for one in self.networks
+            for one in self._by_seed(lambda one: any(first.needs for first in one.validate.needs))
             for first in one.validate.needs
             for job in (*first.needs, first, one.validate)
         ]
@@ -127,14 +131,15 @@ class Specification:
     def after_choice(self, chosen: Iterable[tuple[str, str]]) -> list[Job]:
         """Return the jobs that test what some method chose, as (arm, setting), ensembles last.
 
-        An ensemble needs its members tested.
+        An ensemble needs its members tested. What makes no passes with dropout is short, and comes
+        at the end of a seed.
         """
         wanted = set(chosen)
         together = [one for one in self.ensembles if (ENSEMBLE, one.run.setting) in wanted]
         members = {job.key for one in together for job in one.test.needs}
         tests = [
             one.test
-            for one in self.networks
+            for one in self._by_seed(lambda one: not one.test.spec["samples"])
             if (one.run.arm, one.run.setting) in wanted or one.test.key in members
         ]
         return [*tests, *(one.test for one in together)]
@@ -151,6 +156,14 @@ class Specification:
                 files = (_file(one.validate), _file(one.test) if tested is not None else "")
                 found.append(StoredRun(one.run, *files, validated.facts["validated"]))
         return found
+
+    def _by_seed(self, is_short: Callable[[Planned], bool]) -> list[Planned]:
+        """Return the networks, those of one seed before those of the next, in each the short last.
+
+        Results come early like this.
+        """
+        place = self.config.seeds.index
+        return sorted(self.networks, key=lambda one: (place(one.run.seed), is_short(one)))
 
     def _network(self, arm: Arm, setting: Setting, seed: int) -> Planned:
         name = f"{arm.name}-{setting.label}-seed{seed}"
