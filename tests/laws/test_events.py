@@ -1,5 +1,6 @@
 """Events: what the failures and the ties alone say is what all groups say, for every metric."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +15,14 @@ from abstain._foundation.scored import ClassView, Measured, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influence_of, interval_of
+from abstain.metrics.rank_weights import (
+    partial_hyperbolic,
+    partial_selective,
+    rank_weight,
+    rank_weighted_risk,
+)
+
+module = sys.modules["abstain.metrics.rank_weights"]
 
 RANKED = [metric for metric in METRICS.values() if metric.rank_based]
 
@@ -172,3 +181,32 @@ def test_rows_of_a_class_have_the_influence_of_their_samples(s: Scored, seed: in
         assert metric.enough(s) is rows
         few, every = influence_of(metric, rows), influence_of(metric, s)
         assert few[own] == pytest.approx(every, rel=1e-9, abs=1e-12), metric.name
+
+
+@given(
+    s=scored_cases(most=60),
+    between=st.tuples(st.integers(0, 120), st.integers(0, 120)).filter(lambda x: x[0] < x[1]),
+    interpolation=st.sampled_from(["linear", "hyperbolic"]),
+)
+def test_areas_between_two_coverages_need_turns_only(
+    s: Scored, between: tuple[int, int], interpolation: str
+) -> None:
+    low, high = (x / 120 for x in between)
+    weights = partial_selective if interpolation == "linear" else partial_hyperbolic
+    expected = rank_weighted_risk(s.groups, rank_weight(weights(low, high)))
+    got = ab.partial_aurc(s.confidence, s.loss, low=low, high=high, interpolation=interpolation)
+    assert got == pytest.approx(expected, rel=1e-12, abs=1e-14)
+
+
+def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    s = scored(rng.random(5000).astype(np.float32).round(2), rng.random(5000) < 0.1)
+    calls = []
+    real = module.trapezoids
+    monkeypatch.setattr(module, "trapezoids", lambda *given: calls.append(0) or real(*given))
+    for metric in RANKED:
+        if not metric.missing(s):
+            metric.compute(s)
+    assert len(calls) == 1
+    assert "events" not in s.__dict__
+    assert "groups" not in s.__dict__

@@ -13,6 +13,8 @@ from abstain.typing import Array, BoolArray, IntArray
 
 #: Keys in one pass, so that its temporaries stay in the L2 cache.
 _BLOCK = 1 << 15
+#: Most ties are of so few that they are stepped through sooner than searched for.
+_FEW = 3
 
 
 def pack(bits: Array, loss: Array, keys: Array) -> tuple[int, bool]:
@@ -79,6 +81,36 @@ def ends(
         kept[:-1] &= ~(single[:-1] & single[1:])
     last = np.flatnonzero(kept)
     return last + 1, np.cumsum(failed, dtype=np.int64)[last], single[last]
+
+
+def failing(keys: Array) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the groups that hold a failure; see `compiled.failing`."""
+    found = [np.zeros(0, np.int64)]
+    for low in range(0, keys.size, _BLOCK):
+        failed = (keys[low : low + _BLOCK] & 1).astype(np.bool_)
+        found.append(np.flatnonzero(failed) + low)
+    place = np.concatenate(found)
+    key = keys.take(place)
+    opens = np.empty(place.size + 1, np.bool_)
+    np.not_equal(key[1:], key[:-1], out=opens[1:-1])
+    opens[[0, -1]] = True
+    ends = np.flatnonzero(opens)
+    first, last = place[ends[:-1]], place[ends[1:] - 1] + 1
+    return _with_successes(keys, first), last, np.diff(ends)
+
+
+def _with_successes(keys: Array, first: IntArray) -> IntArray:
+    """Return where the groups begin whose first failures these are."""
+    # Successes come right before the failures they are tied with, as the key that is one less.
+    wanted = keys.take(first) - keys.dtype.type(1)
+    mixed = np.flatnonzero(first)
+    for _ in range(_FEW):
+        more = keys.take(first.take(mixed) - 1) == wanted.take(mixed)
+        mixed = mixed[more]
+        first[mixed] -= 1
+        mixed = mixed[first[mixed] > 0]
+    first[mixed] = np.searchsorted(keys, wanted[mixed])
+    return first
 
 
 def tally(bits: Array, loss: Array, table: IntArray) -> bool:

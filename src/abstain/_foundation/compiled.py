@@ -149,6 +149,45 @@ def ends(
 
 
 @njit()
+def _failures(keys: Array) -> IntArray:
+    """Return where the failures are, and one place more."""
+    failed, size = 0, 0
+    for i in range(keys.size):
+        failed += keys[i] & 1
+    place = np.empty(failed + 1, np.int64)
+    for i in range(keys.size):
+        # The slot is kept only if it is one: a branch here would be mispredicted.
+        place[size] = i
+        size += keys[i] & 1
+    return place
+
+
+@njit()
+def failing(keys: Array) -> tuple[IntArray, IntArray, IntArray]:
+    """Return where the groups that hold a failure begin and end, and the failures of each.
+
+    Takes all keys of one sign.
+    """
+    place = _failures(keys)
+    size, end = 0, 0
+    first = np.empty(place.size, np.int64)
+    last, count = np.empty_like(first), np.empty_like(first)
+    for i in place[:-1]:
+        if i == end and i > 0 and keys[i] == keys[i - 1]:
+            count[size - 1] += 1
+        else:
+            begin = i
+            # The successes that are tied with it come right before it.
+            while begin > 0 and (keys[begin - 1] ^ keys[i]) == 1:
+                begin -= 1
+            first[size], count[size] = begin, 1
+            size += 1
+        end = i + 1
+        last[size - 1] = end
+    return first[:size].copy(), last[:size].copy(), count[:size].copy()
+
+
+@njit()
 def tally(bits: Array, loss: Array, table: IntArray) -> bool:
     """Count (failed, pattern) pairs into the table; return whether every loss is 0 or 1."""
     binary = True

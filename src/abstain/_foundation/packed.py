@@ -63,6 +63,7 @@ class PackedKernels(Protocol):
     split: Callable[[Array, Array, Array, Any, Any], int]
     sweep: Callable[[Array, int], tuple[int, int, float, int]]
     ends: Callable[[Array, bool, bool, bool], tuple[IntArray, IntArray, BoolArray]]
+    failing: Callable[[Array], tuple[IntArray, IntArray, IntArray]]
     tally: Callable[[Array, Array, IntArray], bool]
 
 
@@ -160,13 +161,23 @@ class PackedKeys:
             through = np.empty((2, ends.size + 1))
             through[:, :1], through[0, 1:], through[1, 1:] = before, ends, fails
             weight, loss = through[:, 1:] - through[:, :-1]
-            yield VertexBlock(self._values(ends), weight, loss, through[0, 1:], through[1, 1:])
+            yield VertexBlock(self.values(ends), weight, loss, through[0, 1:], through[1, 1:])
             before = through[:, -1:]
+
+    def failing(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Return where the groups that hold a failure begin and end, and the failures of each."""
+        # The two signs are sorted apart, and a key may be found in both.
+        parts = [self.run.failing(self.keys[: self.split])]
+        if self.split < self.keys.size:
+            first, last, failed = self.run.failing(self.keys[self.split :])
+            parts.append((first + self.split, last + self.split, failed))
+        first, last, failed = map(np.concatenate, zip(*parts, strict=True))
+        return first, last, failed
 
     def _grouped(self, *, merge: bool) -> Events:
         ends, fails, alone = map(np.concatenate, zip(*self._blocks(merge=merge), strict=True))
         count, failed = (steps(x).astype(np.float64) for x in (ends, fails))
-        return self._values(ends), count, failed, None, alone
+        return self.values(ends), count, failed, None, alone
 
     def _blocks(self, *, merge: bool) -> Iterator[tuple[IntArray, IntArray, BoolArray]]:
         failed, opens = 0, True
@@ -180,7 +191,8 @@ class PackedKeys:
                 failed += int(np.count_nonzero(here & 1))
                 opens = closes
 
-    def _values(self, ends: IntArray) -> Array:
+    def values(self, ends: IntArray) -> Array:
+        """Return the confidences of the groups that end after so many samples."""
         wide = np.dtype(f"f{self.keys.itemsize}")
         layout = _LAYOUTS[wide]
         key = self.keys[ends - 1]

@@ -16,6 +16,7 @@ from abstain._foundation.foreign import double, numbers_beside, scalar, without_
 from abstain._foundation.order import Runs, descending, runs_of
 from abstain._foundation.packed import Groups, counted, is_counted, sorted_keys
 from abstain._foundation.segments import grouped_by_sorting, ordered_by, steps
+from abstain._foundation.turns import Ties
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 
@@ -58,6 +59,8 @@ class TieGroups:
     #: Shape (g,). Whether each sample of the group has a threshold of its own; the confidence is
     #: the lowest of them. None where all groups are what they are called.
     stretch: BoolArray | None = None
+    #: What is tied within the stretches, of `Scored.turns`; None where nothing is.
+    ties: Ties | None = None
 
     def __post_init__(self) -> None:
         """Seal the arrays: curves and metrics share them."""
@@ -105,6 +108,15 @@ class TieGroups:
         out: Array = sealed(self.xp.cumulative_sum(x))
         return out
 
+    @cached_property
+    def tie_home(self) -> IntArray:
+        """The stretch that each of the ties lies in, shape (t,)."""
+        if self.ties is None or self.stretch is None:
+            return np.zeros(0, np.int64)
+        stretch = np.flatnonzero(self.stretch)
+        before = np.searchsorted(self.ties.above, self.count_through[stretch])
+        return np.repeat(stretch, steps(before))
+
     @property
     def width(self) -> FloatArray:
         """What the last vertex of each group accepts beyond the vertex before it."""
@@ -115,8 +127,8 @@ class TieGroups:
         """The groups that hold some loss, where they stand; all where that saves nothing."""
         if self.xp is not np:
             return self
-        here = np.flatnonzero(self.loss > 0)
-        if 2 * here.size > self.loss.size:
+        here = np.flatnonzero(self.loss > 0 if self.ties is None else ~self.stretch)
+        if self.stretch is None and 2 * here.size > self.loss.size:
             return self
         loss, through, weight = self.loss[here], self.through[here], self.weight[here]
         return Holding(loss, weight, through - weight, through, self.total)
@@ -141,7 +153,8 @@ class TieGroups:
         """Number of samples that share their confidence with another sample."""
         count = self.weight if self.number is None else self.number
         shared = count > 1 if self.stretch is None else (count > 1) & ~self.stretch
-        return int(self.xp.sum(count[shared]))
+        apart = int(self.xp.sum(count[shared]))
+        return apart if self.ties is None else apart + self.ties.samples
 
 
 def from_infinity(groups: TieGroups) -> AnyArray:
@@ -223,9 +236,11 @@ def opened(events: TieGroups) -> TieGroups:
 def with_vertex(events: TieGroups, through: float) -> TieGroups:
     """Cut the stretch in two whose first samples make this many accepted.
 
-    A number within a sample is rounded up; events stay as they are where it is in no stretch.
+    A number within a sample is rounded up, and one within a tie to its end; events stay as they are
+    where it is in no stretch.
     """
-    return cut(events, np.array([int(np.ceil(through))]))
+    rank = int(np.ceil(through))
+    return cut(events, np.array([rank if events.ties is None else events.ties.vertex(rank)]))
 
 
 def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
@@ -247,7 +262,9 @@ def cut(events: TieGroups, ranks: IntArray) -> TieGroups:
         events.confidence[parent],
         weight,
         events.loss[parent] * (weight / events.weight[parent]),
-        stretch=events.stretch[parent],
+        None,
+        events.stretch[parent],
+        events.ties,
     )
 
 

@@ -13,7 +13,7 @@ from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
 from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_classes
 from abstain._foundation.order import Runs, runs_of
-from abstain._foundation.packed import AreaPair, PackedKeys, VertexBlock, is_counted, sorted_keys
+from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.ranks import (
     TieGroups,
     cut,
@@ -27,6 +27,7 @@ from abstain._foundation.ranks import (
     untied_failures,
     untied_order,
 )
+from abstain._foundation.turns import turns_of
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
 
 T = TypeVar("T")
@@ -137,17 +138,23 @@ class Scored:
             yield VertexBlock(*(getattr(groups, name)[start : start + step] for name in names))
 
     @cached_property
+    def turns(self) -> TieGroups:
+        """The groups that hold a failure, and all successes between two of them as one stretch.
+
+        What is tied there is in `TieGroups.ties`: that matters to sums from vertex to vertex only.
+        Fewer than the events where many successes are tied. The events elsewhere.
+        """
+        known = self.known_groups is not None or self.known_events is not None
+        if known or self._keys is None:
+            return self.events
+        return TieGroups(*turns_of(self._keys))
+
+    @cached_property
     def probability_groups(self) -> TieGroups:
         """The samples grouped by probability of being right, highest first."""
         if self.probability is None or self.probability is self.confidence:
             return self.groups
         return group_ties(self.probability, self.loss, self.weight)
-
-    @cached_property
-    def areas(self) -> AreaPair | None:
-        """Both areas in one pass over the keys, where keys hold the samples."""
-        known = self.known_groups is not None or self.known_events is not None
-        return None if known or self._keys is None else self._keys.areas()
 
     @property
     def counted(self) -> bool:
@@ -208,8 +215,8 @@ class Scored:
     def untied(self, *, best: bool) -> "Scored":
         """Return the same losses with every tie broken in favor of the lower, or the higher one."""
         if self.binary and self.weight is None and self.xp is np:
-            loss = untied_failures(self.events, best=best)
-            events = untied_events(self.events, best=best)
+            loss = untied_failures(self.turns, best=best)
+            events = untied_events(self.turns, best=best)
             ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
             return Scored(ranks, loss, known_events=events)
         order = untied_order(self.confidence, self.loss, self.weight, best=best)
@@ -226,7 +233,7 @@ class Scored:
         the same value for any order within it, so this is the best score without ties too.
         """
         if self.counted and self.binary and self.xp is np:
-            return groups_of_two(self.events.n, int(self.events.loss_through[-1]))
+            return groups_of_two(self.turns.n, int(self.turns.loss_through[-1]))
         if self.weight is None and of_numpy(self.loss):
             return groups_of_losses(self.loss)
         if self.xp is np:

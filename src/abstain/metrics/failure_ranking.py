@@ -16,7 +16,7 @@ from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Metric, Need, Resampled, value_of
 from abstain.metrics.influences import of_bends, of_gradient
 from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
-from abstain.typing import AnyArray, BoolArray, FloatArray
+from abstain.typing import AnyArray, FloatArray
 
 _JAEGER = "Jaeger et al. (2023), {}, https://arxiv.org/abs/2211.15259"
 _HENDRYCKS = "Hendrycks and Gimpel (2017), https://arxiv.org/abs/1610.02136"
@@ -134,7 +134,7 @@ def _failure_ap_success(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(successes):
         return undefined(missing)
-    return Measured(average_precision(successes, failures, s.events.stretch))
+    return Measured(average_precision(successes, failures, s.turns))
 
 
 def failure_ap_error(
@@ -185,9 +185,8 @@ def _failure_ap_error(s: Scored) -> Measured:
     successes, failures = successes_failures(s)
     if missing := missing_kind(failures=failures):
         return undefined(missing)
-    flip, stretch = s.events.xp.flip, s.events.stretch
-    turned = None if stretch is None else flip(stretch)
-    return Measured(average_precision(flip(failures), flip(successes), turned))
+    flip = s.turns.xp.flip
+    return Measured(average_precision(flip(failures), flip(successes)))
 
 
 def fpr_at_tpr(
@@ -245,14 +244,15 @@ def _fpr_at_tpr(s: Scored, tpr: float = 0.95) -> Measured:
     if missing := missing_kind(successes, failures):
         return undefined(missing)
     # The origin accepts nothing, which is enough for a rate of 0.
-    xp, events = s.xp, s.events
+    xp, turns = s.xp, s.turns
     accepted, silent = (from_zero(xp.cumulative_sum(x)) for x in (successes, failures))
     first = int(xp.count_nonzero(accepted / accepted[-1] < tpr - _ROUNDING))
-    count = int(xp.sum(events.count[:first]))
-    if first and events.stretch is not None and events.stretch[first - 1]:
+    count = int(xp.sum(turns.count[:first]))
+    if first and turns.stretch is not None and turns.stretch[first - 1]:
         # Within a stretch of successes the first of them that is enough.
         each = np.arange(accepted[first - 1] + 1, accepted[first] + 1)
         count -= int(np.count_nonzero(each / accepted[-1] >= tpr - _ROUNDING)) - 1
+        count = count if turns.ties is None else turns.ties.vertex(count)
     return Measured(float(silent[first] / silent[-1]), count)
 
 
@@ -270,7 +270,7 @@ def _roc_gradient(groups: TieGroups) -> Gradient:
 
 
 def _precision_gradient(
-    found: FloatArray, other: FloatArray, stretch: BoolArray | None = None
+    found: FloatArray, other: FloatArray, groups: TieGroups | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Average precision: derivatives with respect to both weights at each rank, first to last.
 
@@ -280,6 +280,7 @@ def _precision_gradient(
     total = hits[-1]
     own = hits / taken
     by_taken, by_found = found * own / taken, found / taken
+    stretch = None if groups is None else groups.stretch
     if stretch is not None:
         m, b, others = found[stretch], taken[stretch], (taken - hits)[stretch]
         squares = inverse_squares_between(b - m, b)
@@ -289,7 +290,7 @@ def _precision_gradient(
         own[stretch] = 1.0 - others * (b - m) * squares / m
         own[stretch] += by_taken[stretch] - by_found[stretch]
     on_taken = -tail_sums(by_taken) / total
-    average = average_precision(found, other, stretch)
+    average = average_precision(found, other, groups)
     on_found = (own + tail_sums(by_found)) / total + on_taken - average / total
     return on_found, on_taken
 
@@ -298,7 +299,7 @@ def _ap_success_gradient(groups: TieGroups) -> Gradient:
     """Average precision of the successes."""
     failures = groups.loss
     successes = np.maximum(groups.weight - failures, 0.0)
-    success, failure = _precision_gradient(successes, failures, groups.stretch)
+    success, failure = _precision_gradient(successes, failures, groups)
     return Gradient(success, failure - success)
 
 

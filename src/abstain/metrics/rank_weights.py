@@ -25,7 +25,7 @@ from abstain._foundation.special import (
     stirling_tail,
 )
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
-from abstain.typing import AnyArray, BoolArray, FloatArray, Scalar
+from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Scalar
 
 RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
@@ -38,12 +38,22 @@ def rank_weighted_risk(groups: TieGroups, phi: RankWeight) -> Scalar:
 
 
 def weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
-    """Return the same of samples; the AUGRC of keys in whole numbers."""
-    if s.areas is not None and phi is augrc_weight:
-        return s.areas.augrc
+    """Return the same of samples, once for all numbers that are made of it.
+
+    The AUGRC of keys in whole numbers.
+    """
+    return s.once(_weighted_risk, phi)
+
+
+def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
+    turns = s.turns
     if phi is trapezoid_weight:
-        return trapezoid_area(s.events, s.events.loss_through)
-    return rank_weighted_risk(s.events, phi)
+        return trapezoid_area(turns, turns.loss_through)
+    if phi is augrc_weight and turns.stretch is not None:
+        held = turns.holding
+        below = 2.0 * (turns.total - held.through) + held.weight
+        return float(held.loss @ below) / (2.0 * turns.total**2)
+    return rank_weighted_risk(turns, phi)
 
 
 def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
@@ -52,15 +62,64 @@ def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
     Flat from the first vertex to coverage 0. Over a stretch behind F failures the risk is F/k,
     summed over k.
     """
+    area = scalar(groups.xp.sum(trapezoids(groups, accepted)))
+    if groups.ties is not None:
+        above, end, home = behind_failures(groups, accepted)
+        area += float(accepted[home] @ tied_trapezoids(above, end))
+    return area / groups.total
+
+
+def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
+    """Return the part of that area at each group, times all weight, as if no ties were within."""
     xp, through = groups.xp, groups.through
     risk = accepted / through
     before = xp.concat((risk[:1], risk[:-1]))
     area = groups.weight * (risk + before) / 2
     if groups.stretch is not None:
-        within = groups.stretch & (accepted > 0)
-        steps = harmonic_between(groups.above[within], through[within])
-        area[within] = accepted[within] * steps + (before - risk)[within] / 2
-    return scalar(xp.sum(area)) / groups.total
+        here = np.flatnonzero(groups.stretch & (accepted > 0))
+        steps = within_stretches(groups)
+        # What is accepted never falls, so these are the last.
+        beyond = accepted.take(here) * steps[steps.size - here.size :]
+        area[here] = beyond + (before.take(here) - risk.take(here)) / 2
+    return area
+
+
+def behind_failures(
+    groups: TieGroups, accepted: FloatArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Return the ties within stretches before which something is accepted that fails.
+
+    How many samples are above each and through it, and the stretch that it lies in.
+    """
+    if groups.ties is None:
+        return np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
+    home, first = groups.tie_home, int(np.searchsorted(accepted, 0.0, side="right"))
+    kept = slice(int(np.searchsorted(home, first)), None)
+    above, end = groups.ties.above[kept], groups.ties.through[kept]
+    return above.astype(np.float64), end.astype(np.float64), home[kept]
+
+
+def tied_steps(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return what (b - a)/b is above the sum of 1/k over k from a + 1 to b, for each tie.
+
+    It is below: of a tie all samples have the last of its vertices.
+    """
+    # Nearly all ties are of two.
+    out = -1.0 / (b * (b - 1.0))
+    more = np.flatnonzero(b - a > 2)
+    a, b = a[more], b[more]
+    out[more] = (b - a) / b - harmonic_between(a, b)
+    return out
+
+
+def tied_trapezoids(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return what a straight line from 1/a to 1/b has below it beyond those through all 1/k."""
+    out = 1.0 / (a * (a + 1.0) * b)
+    more = np.flatnonzero(b - a > 2)
+    a, b = a[more], b[more]
+    m = b - a
+    out[more] = tied_steps(a, b) + (m - 1.0) * m / (2.0 * a * b)
+    return out
 
 
 #: An excess of this part of the mean loss is rounding: one failure at the wrong end of millions of
@@ -74,7 +133,7 @@ def excess_over(optimum: Scalar, value: Scalar, s: Scored) -> Scalar:
     Both are sums in different orders, so a best order may come out a hair to either side.
     """
     excess = value - optimum
-    return value_from(excess, excess * 0.0 + 0.0) if excess < _ROUNDING * s.events.risk else excess
+    return value_from(excess, excess * 0.0 + 0.0) if excess < _ROUNDING * s.turns.risk else excess
 
 
 def remembered(phi: RankWeight) -> RankWeight:
@@ -120,6 +179,13 @@ def plugin_weight(groups: TieGroups) -> AnyArray:
 def log_weight(groups: TieGroups) -> AnyArray:
     """-ln(1 - r/(n + 1)); a sample at position k from the top counts ln(n + 1) - ln k."""
     return float(np.log(groups.total + 1.0)) - _mean_log(groups)
+
+
+@remembered
+def within_stretches(groups: TieGroups) -> AnyArray:
+    """Sum of 1/k over the places k of each stretch."""
+    here = np.zeros(0, np.int64) if groups.stretch is None else np.flatnonzero(groups.stretch)
+    return harmonic_between(groups.above.take(here), groups.through.take(here))
 
 
 #: Weights that follow from where a group stands, whatever else there is.

@@ -12,8 +12,8 @@ from abstain._foundation.special import harmonic_between, inverse_squares_betwee
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.influences import bend_within, of_bends, sums_within
-from abstain.metrics.rank_weights import vertex_area_rising
-from abstain.typing import AnyArray, BoolArray, FloatArray
+from abstain.metrics.rank_weights import tied_trapezoids, vertex_area_rising
+from abstain.typing import AnyArray, FloatArray, IntArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
 
@@ -86,7 +86,7 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     if not plain and s.xp is np and s.weight is None:
         s, plain = Scored(s.confidence, s.loss > acceptable_loss), True
     if plain:
-        groups = s.events
+        groups = s.turns
         right = groups.through - groups.loss_through
     else:
         groups = s.regrouped(s.loss <= acceptable_loss)
@@ -97,24 +97,31 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     f1 = from_zero(2 * right / (groups.through + everything))
     area = groups.weight * (f1[1:] + f1[:-1]) / 2
     if groups.stretch is not None:
-        area[groups.stretch] = _in_stretches(groups, groups.stretch, everything, f1)
-    return Measured(float(groups.xp.sum(area)) / groups.total)
+        here = np.flatnonzero(groups.stretch)
+        area[here] = _in_stretches(groups, here, everything, f1)
+    between = 0.0
+    if groups.ties is not None:
+        ties, home = groups.ties, groups.tie_home
+        above, end = (x.astype(np.float64) + everything for x in (ties.above, ties.through))
+        beyond = tied_trapezoids(above, end)
+        between = 2.0 * float((everything + groups.loss_through[home]) @ beyond)
+    return Measured((float(groups.xp.sum(area)) - between) / groups.total)
 
 
 def _in_stretches(
-    groups: TieGroups, stretch: BoolArray, everything: float, f1: FloatArray
+    groups: TieGroups, here: IntArray, everything: float, f1: FloatArray
 ) -> FloatArray:
     """Add up the trapezoids within each stretch, k = a + 1 to b.
 
     A share c of them is acceptable, all or none, so F1 is 2 c + 2 (P - c (a + A)) / (k + A), where
     P of all A acceptable ones are retained before it.
     """
-    b, m, loss = groups.through[stretch], groups.weight[stretch], groups.loss[stretch]
+    b, m, loss = (x.take(here) for x in (groups.through, groups.weight, groups.loss))
     a, share = b - m, 1.0 - loss / m
-    before = a - (groups.loss_through[stretch] - loss)
+    before = a - (groups.loss_through.take(here) - loss)
     falling = 2.0 * (before - share * (a + everything))
     each = 2.0 * share * m + falling * harmonic_between(a + everything, b + everything)
-    return np.asarray(each + (f1[:-1] - f1[1:])[stretch] / 2)
+    return np.asarray(each + (f1.take(here) - f1.take(here + 1)) / 2)
 
 
 def _influence(s: Scored) -> FloatArray:

@@ -1,10 +1,13 @@
 """Areas under ROC and precision-recall curves, from weights at each rank."""
 
+import numpy as np
+
 from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import without_gradient
+from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.special import harmonic_between
-from abstain.typing import AnyArray, BoolArray, FloatArray
+from abstain.metrics.rank_weights import behind_failures, tied_steps, within_stretches
+from abstain.typing import AnyArray, FloatArray
 
 
 def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
@@ -19,31 +22,34 @@ def area_under_roc(positive: FloatArray, negative: FloatArray) -> float:
 
 
 def average_precision(
-    positive: FloatArray, negative: FloatArray, stretch: BoolArray | None = None
+    positive: FloatArray, negative: FloatArray, groups: TieGroups | None = None
 ) -> float:
     """Return the precision at each rank, averaged over the positives there; none is undefined.
 
-    Each sample of a `stretch` has a rank of its own.
+    Each sample of a stretch of the groups, if they are given, has a rank of its own.
     """
     xp = namespace(positive)
     found = xp.cumulative_sum(positive)
     taken = xp.cumulative_sum(positive + negative)
-    at = positive > 0
-    precise = positive[at] * found[at] / taken[at]
-    if stretch is not None:
+    precise = positive * found / xp.where(taken > 0, taken, 1.0)
+    beyond = 0.0
+    if groups is not None and groups.stretch is not None:
         # Rank k finds k - N, N the negatives before the stretch: 1 - N/k, summed over k.
-        m, b, before = (x[at & stretch] for x in (positive, taken, taken - found))
-        precise[stretch[at]] = m - before * harmonic_between(b - m, b)
-    return float(xp.sum(precise) / found[-1])
+        here, before = np.flatnonzero(groups.stretch), taken - found
+        precise[here] = positive.take(here) - before.take(here) * within_stretches(groups)
+        # All samples of a tie have the rank of its last.
+        above, end, home = behind_failures(groups, before)
+        beyond = float(before[home] @ tied_steps(above, end))
+    return (float(xp.sum(precise)) - beyond) / float(found[-1])
 
 
 def successes_failures(s: Scored) -> tuple[FloatArray, FloatArray]:
-    """Return the weights of both at each of the events, most confident first.
+    """Return the weights of both at each of the turns, most confident first.
 
     Counts of failures, so no gradient flows through them.
     """
-    failures = without_gradient(s.events.loss)
-    return no_less_than_zero(s.events.weight - failures), failures
+    failures = without_gradient(s.turns.loss)
+    return no_less_than_zero(s.turns.weight - failures), failures
 
 
 def no_less_than_zero(x: FloatArray) -> AnyArray:

@@ -56,17 +56,20 @@ def aurc_optimum(s: Scored, estimator: str = "trapezoid") -> Scalar:
 def _trapezoid_optimum(s: Scored) -> Scalar:
     if s.weight is None and s.xp is np and not s.binary:
         return _optimum_of_each(s)
-    distinct = _untied_optimum(s)
-    if s.counted and s.events.tied == 0:
-        return distinct
-    return min(distinct, _optimum_over_ties(s))
+    return min(_untied_optimum(s), _optimum_over_ties(s))
 
 
 def _optimum_over_ties(s: Scored) -> Scalar:
     """Return the least value over the score's own ties."""
     if s.binary and s.counted and s.xp is np:
-        right = int(s.events.total - s.events.loss_through[-1])
-        return _failures_last(with_vertex(s.events, right), right)
+        turns = s.turns
+        right = int(turns.total - turns.loss_through[-1])
+        if turns.ties is None:
+            return _failures_last(with_vertex(s.events, right), right)
+        ends, counts = turns.ties.groups_beyond(right)
+        through, weight = ends.astype(np.float64), counts.astype(np.float64)
+        phi = trapezoid_in_stretches(through, weight, np.zeros(weight.size, np.bool_))
+        return float(phi @ np.minimum(weight, through - right)) / turns.total
     best = _best_losses(s.events, s.oracle)
     return trapezoid_area(s.events, best)
 
@@ -182,8 +185,7 @@ def e_aurc(
     s = scored(confidence, loss, weight)
     if checks.one_of(optimum, "optimum", ("same", "analytic")) == "analytic":
         checks.binary_loss(s.loss, needed_by="the analytic optimum")
-        groups = s.plain.events
-        return rank_weighted_risk(groups, phi) - best_aurc(groups.risk)
+        return weighted_risk(s.plain, phi) - best_aurc(s.plain.turns.risk)
     return excess_aurc(s, estimator).value
 
 
@@ -252,7 +254,7 @@ def normalized(s: Scored, estimator: str = "trapezoid") -> Measured:
     if s.oracle.loss.shape[0] == 1:
         return undefined("all losses are equal, so no order is better than another")
     best = aurc_optimum(s, estimator)
-    random = s.events.risk * _random_factor(s.events.total, estimator)
+    random = s.turns.risk * _random_factor(s.turns.total, estimator)
     return Measured(_excess(s, estimator, best) / (random - best))
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import TieGroups, cut
 from abstain._foundation.scored import Measured, Scored, scored
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
@@ -16,14 +16,17 @@ from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.entry import Family, Metric
 from abstain.metrics.influences import of_kinds, on_groups
 from abstain.metrics.rank_weights import (
+    behind_failures,
     partial_generalized,
     partial_hyperbolic,
     partial_selective,
     rank_weight,
     rank_weighted_risk,
+    tied_trapezoids,
+    trapezoids,
 )
 from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
-from abstain.typing import AnyArray, FloatArray
+from abstain.typing import AnyArray, FloatArray, Scalar
 
 Interpolation = Literal["linear", "hyperbolic"]
 
@@ -90,11 +93,52 @@ def partial_aurc(
     1.0
     """
     low, high = _interval(low, high)
-    kinds = {"linear": partial_selective, "hyperbolic": partial_hyperbolic}
-    on_vertices = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))](low, high)
-    groups = scored(confidence, loss, weight).groups
-    area = rank_weighted_risk(groups, rank_weight(on_vertices))
+    kinds = {"linear": selective_area, "hyperbolic": hyperbolic_area}
+    area_of = kinds[checks.one_of(interpolation, "interpolation", tuple(kinds))]
+    area = area_of(scored(confidence, loss, weight).turns, low, high)
     return area / (high - low) if mean else area
+
+
+def hyperbolic_area(groups: TieGroups, low: float, high: float) -> Scalar:
+    """Return the exact area under the selective risk between two coverages.
+
+    From one turn to the next the generalized risk is a straight line, whatever is tied between.
+    """
+    return rank_weighted_risk(groups, rank_weight(partial_hyperbolic(low, high)))
+
+
+def generalized_area(groups: TieGroups, low: float, high: float) -> Scalar:
+    """Return the area under the generalized risk between two coverages."""
+    return rank_weighted_risk(groups, rank_weight(partial_generalized(low, high)))
+
+
+def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
+    """Return the trapezoid area under the selective risk between two coverages."""
+    if groups.stretch is None:
+        return rank_weighted_risk(groups, rank_weight(partial_selective(low, high)))
+    ends = np.array([low, high]) * groups.total
+    groups = _parted(groups, ends)
+    accepted, through, above = groups.loss_through, groups.through, groups.above
+    right, left = linear_segments(through / groups.total, low, high, flat=True)
+    risk = accepted / through
+    area = right * risk + left * np.append(risk[:1], risk[:-1])
+    # The two segments in which the interval ends are straight lines; between them all is whole.
+    whole = (groups.width < groups.weight) & (above >= ends[0]) & (through <= ends[1])
+    area[whole] = trapezoids(groups, accepted)[whole] / groups.total
+    tied, end, home = behind_failures(groups, accepted)
+    kept = slice(*np.searchsorted(tied, ends)) if tied.size else slice(0)
+    tied, end, home = tied[kept], end[kept], home[kept]
+    inside = np.where(end <= ends[1], accepted[home], 0.0)
+    return float(area.sum() + inside @ tied_trapezoids(tied, end) / groups.total)
+
+
+def _parted(turns: TieGroups, ends: FloatArray) -> TieGroups:
+    """Return the turns with the segments apart that lie around these numbers of samples."""
+    if turns.ties is None:
+        around = np.concatenate((np.floor(ends), np.ceil(ends))).astype(np.int64)
+    else:
+        around = np.array([turns.ties.segment(float(end)) for end in ends]).ravel()
+    return cut(turns, np.unique(around))
 
 
 def partial_augrc(
@@ -148,8 +192,7 @@ def partial_augrc(
     0.15625
     """
     low, high = _interval(low, high)
-    groups = scored(confidence, loss, weight).events
-    area = rank_weighted_risk(groups, rank_weight(partial_generalized(low, high)))
+    area = generalized_area(scored(confidence, loss, weight).turns, low, high)
     return area / (high - low) if mean else area
 
 
@@ -180,7 +223,7 @@ class _Kind:
     title: str
     meaning: str
     source: str
-    weights: Callable[[float, float], Callable[[TieGroups], FloatArray]]
+    area: Callable[[TieGroups, float, float], Scalar]
     selective: bool
 
 
@@ -188,14 +231,14 @@ _SELECTIVE = _Kind(
     "mean selective risk from {} to {} % coverage",
     "Averaged over coverages from {} to {} %, {{value}} of the accepted are wrong.",
     "code of FD-Shifts (rc_stats.py), https://github.com/IML-DKFZ/fd-shifts",
-    partial_selective,
+    selective_area,
     selective=True,
 )
 _GENERALIZED = _Kind(
     "mean generalized risk from {} to {} % coverage",
     "Averaged over coverages from {} to {} %, {{value}} of all samples are accepted and wrong.",
     "Traub et al. (2024), eq. 6, between two coverages, https://arxiv.org/abs/2407.01032",
-    partial_generalized,
+    generalized_area,
     selective=False,
 )
 
@@ -204,12 +247,9 @@ def _made(kind: _Kind, name: str, low: str, high: str) -> Metric | None:
     between = float(low) / 100, float(high) / 100
     if not between[0] < between[1] <= 1:
         return None
-    weight = rank_weight(kind.weights(*between))
 
     def compute(s: Scored) -> Measured:
-        # Over a stretch the generalized risk is a straight line, but the selective risk is none.
-        groups = s.groups if kind.selective else s.events
-        return Measured(rank_weighted_risk(groups, weight) / (between[1] - between[0]))
+        return Measured(kind.area(s.turns, *between) / (between[1] - between[0]))
 
     return Metric(
         name=name,

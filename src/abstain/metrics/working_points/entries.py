@@ -42,7 +42,7 @@ def _at_coverage(
     share = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return quantity.at(s.events, at_coverage(s.events, share))
+        return quantity.at(s.turns, at_coverage(s.turns, share))
 
     return Metric(
         name=name,
@@ -157,7 +157,7 @@ def _coverage(name: str, percent: str) -> Metric:
     risk = float(percent) / 100
 
     def compute(s: Scored) -> Measured:
-        return coverage_of(s.events, at_risk(s.events, risk))
+        return coverage_of(s.turns, at_risk(s.turns, risk))
 
     return Metric(
         name=name,
