@@ -127,7 +127,7 @@ class TieGroups:
         """The groups that hold some loss, where they stand; all where that saves nothing."""
         if self.xp is not np:
             return self
-        here = np.flatnonzero(self.loss > 0 if self.ties is None else ~self.stretch)
+        here = np.flatnonzero(self.loss > 0)
         if self.stretch is None and 2 * here.size > self.loss.size:
             return self
         loss, through, weight = self.loss[here], self.through[here], self.weight[here]
