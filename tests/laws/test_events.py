@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
 import abstain as ab
-from abstain._foundation.ranks import with_vertex
+from abstain._foundation.ranks import APART, opened, with_vertex
 from abstain._foundation.scored import ClassView, Measured, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
@@ -145,6 +145,40 @@ def test_influences_of_few_rows_are_those_of_all_samples(kind: str) -> None:
         assert (few.samples, few.units) == (every.samples, every.units)
         assert few.error == pytest.approx(every.error, rel=1e-10), metric.name
         assert few.fourth == pytest.approx(every.fourth, rel=1e-9), metric.name
+
+
+@pytest.mark.parametrize("kind", ["distinct", "wrong at the top"])
+def test_intervals_of_few_rows_are_those_of_all_groups(kind: str) -> None:
+    s = large_case(kind)
+    full = by_groups(s)
+    for metric in filter(lambda m: not m.missing(s), RANKED):
+        few, every = interval_of(metric, s), interval_of(metric, full)
+        assert (few.method, few.note) == (every.method, every.note), metric.name
+        ends = (every.low, every.high, every.standard_error)
+        found = (few.low, few.high, few.standard_error)
+        assert found == pytest.approx(ends, rel=1e-9, nan_ok=True), metric.name
+
+
+@given(s=scored_cases(most=60))
+def test_of_few_samples_groups_say_what_opened_stretches_do(s: Scored) -> None:
+    # Without stretches nothing has to be cut, which is most of the work of a small sample.
+    assert s.bends is s.kinds
+    apart = replace(s, known_groups=opened(s.events))
+    for metric in filter(lambda m: m.influence is not None and not m.missing(s), RANKED):
+        if metric.compute(s).reason:
+            continue
+        rows, cut = metric.enough(s), metric.enough(apart)
+        few = spread_of(influence_of(metric, rows), times=rows.times)
+        every = spread_of(influence_of(metric, cut), times=cut.times)
+        same = pytest.approx(every.error, rel=1e-9, abs=1e-12, nan_ok=True)
+        assert few.error == same, metric.name
+
+
+def test_groups_stand_for_few_samples_alone() -> None:
+    for more in (0, 1):
+        n = 2 * APART + more
+        s = scored(np.arange(n, 0, -1.0), np.arange(n) % 50 == 0)
+        assert (s.bends is s.kinds) == (more == 0)
 
 
 @given(s=scored_cases(most=60))

@@ -217,7 +217,7 @@ def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
 
 
 #: So many samples at either end of the order are kept apart by `opened`.
-_APART = 1 << 12
+APART = 1 << 12
 
 
 def opened(events: TieGroups) -> TieGroups:
@@ -227,9 +227,9 @@ def opened(events: TieGroups) -> TieGroups:
     success does the same wherever in a stretch it comes, but for parts in 10^12. A vertex stands
     where the failures of a best order begin.
     """
-    n, first = events.n, min(events.n, _APART)
+    n, first = events.n, min(events.n, APART)
     turn = int(events.total - events.loss_through[-1])
-    ranks = np.concatenate((np.arange(first), [turn], np.arange(max(n - _APART, first), n)))
+    ranks = np.concatenate((np.arange(first), [turn], np.arange(max(n - APART, first), n)))
     return cut(events, np.unique(ranks))
 
 

@@ -15,6 +15,7 @@ from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_c
 from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.ranks import (
+    APART,
     TieGroups,
     cut,
     group_ties,
@@ -198,7 +199,9 @@ class Scored:
     @cached_property
     def bends(self) -> "Scored":
         """The same as `kinds`, a stretch of successes one row too: see `events` and `opened`."""
-        if self.known_groups is not None or self.events.stretch is None:
+        # Of so few samples all are kept apart, as they are in groups.
+        few = self.n <= 2 * APART
+        if few or self.known_groups is not None or self.events.stretch is None:
             return self.kinds
         return self._of_kinds(kinds_of(opened(self.events)))
 
