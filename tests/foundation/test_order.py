@@ -54,6 +54,15 @@ def test_sums_within_runs_are_those_of_each_value(kind, weighted, monkeypatch):
     np.testing.assert_array_equal(own[alone], each[runs.order[runs.ends[alone]]])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_ones_are_put_in_order_by_another_number(kind):
+    rng = np.random.default_rng(5)
+    x, by = KINDS[kind](rng, 2000), rng.integers(0, 9, 2000) - 4.0
+    kept = rng.random(2000) < 0.8
+    expected = np.lexsort((by, -x))
+    np.testing.assert_array_equal(runs_of(x, kept).resolved(by), expected[kept[expected]])
+
+
 def test_groups_that_hold_loss_say_what_all_groups_say():
     rng = np.random.default_rng(4)
     weight = rng.random(500)

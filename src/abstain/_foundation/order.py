@@ -40,6 +40,22 @@ class Runs:
         np.subtract(self.ends[1:], self.ends[:-1], out=count[1:])
         return count
 
+    def resolved(self, by: FloatArray) -> IntArray:
+        """Return the rows in order, equal ones by another number from the least up.
+
+        Only those that are equal are sorted again. Equal in both stay as they come.
+        """
+        several = self.count > 1
+        if not several.any():
+            return self.order
+        places = np.flatnonzero(np.repeat(several, self.count))
+        run = np.repeat(np.flatnonzero(several).astype(np.float64), self.count[several])
+        rows = self.order[places]
+        inner = descending(-by[rows])
+        order = self.order.copy()
+        order[places] = rows[inner[descending(-run[inner])]]
+        return order
+
     def masses(self, loss: Array, weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Sum weight and weight x loss within each run; nothing is added to a row alone."""
         own, mass = np.empty(self.ends.size), np.empty(self.ends.size)

@@ -208,9 +208,10 @@ def groups_of_losses(loss: Array) -> TieGroups:
 def one_by_one(loss: Array, weight: FloatArray | None) -> TieGroups:
     """Return groups of samples that are all told apart, in the order in which they come."""
     xp, loss = namespace(loss), double(loss)
-    ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
     if xp is not np:
+        ranks = -without_gradient(xp.cumulative_sum(xp.ones_like(loss)))
         return group_ties(ranks, loss, weight)
+    ranks = np.arange(-1.0, -1.0 - loss.size, -1.0)
     if weight is None:
         return TieGroups(ranks, np.ones(loss.size), loss)
     return TieGroups(ranks, weight, weight * loss, np.ones(loss.size, np.int64))

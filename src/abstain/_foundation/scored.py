@@ -222,7 +222,11 @@ class Scored:
             events = untied_events(self.turns, best=best)
             ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
             return Scored(ranks, loss, known_events=events)
-        order = untied_order(self.confidence, self.loss, self.weight, best=best)
+        if self.xp is np:
+            key = self.loss.astype(np.float64, copy=False)
+            order = self.runs.resolved(key if best else -key)
+        else:
+            order = untied_order(self.confidence, self.loss, self.weight, best=best)
         loss = self.loss[order]
         weight = None if self.weight is None else self.weight[order]
         groups = one_by_one(loss, weight)
