@@ -7,6 +7,7 @@ from abstain._foundation import order
 from abstain._foundation.order import descending, runs_of
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import Scored
+from abstain.metrics.contributions import contributions_of
 
 KINDS = {
     "unit": lambda rng, n: rng.random(n),
@@ -92,3 +93,13 @@ def test_a_scored_object_is_sorted_once(monkeypatch):
     alone = s.confidence[:, None] == s.groups.confidence
     np.testing.assert_array_equal(s.home[weight > 0], alone.argmax(axis=1)[weight > 0])
     assert (s.home[weight == 0] == -1).all()
+
+
+def test_contributions_by_place_need_only_the_groups_that_hold_a_failure():
+    rng = np.random.default_rng(2)
+    s = Scored(np.round(rng.random(500), 2), rng.random(500) < 0.05)
+    parts = contributions_of(s, "augrc")
+    assert not {"groups", "events"} & set(vars(s))
+    place = np.unique(-s.confidence, return_inverse=True)[1]
+    each = s.groups.loss * (s.groups.total - s.groups.through + s.groups.weight / 2) / 500**2
+    np.testing.assert_allclose(np.bincount(place, parts), each, rtol=1e-12)

@@ -78,7 +78,7 @@ def ece(
     -----
     Confidence 1.0 belongs to the last bin. Equal-mass bins never split tied confidences. Never
     NaN. Says nothing of the order: a constant confidence equal to the accuracy has ECE 0. Cost:
-    one sort.
+    one pass; bins of equal mass take a sort too.
 
     References
     ----------

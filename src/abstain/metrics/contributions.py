@@ -13,7 +13,7 @@ from abstain._foundation.ranks import group_index
 from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
 from abstain.metrics.entry import METRICS
-from abstain.metrics.rank_weights import RankWeight
+from abstain.metrics.rank_weights import BY_PLACE, RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -76,12 +76,13 @@ def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
     phi = weights[checks.one_of(metric, "metric", tuple(weights))]
     if s.xp is not np:
         return _of_every_sample(s, phi)
-    # Only failures contribute, and they are few: each has its group among the events.
+    # Only failures contribute, and they are few: each has its group among those that hold some.
     wrong = np.flatnonzero(s.loss)
     # In order, so that neighbors are found next to each other.
     wrong = wrong[descending(s.confidence[wrong])] if wrong.size else wrong
-    place = group_index(s.events, s.confidence[wrong])
-    share = np.where(place < 0, 0.0, phi(s.events)[place]) * s.loss[wrong] / s.events.total
+    groups = s.turns if phi in BY_PLACE else s.events
+    place = group_index(groups, s.confidence[wrong])
+    share = np.where(place < 0, 0.0, phi(groups)[place]) * s.loss[wrong] / groups.total
     out = np.zeros(s.n)
     out[wrong] = share if s.weight is None else share * s.weight[wrong]
     return out
