@@ -18,7 +18,7 @@ from abstain.plots import (
     RiskCoverageBandDisplay,
     SignificanceMapDisplay,
 )
-from abstain.plots.lettering import Lettering
+from abstain.plots.texts import Texts
 
 IID = DATA[0]
 
@@ -145,7 +145,7 @@ def test_what_is_over_all_says_of_what(plain):
 
 
 def lettering(display):
-    return [part for part in display.ax_.get_children() if isinstance(part, Lettering)]
+    return [part for part in display.ax_.get_children() if isinstance(part, Texts)]
 
 
 def test_names_of_many_methods_beside_a_map_do_not_overlap():

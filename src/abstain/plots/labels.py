@@ -98,7 +98,8 @@ def _name_all(
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.figure
-    away = -rcParams[f"{side}tick.major.pad"] / 72
+    known: Any = rcParams
+    away = -float(known[f"{side}tick.major.pad"]) / 72
     if side == "x":
         at, near = ax.get_xaxis_transform(), ScaledTranslation(0, away, figure.dpi_scale_trans)
         points, aligned = [(place, 0.0) for place in places], {"ha": "center", "va": "top"}
@@ -106,7 +107,7 @@ def _name_all(
         at, near = ax.get_yaxis_transform(), ScaledTranslation(away, 0, figure.dpi_scale_trans)
         points, aligned = [(0.0, place) for place in places], {"ha": "right"}
         aligned["va"] = "center_baseline"
-    size = rcParams[f"{side}tick.labelsize"]
+    size = known[f"{side}tick.labelsize"]
     box = _letter(ax, names, points, at + near, **{"fontsize": size, **aligned, **style})
     return float(72 * (box.height if side == "x" else box.width) / figure.dpi) - 72 * away
 
@@ -119,9 +120,9 @@ def _letter(
     **style: Any,
 ) -> "Bbox":
     """Write many words as one; return the box around them."""
-    from abstain.plots.lettering import Lettering
+    from abstain.plots.texts import Texts
 
-    every = Lettering(words, np.array(places), transform, **{"color": INK, **style})
+    every = Texts(words, np.array(places), transform, **{"color": INK, **style})
     ax.add_artist(every)
     every.set_clip_on(False)
     return every.get_window_extent()

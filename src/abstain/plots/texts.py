@@ -16,7 +16,7 @@ from matplotlib.transforms import Bbox, Transform
 from abstain.typing import FloatArray
 
 
-class Lettering(Artist):
+class Texts(Artist):
     """Texts, each at its own point."""
 
     def __init__(
