@@ -39,17 +39,23 @@ def numbers(k=6, n=700, seed=0):
 
 
 @pytest.mark.parametrize("n", [3, 64, 513, 2000])
-def test_powers_are_the_sums_of_every_pair(n):
-    _, parts = numbers(n=n)
-    powers = PairPowers.of(parts)
+@pytest.mark.parametrize("anchored", [False, True])
+def test_powers_are_the_sums_of_every_pair(n, anchored):
+    values, parts = numbers(n=n)
+    powers = PairPowers.of(parts, values if anchored else None)
     for p, (i, j) in enumerate(combinations(range(parts.shape[1]), 2)):
         a, b = parts[:, i], parts[:, j]
         for r in (1.0, 0.7, -2.0):
             terms = (powers.two[:, p], powers.three[:, p], powers.four[:, p])
             for order, own in enumerate(terms, 2):
-                whole = sum(c * (1 - r) ** q for q, c in enumerate(own))
+                whole = sum(c * (powers.anchor[p] - r) ** q for q, c in enumerate(own))
                 size = np.sum(np.abs(a) ** order + np.abs(r * b) ** order)
                 assert whole == pytest.approx(np.sum((a - r * b) ** order), abs=1e-12 * size)
+        for order, own in enumerate(powers.even[:, p], 2):
+            size = np.sum(np.abs(a - b) ** order)
+            assert own == pytest.approx(np.sum((a - b) ** order), abs=1e-12 * size)
+        known = anchored and values[i] > 0 and values[j] > 0
+        assert powers.anchor[p] == (values[i] / values[j] if known else 1.0)
         assert powers.apart[p] == np.abs(a - b).max()
         assert powers.largest[p] == max(np.abs(a).max(), np.abs(b).max())
 
@@ -118,6 +124,27 @@ def test_the_ends_of_a_ratio_are_where_the_test_rejects():
         for end, side in ((low[p], -1), (high[p], 1)):
             away = brentq(lead, 0.0, 1.0, args=(side,), xtol=1e-15)
             assert end == pytest.approx(values[i] / values[j] * np.exp(side * away), rel=1e-10)
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-6, 1e-8])
+def test_the_ends_of_a_ratio_of_numbers_that_go_along_keep_their_digits(noise):
+    """Half of one is nearly the other: about 1 the sums of powers would cancel."""
+    rng = np.random.default_rng(5)
+    one = rng.normal(size=400) / 400
+    parts = np.column_stack([one, 2 * one + noise * rng.normal(size=400) / 400])
+    values = np.array([0.1, 0.2])
+    every = PairedNumbers.every(values, parts, bounds=(0.0, 1.0), failures=[None, None], level=0.95)
+    low, high = ratio_ends(every)
+    for end, side in ((low[0], -1), (high[0], 1)):
+        # How far the end is from one half, in the shares of the first that it leaves over.
+        away = (end - 0.5) / noise
+        assert np.sign(away) == side
+        ratio = 0.5 + noise * away
+        own = (parts[:, 0] - 0.5 * parts[:, 1]) - noise * away * parts[:, 1]
+        error = np.sqrt(np.sum(own * own) * 400 / 399)
+        statistic = straightened((values[0] - ratio * values[1]) / error, skewness(own))
+        degrees = degrees_of_freedom(own)
+        assert -side * statistic == pytest.approx(student.ppf(0.975, degrees), rel=2e-14 / noise)
 
 
 @pytest.mark.parametrize("method", ["percentile", "basic"])

@@ -122,7 +122,7 @@ class PairedNumbers:
         sizes = [size_of(pair, bounds) for pair in zip(*both.tolist(), strict=True)]
         least = rounding(count, np.array(sizes))
         most = np.array([most_degrees(own) for own in failures])
-        powers = PairPowers.of(parts).without_rounding(parts, least / count)
+        powers = PairPowers.of(parts, values).without_rounding(parts, least / count)
         apart = both[0] - both[1]
         apart[(powers.apart == 0) & (np.abs(apart) <= least)] = 0.0
         return cls(both, apart, powers, count, np.minimum(most[first], most[second]), level)
@@ -143,7 +143,7 @@ class PairedNumbers:
         """The standard error of each difference; NaN for one unit."""
         more = np.full(self.units.shape, NAN)
         np.divide(self.units, self.units - 1, out=more, where=self.units > 1)
-        return np.asarray(np.sqrt(self.powers.two[0] * more))
+        return np.asarray(np.sqrt(self.powers.even[0] * more))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,9 +157,7 @@ class PairTest:
     @classmethod
     def of(cls, pairs: PairedNumbers) -> "PairTest":
         """Read them off the powers of the differences."""
-        two, three, four = (
-            own[0] for own in (pairs.powers.two, pairs.powers.three, pairs.powers.four)
-        )
+        two, three, four = pairs.powers.even
         degrees = np.minimum(degrees_from(two, four, pairs.units), pairs.most_degrees)
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(pairs.error, degrees, three / two**1.5)

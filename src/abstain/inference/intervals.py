@@ -301,7 +301,7 @@ def difference_from(
     pair = PairedNumbers(
         np.array(both)[:, None],
         np.array([apart]),
-        PairPowers.of(parts),
+        PairPowers.of(parts, np.array(both)),
         np.array([float(parts.shape[0])]),
         np.array([most_degrees(failures)]),
         level,

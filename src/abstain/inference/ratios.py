@@ -102,13 +102,13 @@ class _Tested:
 
     def at(self, p: IntArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the statistic of one ratio of each pair, and its degrees of freedom."""
-        s, units = 1.0 - ratio, self.units[p]
+        s, units = self.powers.anchor[p] - ratio, self.units[p]
         two, three, four = (
             _polynomial(own[:, p], s)
             for own in (self.powers.two, self.powers.three, self.powers.four)
         )
         # Where the second follows the first exactly, one ratio has no spread but its rounding.
-        least = 1e-28 * (self.powers.two[0][p] + s * s * self.powers.two[2][p])
+        least = 1e-28 * (self.powers.even[0][p] + (1 - ratio) ** 2 * self.powers.two[2][p])
         two = np.maximum(np.maximum(two, least), 1e-300)
         t = (self.first[p] - ratio * self.second[p]) / np.sqrt(two * units / (units - 1))
         degrees = np.maximum(1.0, np.minimum(degrees_from(two, four, units), self.most_degrees[p]))
