@@ -8,7 +8,12 @@ from scipy import stats
 
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.inference.multiplicity import adjust, cliques, critical_difference, nemenyi
-from abstain.inference.rank_tests import friedman, pairwise_wilcoxon, wilcoxon
+from abstain.inference.rank_tests import (
+    _signed_rank_chances,
+    friedman,
+    pairwise_wilcoxon,
+    wilcoxon,
+)
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -263,3 +268,13 @@ def test_false_positive_rates_under_the_null():
         pairwise_wilcoxon(rng.normal(size=(10, 2)), lower_is_better=True)[0, 1] for _ in range(1500)
     ]
     assert abs(np.mean(np.array(one_sided) <= 0.05) - 0.042) < 3.5 * error  # the exact level
+
+
+def test_the_chances_of_the_same_ranks_are_counted_once():
+    _signed_rank_chances.cache_clear()
+    runs = np.random.default_rng(0).random((5, 13))
+    for i in range(13):
+        for j in range(i + 1, 13):
+            found = wilcoxon(runs[:, i], runs[:, j])
+            assert found.p_value == pytest.approx(stats.wilcoxon(runs[:, i], runs[:, j]).pvalue)
+    assert _signed_rank_chances.cache_info().misses == 1

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.arrays import sealed
 from abstain._foundation.imports import special
 from abstain.errors import DomainError, ShapeError
 from abstain.inference.ranking import ROUNDING, alike, ranks, stack
@@ -314,15 +315,21 @@ def _signed_rank_tails(ranks: FloatArray, positive: float) -> tuple[float, float
 
     Takes the mid-ranks of the differences that are not zero, shape (n,). Cost: n^3 / 2 steps.
     """
-    doubled = np.rint(2 * ranks).astype(np.int64)
-    chances = np.zeros(int(doubled.sum()) + 1)
+    chances = _signed_rank_chances(tuple(sorted(np.rint(2 * ranks).astype(np.int64).tolist())))
+    at = int(np.rint(2 * positive))
+    return float(chances[: at + 1].sum()), float(chances[at:].sum())
+
+
+@lru_cache(maxsize=64)
+def _signed_rank_chances(doubled: tuple[int, ...]) -> FloatArray:
+    """Return the chance of each sum of such ranks, each with a fair sign."""
+    chances = np.zeros(sum(doubled) + 1)
     chances[0] = 1.0
     for rank in doubled:
         chances /= 2
         # NumPy copies where source and target overlap.
         chances[rank:] += chances[:-rank]
-    at = int(np.rint(2 * positive))
-    return float(chances[: at + 1].sum()), float(chances[at:].sum())
+    return np.asarray(sealed(chances))
 
 
 def _friedman_tail(placed: FloatArray) -> float | None:
