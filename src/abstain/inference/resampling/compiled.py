@@ -132,11 +132,16 @@ def _failures_only(
 
 @njit(**_FAST)
 def _skip(rows: tuple[Array, IntArray], span: tuple[int, int], q: Array) -> None:
-    """Accept samples that change nothing else."""
-    for i in range(span[0], span[1]):
-        row = rows[0][rows[1][i]]
+    """Accept samples that change nothing else, four at a time: the sums are fetched once."""
+    counts, order = rows
+    zero, stop = counts.shape[0] - 1, span[1]
+    for i in range(span[0], stop, 4):
+        r0, r1 = counts[order[i]], counts[order[i + 1] if i + 1 < stop else zero]
+        r2 = counts[order[i + 2] if i + 2 < stop else zero]
+        r3 = counts[order[i + 3] if i + 3 < stop else zero]
         for j in range(_LANES):
-            q[_C + j] += np.float32(row[j])
+            two = np.float32(r0[j]) + np.float32(r1[j])
+            q[_C + j] += two + np.float32(r2[j]) + np.float32(r3[j])
 
 
 @njit(**_FAST)
