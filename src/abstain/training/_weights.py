@@ -107,9 +107,9 @@ def by_tie_groups(confidence: Tensor, weight: Tensor | None, phi: RankWeight) ->
     w: Any = None if weight is None else weight.to(place, torch.float64)
     own, others = on_host(c), None if w is None else on_host(w)
     if own is not None and (others is None) == (w is None) and np.isfinite(own).all():
-        groups = group_ties(own, np.zeros_like(own), others)
-        home = home_in(groups, own, others)
-        found = np.where(home < 0, 0.0, np.asarray(phi(groups))[np.maximum(home, 0)])
+        tied = group_ties(own, np.zeros_like(own), others)
+        at = home_in(tied, own, others)
+        found = np.where(at < 0, 0.0, np.asarray(phi(tied))[np.maximum(at, 0)])
         return torch.from_numpy(found).to(confidence)
     none: Any = torch.zeros_like(c)
     groups = group_ties(c, none, w)
