@@ -12,6 +12,7 @@ from tests.report.made_benchmark import made_results
 from tests.report.pages import HOSTILE, steering
 
 from abstain.errors import InputError, UnknownNameError
+from abstain.evaluation.comparison import Comparison
 from abstain.plots.backbones import BackboneDisplay, BackboneValue
 from abstain.report import (
     benchmark_latex,
@@ -161,6 +162,18 @@ def test_every_table_is_a_file(tmp_path):
     with pytest.raises(InputError, match="got dict"):
         write_tables({}, tmp_path / "no")
     assert not (tmp_path / "no").exists()
+
+
+def test_each_study_is_looked_up_once_for_all_tables(tmp_path, monkeypatch):
+    asked, found = [], Comparison.estimates_of
+
+    def counted(self, metric, data):
+        asked.append((metric, data))
+        return found(self, metric, data)
+
+    monkeypatch.setattr(Comparison, "estimates_of", counted)
+    write_tables(plain(), tmp_path)
+    assert len(asked) == len(set(asked)) > len(plain().studies)
 
 
 def test_hostile_names_stay_in_their_cells(tmp_path):
