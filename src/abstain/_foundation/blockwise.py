@@ -113,6 +113,12 @@ def _with_successes(keys: Array, first: IntArray) -> IntArray:
     return first
 
 
+def homes(points: IntArray, ends: IntArray) -> IntArray:
+    """Return how many of the ends come before each point or at it; see `compiled.homes`."""
+    before = np.searchsorted(points, ends)
+    return np.repeat(np.arange(ends.size), np.diff(before, prepend=0))
+
+
 def tally(bits: Array, loss: Array, table: IntArray) -> bool:
     """Count (failed, pattern) pairs into the table; see `compiled.tally`."""
     for low in range(0, bits.size, 8 * _BLOCK):

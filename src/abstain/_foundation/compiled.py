@@ -188,6 +188,18 @@ def failing(keys: Array) -> tuple[IntArray, IntArray, IntArray]:
 
 
 @njit()
+def homes(points: IntArray, ends: IntArray) -> IntArray:
+    """Return how many of the ends come before each point or at it; both ascend."""
+    out = np.empty(points.size, np.int64)
+    passed = 0
+    for i in range(points.size):
+        while ends[passed] <= points[i]:
+            passed += 1
+        out[i] = passed
+    return out
+
+
+@njit()
 def tally(bits: Array, loss: Array, table: IntArray) -> bool:
     """Count (failed, pattern) pairs into the table; return whether every loss is 0 or 1."""
     binary = True

@@ -64,6 +64,7 @@ class PackedKernels(Protocol):
     sweep: Callable[[Array, int], tuple[int, int, float, int]]
     ends: Callable[[Array, bool, bool, bool], tuple[IntArray, IntArray, BoolArray]]
     failing: Callable[[Array], tuple[IntArray, IntArray, IntArray]]
+    homes: Callable[[IntArray, IntArray], IntArray]
     tally: Callable[[Array, Array, IntArray], bool]
 
 

@@ -111,11 +111,9 @@ class TieGroups:
     @cached_property
     def tie_home(self) -> IntArray:
         """The stretch that each of the ties lies in, shape (t,)."""
-        if self.ties is None or self.stretch is None:
+        if self.ties is None:
             return np.zeros(0, np.int64)
-        stretch = np.flatnonzero(self.stretch)
-        before = np.searchsorted(self.ties.above, self.count_through[stretch])
-        return np.repeat(stretch, steps(before))
+        return self.ties.keys.run.homes(self.ties.above, self.count_through)
 
     @property
     def width(self) -> FloatArray:

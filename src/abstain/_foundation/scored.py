@@ -142,8 +142,7 @@ class Scored:
     def turns(self) -> TieGroups:
         """The groups that hold a failure, and all successes between two of them as one stretch.
 
-        What is tied there is in `TieGroups.ties`: that matters to sums from vertex to vertex only.
-        Fewer than the events where many successes are tied. The events elsewhere.
+        What is tied there, `TieGroups.ties`, matters to sums from vertex to vertex only.
         """
         known = self.known_groups is not None or self.known_events is not None
         if known or self._keys is None:
@@ -204,6 +203,12 @@ class Scored:
         if few or self.known_groups is not None or self.events.stretch is None:
             return self.kinds
         return self._of_kinds(kinds_of(opened(self.events)))
+
+    @cached_property
+    def turned(self) -> "Scored":
+        """The same with one row for all successes between two turns, where they say the same."""
+        bare = self.known_groups is None and self.turns.stretch is not None
+        return self._of_kinds(kinds_of(self.turns)) if bare else self.kinds
 
     def rows(self, cluster: IntArray | None) -> "Scored":
         """Return as few rows as say how the samples differ: `bends` where all are independent."""

@@ -68,6 +68,15 @@ class Ties:
             return int(self.above[place]), int(self.through[place])
         return int(np.floor(through)), int(np.ceil(through))
 
+    def apart(self, ranks: IntArray) -> IntArray:
+        """Return these numbers of samples, ascending; of one within a tie both its ends."""
+        if not self.above.size:
+            return np.unique(ranks)
+        place = np.searchsorted(self.above, ranks) - 1
+        within = (place >= 0) & (self.through[place] > ranks)
+        tie = place[within]
+        return np.unique(np.concatenate((ranks[~within], self.above[tie], self.through[tie])))
+
     def groups_beyond(self, rank: int) -> tuple[IntArray, IntArray]:
         """Return all groups that end after so many samples: where each ends, and its count."""
         whole, split, n = self.keys.keys, self.keys.split, self.keys.keys.size

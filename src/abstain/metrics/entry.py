@@ -234,7 +234,8 @@ class Metric:
         own = scored.probability is None or scored.probability is scored.confidence
         if not reads or not own:
             return scored
-        return scored.bends if reads == "bends" else scored.kinds
+        rows: Scored = getattr(scored, reads)
+        return rows
 
     @property
     def why_no_influence(self) -> str:

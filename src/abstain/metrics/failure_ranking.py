@@ -14,7 +14,7 @@ from abstain.inference.influence import Gradient, tail_sums
 from abstain.metrics.areas.generalized import FROM_AUGRC, auroc_of, is_binary
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Metric, Need, Resampled, value_of
-from abstain.metrics.influences import of_bends, of_gradient
+from abstain.metrics.influences import of_bends, of_gradient, of_turns
 from abstain.metrics.roc import area_under_roc, average_precision, missing_kind, successes_failures
 from abstain.typing import AnyArray, FloatArray
 
@@ -338,7 +338,7 @@ FAILURE_AUROC = replace(
     ),
     headline=5,
     averages_ties=True,
-    influence=of_bends(of_gradient(_roc_gradient)),
+    influence=of_turns(of_gradient(_roc_gradient)),
     between_kinds=True,
     of_auroc=lambda auroc, _: auroc,
     resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
@@ -366,7 +366,7 @@ ENTRIES = (
             meaning="Rejecting up to each failure in turn, {value} of the rejected are failures.",
             source=_HENDRYCKS,
         ),
-        influence=of_bends(of_gradient(_ap_error_gradient)),
+        influence=of_turns(of_gradient(_ap_error_gradient)),
     ),
     replace(
         _ranking(

@@ -52,6 +52,11 @@ def of_bends(influence: Influence) -> Influence:
     return _reading(influence, "bends")
 
 
+def of_turns(influence: Influence) -> Influence:
+    """Say the same, and that successes between two failures share one: `Scored.turned`."""
+    return _reading(influence, "turned")
+
+
 def _reading(influence: Influence, rows: str) -> Influence:
     setattr(influence, READS, rows)
     return influence

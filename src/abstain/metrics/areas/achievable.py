@@ -9,7 +9,7 @@ from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.areas.selective import best_aurc
 from abstain.metrics.entry import Metric
-from abstain.metrics.influences import of_bends
+from abstain.metrics.influences import of_turns
 from abstain.metrics.rank_weights import partial_hyperbolic, rank_weight, rank_weighted_risk
 from abstain.typing import AnyArray, FloatArray
 
@@ -101,7 +101,7 @@ ENTRIES = (
         convention="hull, hyperbolic segments",
         function="achievable_aurc(confidence, loss)",
         per_thousand=True,
-        influence=of_bends(_influence),
+        influence=of_turns(_influence),
         heavy=True,
         caution="the hull is chosen on these data, which flatters it",
         extremes=(best_aurc, lambda r: r),

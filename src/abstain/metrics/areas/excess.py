@@ -67,9 +67,11 @@ def _optimum_over_ties(s: Scored) -> Scalar:
         if turns.ties is None:
             return _failures_last(with_vertex(s.events, right), right)
         ends, counts = turns.ties.groups_beyond(right)
-        through, weight = ends.astype(np.float64), counts.astype(np.float64)
-        phi = trapezoid_in_stretches(through, weight, np.zeros(weight.size, np.bool_))
-        return float(phi @ np.minimum(weight, through - right)) / turns.total
+        risk = (ends - right) / ends
+        # Nothing is wrong before; the first vertex of all is flat to coverage 0.
+        first = risk[:1] if np.array_equal(ends[:1], counts[:1]) else np.zeros_like(risk[:1])
+        before = np.concatenate((first, risk[:-1]))
+        return float(counts @ (risk + before)) / (2.0 * turns.total)
     best = _best_losses(s.events, s.oracle)
     return trapezoid_area(s.events, best)
 

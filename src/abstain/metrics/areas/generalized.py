@@ -10,7 +10,7 @@ from abstain.inference.influence import Gradient, tail_sums
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import sorted_within
 from abstain.metrics.entry import Extremes, Influence, Metric, Need, Resampled, value_of
-from abstain.metrics.influences import kept, of_bends, of_loss, on_groups, on_oracle
+from abstain.metrics.influences import kept, of_loss, of_turns, on_groups, on_oracle
 from abstain.metrics.rank_weights import (
     RankWeight,
     augrc_weight,
@@ -81,7 +81,7 @@ def augrc_gradient(groups: TieGroups) -> Gradient:
     return Gradient(-pushed / groups.total**2, augrc_weight(groups) / groups.total)
 
 
-@of_bends
+@of_turns
 @kept
 def _augrc_influence(s: Scored) -> FloatArray:
     return on_groups(s, augrc_gradient(s.groups))
@@ -322,7 +322,7 @@ _EXCESS = Metric(
     function="excess_augrc(confidence, loss)",
     per_thousand=True,
     averages_ties=True,
-    influence=of_bends(_excess_influence),
+    influence=of_turns(_excess_influence),
     of_auroc=lambda auroc, risk: (1 - auroc) * risk * (1 - risk),
     extremes=(lambda _: 0.0, lambda r: min(r, 0.5) * (1 - min(r, 0.5))),
     resampled=Resampled(
@@ -353,7 +353,7 @@ CLASSIFIER_TERM = Metric(
     function="augrc_terms(confidence, loss)[1]",
     per_thousand=True,
     averages_ties=True,
-    influence=of_bends(_best_influence),
+    influence=of_turns(_best_influence),
     extremes=(lambda r: r * r / 2, lambda r: r * r / 2),
     resampled=Resampled(FROM_AUGRC, lambda a: a.risk**2 / 2, is_binary),
 )
@@ -374,7 +374,7 @@ ENTRIES = (
         low=-1.0,
         function="prediction_rejection_ratio(confidence, loss)",
         averages_ties=True,
-        influence=of_bends(_prr_influence),
+        influence=of_turns(_prr_influence),
         between_kinds=True,
         of_auroc=lambda auroc, _: 2 * auroc - 1,
         resampled=Resampled(FROM_AUGRC, lambda a: 2.0 * auroc_of(a) - 1.0, is_binary),

@@ -20,7 +20,7 @@ from abstain.metrics.areas.generalized import (
 )
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
 from abstain.metrics.entry import Influence, Metric, Need, Resampled
-from abstain.metrics.influences import bend_within, kept, of_bends, of_gradient, on_groups
+from abstain.metrics.influences import bend_within, kept, of_bends, of_gradient, of_turns, on_groups
 from abstain.metrics.rank_weights import (
     RankWeight,
     log_weight,
@@ -302,7 +302,7 @@ PLUG_IN = replace(
         "plugin",
         "aurc_plugin",
         "AURC, plug-in",
-        of_bends(of_gradient(plugin_gradient)),
+        of_turns(of_gradient(plugin_gradient)),
         meaning=_MEANING,
         source=_ZHOU.format("eq. 12-13"),
     ),
@@ -342,7 +342,7 @@ ENTRIES = (
             "log",
             "aurc_log",
             "AURC, log estimator",
-            of_bends(of_gradient(_log_gradient)),
+            of_turns(of_gradient(_log_gradient)),
             meaning=_MEANING,
             source=_ZHOU.format("eq. 18"),
         ),
@@ -355,7 +355,7 @@ ENTRIES = (
             "sele",
             "sele",
             "SELE",
-            of_bends(of_gradient(_sele_gradient)),
+            of_turns(of_gradient(_sele_gradient)),
             meaning="AUGRC plus half the error rate over n, {value}: a lower bound of the AURC.",
             source=_FRANC,
         ),
@@ -367,7 +367,7 @@ ENTRIES = (
             "2sele",
             "two_sele",
             "2 x SELE",
-            of_bends(of_gradient(_two_sele_gradient)),
+            of_turns(of_gradient(_two_sele_gradient)),
             meaning="Twice SELE, {value}: above the AURC unless the most confident samples fail.",
             source=_FRANC,
         ),
