@@ -25,7 +25,10 @@ from abstain._foundation.special import (
     stirling_tail,
 )
 from abstain.curves.quadrature import hyperbolic_weights, linear_weights
-from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, BoolArray, FloatArray, Scalar
+
+#: Ties that are summed at once, so that temporaries stay in the cache.
+_BLOCK = 1 << 14
 
 RankWeight: TypeAlias = Callable[[TieGroups], FloatArray]
 
@@ -63,10 +66,7 @@ def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:
     summed over k.
     """
     area = scalar(groups.xp.sum(trapezoids(groups, accepted)))
-    if groups.ties is not None:
-        above, end, home = behind_failures(groups, accepted)
-        area += float(accepted[home] @ tied_trapezoids(above, end))
-    return area / groups.total
+    return (area + over_ties(groups, accepted, tied_trapezoids)) / groups.total
 
 
 def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
@@ -84,19 +84,31 @@ def trapezoids(groups: TieGroups, accepted: AnyArray) -> AnyArray:
     return area
 
 
-def behind_failures(
-    groups: TieGroups, accepted: FloatArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the ties within stretches before which something is accepted that fails.
+def over_ties(
+    groups: TieGroups,
+    accepted: FloatArray,
+    beyond: Callable[[FloatArray, FloatArray], FloatArray],
+    *,
+    shift: float = 0.0,
+    between: tuple[float, float] = (0.0, float("inf")),
+) -> float:
+    """Sum over the ties within stretches what each adds, times what is accepted before it.
 
-    How many samples are above each and through it, and the stretch that it lies in.
+    `beyond` takes how many samples are above each tie and through it, more by `shift`; only ties
+    that lie between these numbers of samples count, and such before which something is accepted.
     """
     if groups.ties is None:
-        return np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
-    home, first = groups.tie_home, int(np.searchsorted(accepted, 0.0, side="right"))
-    kept = slice(int(np.searchsorted(home, first)), None)
-    above, end = groups.ties.above[kept], groups.ties.through[kept]
-    return above.astype(np.float64), end.astype(np.float64), home[kept]
+        return 0.0
+    ties, home = groups.ties, groups.tie_home
+    some = int(np.searchsorted(home, np.searchsorted(accepted, 0.0, side="right")))
+    first = max(some, int(np.searchsorted(ties.above, between[0])))
+    last = int(np.searchsorted(ties.through, between[1], side="right"))
+    total = 0.0
+    for low in range(first, last, _BLOCK):
+        here = slice(low, min(low + _BLOCK, last))
+        above, end = (x[here].astype(np.float64) + shift for x in (ties.above, ties.through))
+        total += float(accepted.take(home[here]) @ beyond(above, end))
+    return total
 
 
 def tied_steps(a: FloatArray, b: FloatArray) -> FloatArray:

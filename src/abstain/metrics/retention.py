@@ -12,7 +12,7 @@ from abstain._foundation.special import harmonic_between, inverse_squares_betwee
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.influences import bend_within, of_bends, sums_within
-from abstain.metrics.rank_weights import tied_trapezoids, vertex_area_rising
+from abstain.metrics.rank_weights import over_ties, tied_trapezoids, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 _SOURCE = "Malinin et al. (2021), https://arxiv.org/abs/2107.07455"
@@ -99,12 +99,8 @@ def _f1_auc(s: Scored, acceptable_loss: float = 0.0) -> Measured:
     if groups.stretch is not None:
         here = np.flatnonzero(groups.stretch)
         area[here] = _in_stretches(groups, here, everything, f1)
-    between = 0.0
-    if groups.ties is not None:
-        ties, home = groups.ties, groups.tie_home
-        above, end = (x.astype(np.float64) + everything for x in (ties.above, ties.through))
-        beyond = tied_trapezoids(above, end)
-        between = 2.0 * float((everything + groups.loss_through[home]) @ beyond)
+    counted = groups.loss_through + everything
+    between = 2.0 * over_ties(groups, counted, tied_trapezoids, shift=everything)
     return Measured((float(groups.xp.sum(area)) - between) / groups.total)
 
 

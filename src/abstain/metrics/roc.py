@@ -6,7 +6,7 @@ from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import without_gradient
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain.metrics.rank_weights import behind_failures, tied_steps, within_stretches
+from abstain.metrics.rank_weights import over_ties, tied_steps, within_stretches
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -38,8 +38,7 @@ def average_precision(
         here, before = np.flatnonzero(groups.stretch), taken - found
         precise[here] = positive.take(here) - before.take(here) * within_stretches(groups)
         # All samples of a tie have the rank of its last.
-        above, end, home = behind_failures(groups, before)
-        beyond = float(before[home] @ tied_steps(above, end))
+        beyond = over_ties(groups, before, tied_steps)
     return (float(xp.sum(precise)) - beyond) / float(found[-1])
 
 

@@ -16,7 +16,7 @@ from abstain.inference.influence import Gradient, of_cumulated
 from abstain.metrics.entry import Family, Metric
 from abstain.metrics.influences import of_kinds, on_groups
 from abstain.metrics.rank_weights import (
-    behind_failures,
+    over_ties,
     partial_generalized,
     partial_hyperbolic,
     partial_selective,
@@ -125,11 +125,9 @@ def selective_area(groups: TieGroups, low: float, high: float) -> Scalar:
     # The two segments in which the interval ends are straight lines; between them all is whole.
     whole = (groups.width < groups.weight) & (above >= ends[0]) & (through <= ends[1])
     area[whole] = trapezoids(groups, accepted)[whole] / groups.total
-    tied, end, home = behind_failures(groups, accepted)
-    kept = slice(*np.searchsorted(tied, ends)) if tied.size else slice(0)
-    tied, end, home = tied[kept], end[kept], home[kept]
-    inside = np.where(end <= ends[1], accepted[home], 0.0)
-    return float(area.sum() + inside @ tied_trapezoids(tied, end) / groups.total)
+    between = float(ends[0]), float(ends[1])
+    tied = over_ties(groups, accepted, tied_trapezoids, between=between)
+    return float(area.sum()) + tied / groups.total
 
 
 def _parted(turns: TieGroups, ends: FloatArray) -> TieGroups:
