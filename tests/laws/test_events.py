@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
 import abstain as ab
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import APART, opened, with_vertex
-from abstain._foundation.scored import ClassView, Measured, Scored, scored
+from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.inference.influence import spread_of
 from abstain.metrics import METRICS
 from abstain.metrics.intervals import influence_of, interval_of

@@ -101,7 +101,7 @@ class TieGroups:
         return self._summed(self.number)
 
     def _counts(self, x: FloatArray) -> IntArray:
-        out: IntArray = self.xp.astype(x, self.xp.int64)
+        out: IntArray = sealed(self.xp.astype(x, self.xp.int64))
         return out
 
     def _summed(self, x: Array) -> Array:

@@ -29,7 +29,7 @@ from abstain._foundation.ranks import (
     untied_order,
 )
 from abstain._foundation.turns import turns_of
-from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
 
@@ -388,21 +388,3 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     if w is not None:
         checks.weighable(x, w)
     return Scored(c, x, w, probability=c)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A metric's value, the count behind it, and why it is NaN when it is."""
-
-    #: The number; NaN when it is undefined for these data. An array without axes where a gradient
-    #: flows.
-    value: Scalar
-    #: Number of samples behind it when that is not all of them.
-    accepted: int | None = None
-    #: Empty, or the sentence that says why the value is NaN.
-    reason: str = ""
-
-
-def undefined(reason: str) -> Measured:
-    """Return the NaN of a metric that valid data leave undefined, with its reason."""
-    return Measured(float("nan"), None, reason)

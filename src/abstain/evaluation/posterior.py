@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from abstain._foundation.arrays import sealed, to_numpy
-from abstain._foundation.scored import Measured, undefined
+from abstain._foundation.measurement import Measured, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE

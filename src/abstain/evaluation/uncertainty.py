@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.measurement import Measured
 from abstain._foundation.names import coded
 from abstain._foundation.random import seed_of
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.evaluation.records import Result
 from abstain.inference.bootstrap_intervals import bca, told, vary

@@ -7,7 +7,8 @@ import numpy as np
 
 from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.foreign import numbers_beside, scalar, value_from, without_gradient
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored
 from abstain.curves.bin_sums import bin_sums
 from abstain.curves.reliability import Binning, bin_means, reliability_of
 from abstain.inference.draws import BLOCK, Draws

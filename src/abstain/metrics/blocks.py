@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.scored import Scored
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 Limits: TypeAlias = tuple[float, float]

@@ -6,7 +6,8 @@ from typing import Literal
 
 from abstain._foundation import checks
 from abstain._foundation.device import weights_beside
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored, scored
 from abstain.curves.reliability import BINNINGS, CONFIDENCE_HINT, LOSS_HINT, Binning
 from abstain.errors import InputError
 from abstain.metrics.bins import classwise_ece_of, ece_of, ece_replicates, ece_right_open_of, mce_of

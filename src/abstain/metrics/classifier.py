@@ -5,7 +5,8 @@ import numpy as np
 from abstain._foundation.arrays import namespace
 from abstain._foundation.device import weights_beside
 from abstain._foundation.foreign import double
-from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.scored import ClassView, Scored
 from abstain._foundation.segments import sums_by
 from abstain.metrics.class_views import (
     is_class,

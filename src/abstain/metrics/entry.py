@@ -9,7 +9,8 @@ from typing import TypeAlias
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.foreign import scalar
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.draws import Draws
 from abstain.inference.intervals import Interval

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from abstain._foundation.measurement import Measured
 from abstain._foundation.names import codes_of
-from abstain._foundation.scored import Measured, Scored, scored_on_host
+from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
     Difference,

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero
 from abstain._foundation.special import harmonic_between, inverse_squares_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums

@@ -10,8 +10,9 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import beside, is_on_device, namespace
 from abstain._foundation.device import floats, sound, weights_beside
 from abstain._foundation.foreign import double, without_gradient
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import group_ties
-from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain._foundation.scored import ClassView, Scored
 from abstain.metrics.class_views import probabilities_of, view_of
 from abstain.metrics.entry import Metric, Need, value_of
 from abstain.metrics.roc import area_under_roc, average_precision, no_less_than_zero, some

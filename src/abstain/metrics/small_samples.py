@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored
 from abstain.inference.intervals import Interval
 from abstain.inference.proportions import clopper_pearson
 from abstain.inference.small_samples import Expected

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from abstain._foundation.scored import Measured, undefined
+from abstain._foundation.measurement import Measured, undefined
 from abstain.errors import DomainError, InputError
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.blocks import Binned, Limits

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups, equal_width_bins
-from abstain._foundation.scored import ClassView, Measured, Scored, undefined
+from abstain._foundation.scored import ClassView, Scored
 from abstain.calibration import Temperature
 from abstain.confidence import score as named_score
 from abstain.curves.reliability import (

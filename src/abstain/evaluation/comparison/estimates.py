@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from abstain._foundation.scored import Measured
+from abstain._foundation.measurement import Measured
 from abstain.curves.bands import band_of
 from abstain.evaluation.comparison.plan import Plan
 from abstain.evaluation.comparison.rows import MEAN, BandOf, Estimate, NonInferiorityRow

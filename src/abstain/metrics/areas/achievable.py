@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import hyperbolic_weights
 from abstain.curves.risk_coverage import hull_vertices, take
 from abstain.inference.influence import Gradient, of_cumulated

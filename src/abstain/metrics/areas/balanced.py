@@ -6,10 +6,11 @@ import numpy as np
 
 from abstain._foundation.arrays import beside, is_on_device, namespace
 from abstain._foundation.foreign import double, scalar
+from abstain._foundation.measurement import Measured
 from abstain._foundation.names import codes_of
 from abstain._foundation.order import runs_of
 from abstain._foundation.ranks import group_index, group_ties
-from abstain._foundation.scored import ClassView, Measured, Scored, scored
+from abstain._foundation.scored import ClassView, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
 from abstain.inference.influence import tail_sums, trapezoid_steps
 from abstain.metrics.class_views import view_of

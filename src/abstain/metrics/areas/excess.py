@@ -6,8 +6,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.foreign import scalar, without_gradient
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
-from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated, ordered_by, steps
 from abstain._foundation.special import harmonic_between
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.scored import Scored, scored
 from abstain.inference.influence import Gradient, tail_sums
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import sorted_within

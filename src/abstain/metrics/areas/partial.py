@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import TieGroups, cut
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.scored import Scored, scored
 from abstain.curves.quadrature import linear_segments
 from abstain.errors import DomainError
 from abstain.inference.influence import Gradient, of_cumulated

@@ -6,8 +6,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.imports import special
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Measured, Scored, scored
+from abstain._foundation.scored import Scored, scored
 from abstain.errors import InputError
 from abstain.inference.influence import Gradient, steps_of_vertices, tail_sums
 from abstain.inference.replicates import Areas

@@ -15,8 +15,9 @@ from abstain._foundation.foreign import (
     value_from,
     without_gradient,
 )
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import reached
-from abstain._foundation.scored import Measured, Scored, scored, undefined
+from abstain._foundation.scored import Scored, scored
 from abstain.errors import DomainError, InputError
 from abstain.metrics.entry import Need
 from abstain.metrics.roc import no_less_than_zero

@@ -10,7 +10,8 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.foreign import double, joined, scalar
-from abstain._foundation.scored import Measured, Scored, kind_of
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored, kind_of
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics.confidence_weighted.moments import sums_at_each

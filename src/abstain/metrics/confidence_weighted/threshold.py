@@ -5,8 +5,9 @@ from functools import partial
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import reached
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.scored import Scored
 from abstain.metrics.blocks import Binned, FilledBins, Limits
 from abstain.metrics.confidence_weighted.sums import (
     NEEDS,

@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.proportions import clopper_pearson
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at

@@ -8,8 +8,9 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.foreign import numbers_beside, scalar
+from abstain._foundation.measurement import undefined
 from abstain._foundation.ranks import TieGroups, with_vertex
-from abstain._foundation.scored import Scored, scored, undefined
+from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import from_zero, interpolated
 from abstain.errors import InputError
 from abstain.metrics.entry import value_of

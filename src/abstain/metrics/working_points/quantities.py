@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation.foreign import scalar
+from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups
-from abstain._foundation.scored import Measured, Scored, undefined
+from abstain._foundation.scored import Scored
 from abstain.metrics.influences import of_mean
 from abstain.metrics.working_points.vertices import (
     accepted,

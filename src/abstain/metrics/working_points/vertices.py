@@ -9,8 +9,9 @@ import numpy as np
 
 from abstain._foundation.arrays import of_numpy
 from abstain._foundation.foreign import scalar, without_gradient
+from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import TieGroups, reached
-from abstain._foundation.scored import Measured, Scored
+from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.influences import of_mean
 from abstain.typing import FloatArray, IntArray, Scalar
