@@ -186,14 +186,8 @@ class Scored:
         view = ClassView(kinds.label, kinds.label, self.view.classes)
         return replace(self._of_kinds(kinds), view=view, known_home=kinds.home)
 
-    def _of_kinds(self, kinds: Kinds) -> "Scored":
-        return Scored(
-            kinds.confidence,
-            kinds.loss,
-            kinds.times,
-            known_groups=kinds.groups,
-            times=kinds.times,
-        )
+    def _of_kinds(self, k: Kinds) -> "Scored":
+        return Scored(k.confidence, k.loss, k.times, known_groups=k.groups, times=k.times)
 
     @cached_property
     def bends(self) -> "Scored":
