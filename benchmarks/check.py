@@ -1,5 +1,6 @@
 """Is a door slower than the table says? What `python benchmarks/run.py --against` does."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +12,8 @@ from benchmarks.results import Results
 TOLERANCE = 0.20
 #: How often a door that seems slow is measured before it is called so.
 TRIES = 3
-#: Differences that nobody notices: seconds, MiB, and what else is counted.
-LEAST = {"ratio": 0.0, "MiB": 8.0}
+#: Differences that nobody notices: MiB, and seconds of what is a process by itself.
+LEAST, MOMENT = {"MiB": 8.0}, 0.02
 
 #: From a race and the keys of doors to what is found of them.
 Measure = Callable[[Race, list[str]], Mapping[str, Found]]
@@ -82,18 +83,22 @@ def _told(race: Race, key: str, before: Found, now: Found) -> Sequence[Worse | B
 
 
 def _better(before: Found | None, now: Found) -> Found:
-    if before is None or before.reason:
-        return now
-    return before if now.reason or before.ratio <= now.ratio else now
+    """Return the better of two tries, in each of what is held by itself."""
+    if before is None or before.reason or now.reason:
+        return now if before is None or before.reason else before
+    first, other = (before, now) if before.ratio <= now.ratio else (now, before)
+    peaks = [one.peak for one in (first, other) if one.peak is not None]
+    return dataclasses.replace(first, peak=min(peaks, default=None))
 
 
 def _worse(race: Race, key: str, before: Found, now: Found) -> list[Worse]:
     pairs = {"ratio": (before.ratio, now.ratio), "MiB": (before.peak, now.peak)}
     pairs |= {name: (before.facts[name], now.facts.get(name)) for name in before.facts}
+    least = LEAST | ({"ratio": MOMENT * now.ratio / now.processor} if race.processes else {})
     return [
         Worse(race.name, key, of, old, new)
         for of, (old, new) in pairs.items()
-        if old is not None and new is not None and _more(old, new, LEAST.get(of, 0.0))
+        if old is not None and new is not None and _more(old, new, least.get(of, 0.0))
     ]
 
 

@@ -1,44 +1,56 @@
-"""The picture of how costs grow: microseconds for each row or sample, by their number."""
+"""The picture of how costs grow: one panel for each thing that there is more of."""
 
 from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.doors.entry import Race
+from benchmarks.growth import Line, lines
 from benchmarks.results import Results
 
-from abstain.plots.style import finish, line_style, lone_axes
+from abstain.plots.style import MUTED, finish, line_style
 
-#: What of the catalogue is drawn: races in which rows or samples grow.
-DRAWN = ("samples", "rows")
-
-
-def series(results: Results, races: Mapping[str, Race]) -> dict[str, tuple[list, list]]:
-    """Return sizes, and microseconds of the processor for each of them, by what is done."""
-    lines: dict[str, tuple[list, list]] = {}
-    for race in races.values():
-        if race.grows not in DRAWN or race.name not in results.races:
-            continue
-        for door in race.doors:
-            found = results.races[race.name].doors.get(door.key)
-            if found is not None and not found.reason:
-                sizes, costs = lines.setdefault(door.series, ([], []))
-                sizes.append(door.size)
-                costs.append(1e6 * found.processor / door.size)
-    return lines
+#: Panels beside each other, and the inches of one.
+ACROSS, WIDTH, HEIGHT = 2, 4.2, 3.1
 
 
-def draw(lines: Mapping[str, tuple[list, list]], path: Path) -> None:
+def panels(results: Results, races: Mapping[str, Race]) -> dict[str, dict[str, Line]]:
+    """Return by what grows the lines of what is done, of what was measured."""
+    found = {
+        race.grows: lines(race, results.races[race.name].doors)
+        for race in races.values()
+        if race.grows and race.name in results.races
+    }
+    return {grows: own for grows, own in found.items() if own}
+
+
+def draw(found: Mapping[str, Mapping[str, Line]], path: Path) -> None:
     """Write the picture."""
     import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    ax = lone_axes(7.2, 4.2)
-    for i, (name, (sizes, costs)) in enumerate(lines.items()):
-        ax.plot(sizes, costs, marker="o", markersize=4, label=name, **line_style(i))
-    ax.set(xscale="log", yscale="log")
-    ax.set_xlabel("Rows of a file, or samples of arrays")
-    ax.set_ylabel("Microseconds of the processor for each")
-    finish(ax)
-    ax.legend(frameon=False, fontsize="small")
+    down = -(-len(found) // ACROSS)
+    figure = Figure(figsize=(ACROSS * WIDTH, down * HEIGHT), layout="constrained")
+    axes = figure.subplots(down, ACROSS, squeeze=False).ravel()
+    for ax, (grows, own) in zip(axes, found.items(), strict=False):
+        _panel(ax, grows, own)
+    for ax in axes[len(found) :]:
+        ax.set_axis_off()
     # Nothing in the file changes but what is drawn.
     with mpl.rc_context({"svg.hashsalt": "abstain"}):
-        ax.figure.savefig(path, metadata={"Date": None})
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _panel(ax, grows: str, own: Mapping[str, Line]) -> None:
+    for i, (name, line) in enumerate(own.items()):
+        ax.plot(line.sizes, line.each, marker="o", markersize=4, label=name, **line_style(i))
+    ax.set(xscale="log", yscale="log")
+    low, high = ax.get_ylim()
+    # A decade at least, so that what is flat looks flat; room above the lines for their names.
+    middle = (low * high) ** 0.5
+    low, high = min(low, middle / 10**0.5), max(high, middle * 10**0.5)
+    ax.set_ylim(low, high * (high / low) ** (0.14 * len(own)))
+    ax.set_title(f"With more {grows}", loc="left", fontsize="medium")
+    ax.set_xlabel(grows.capitalize(), color=MUTED)
+    ax.set_ylabel("Microseconds for each", color=MUTED)
+    finish(ax)
+    ax.legend(frameon=False, fontsize="x-small", loc="upper right")

@@ -1,8 +1,43 @@
 """How fast costs grow with sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+from benchmarks.doors.entry import Race
+from benchmarks.measuring.rounds import Found
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one thing costs at several sizes: a row of the table, a line of the picture."""
+
+    sizes: list[float] = field(default_factory=list)
+    #: Seconds of the processor.
+    costs: list[float] = field(default_factory=list)
+    #: Peak memory in MiB, where it is known.
+    peaks: list[float | None] = field(default_factory=list)
+
+    def add(self, size: float, found: Found) -> None:
+        """Add what was found at a size."""
+        self.sizes.append(size)
+        self.costs.append(found.processor)
+        self.peaks.append(found.peak)
+
+    @property
+    def each(self) -> list[float]:
+        """Microseconds of the processor for each of what there is more of."""
+        return [1e6 * cost / size for size, cost in zip(self.sizes, self.costs, strict=True)]
+
+
+def lines(race: Race, found: Mapping[str, Found]) -> dict[str, Line]:
+    """Return what was found of a race about growth, by what is done."""
+    drawn: dict[str, Line] = {}
+    for door in race.doors:
+        one = found.get(door.key)
+        if one is not None and not one.reason:
+            drawn.setdefault(door.series, Line()).add(door.size, one)
+    return drawn
 
 
 def exponents(sizes: Sequence[float], costs: Sequence[float]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.doors import SECTIONS
 from benchmarks.doors.entry import NUMBA, NUMPY, Door, Race, Section, Target
-from benchmarks.growth import exponents
+from benchmarks.growth import exponents, lines
 from benchmarks.measuring.rounds import Found
 from benchmarks.results import Measured, Results
 from benchmarks.table import markdown
@@ -44,16 +44,16 @@ its process. "At most" is what the door is meant to take; what misses it is mark
 
 def page(results: Results, races: Mapping[str, Race], *, figure: str = "") -> str:
     """Return the page; `figure` is where the picture of growth lies, seen from it."""
-    lines = [HEAD, *_where(results)] if results.races else [HEAD]
+    told = [HEAD, *_where(results)] if results.races else [HEAD]
     for section in SECTIONS:
         own = [race for race in races.values() if race.section == section.name]
         there = [race for race in own if race.name in results.races]
-        lines += ["", f"## {section.title}", "", *_wrapped(section.text)]
-        # Headings stay where nothing was measured: other pages point to them.
-        lines += _of_section(section, there, results) if there else ["", "Not measured yet."]
+        told += ["", f"## {section.title}", "", *_wrapped(section.text)]
         if figure and any(race.grows for race in there):
-            lines += ["", f"![Cost of a row or sample against their number]({figure})"]
-    return "\n".join(lines) + "\n"
+            told += ["", f"![Cost of each against how many there are]({figure})"]
+        # Headings stay where nothing was measured: other pages point to them.
+        told += _of_section(section, there, results) if there else ["", "Not measured yet."]
+    return "\n".join(told) + "\n"
 
 
 def _of_section(section: Section, races: Sequence[Race], results: Results) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _plain(race: Race, measured: Measured) -> Iterator[str]:
     doors = [door for door in (race.reference, *race.doors) if door.key in measured.doors]
     shown = [door for door in doors if not measured.doors[door.key].reason]
     facts = list(dict.fromkeys(f for door in shown for f in measured.doors[door.key].facts))
-    commands = any(door.facts for door in measured.doors.values()) or _whole(race)
+    commands = any(door.facts for door in measured.doors.values()) or race.processes
     head = ["", "seconds", "processor", f"in {code(race.reference.name)}"]
     head += ["ns a " + _unit(race)] if race.n else []
     head += ["MiB" if commands else "extra MiB", *facts, "at most"]
@@ -172,31 +172,22 @@ def _title(race: Race) -> str:
     return race.name if typed else f"{race.name[0].upper()}{race.name[1:]}"
 
 
-def _whole(race: Race) -> bool:
-    return race.section in {"commands", "starting"}
-
-
 def _unit(race: Race) -> str:
     return {"commands": "row", "updates": "update"}.get(race.section, "sample")
 
 
 def _growing(race: Race, measured: Measured) -> Iterator[str]:
     """Lay out one row for each series: the cost of a unit at each size, and exponents."""
-    series: dict[str, list[Door]] = {}
-    for door in race.doors:
-        found = measured.doors.get(door.key)
-        if found is not None and not found.reason:
-            series.setdefault(door.series, []).append(door)
+    series = lines(race, measured.doors)
     yield f"\n### {_title(race)}\n"
     yield f"{race.about} Microseconds of the processor for each of the {race.grows}.\n"
-    sizes = sorted({door.size for doors in series.values() for door in doors})
+    sizes = sorted({size for line in series.values() for size in line.sizes})
     rows = []
-    for name, doors in series.items():
-        spent = {door.size: measured.doors[door.key].processor for door in doors}
-        cells = [short(1e6 * spent[n] / n) if n in spent else "" for n in sizes]
-        fitted, last = exponents(list(spent), list(spent.values()))
-        peaks = [measured.doors[door.key].peak for door in doors]
-        peak = "" if peaks[-1] is None else short(peaks[-1])
+    for name, line in series.items():
+        each = dict(zip(line.sizes, line.each, strict=True))
+        cells = [short(each[n]) if n in each else "" for n in sizes]
+        fitted, last = exponents(line.sizes, line.costs)
+        peak = "" if line.peaks[-1] is None else short(line.peaks[-1])
         rows.append([code(name), *cells, f"{fitted:.2f}", f"{last:.2f}", peak])
     head = ["", *(f"{int(n):,}" for n in sizes), "exponent", "of the last two", "MiB of the last"]
     keep = [i for i in range(len(head)) if i == 0 or any(row[i] for row in rows)]

@@ -57,7 +57,9 @@ class Results:
         known = self.races.get(race.name)
         kept = {door.key for door in (race.reference, *race.doors)}
         before = {} if known is None else {k: v for k, v in known.doors.items() if k in kept}
-        self.races[race.name] = Measured(**{**vars(measured), "doors": before | measured.doors})
+        took = measured.took + (known.took if known and before.keys() - measured.doors else 0.0)
+        now = {"doors": before | measured.doors, "took": round(took, 1)}
+        self.races[race.name] = Measured(**{**vars(measured), **now})
         self.write()
 
     def write(self) -> None:

@@ -30,10 +30,11 @@ if importlib.util.find_spec("abstain") is None:
 
 from benchmarks.check import checked  # noqa: E402
 from benchmarks.doors import catalogue  # noqa: E402
+from benchmarks.doors.accelerator import DEVICE  # noqa: E402
 from benchmarks.doors.commands import RUNS  # noqa: E402
 from benchmarks.doors.entry import FULL, SMALL, Race  # noqa: E402
 from benchmarks.doors.peers import FD_SHIFTS  # noqa: E402
-from benchmarks.figure import draw, series  # noqa: E402
+from benchmarks.figure import draw, panels  # noqa: E402
 from benchmarks.measuring.rounds import Found, measured  # noqa: E402
 from benchmarks.page import PAGE, page  # noqa: E402
 from benchmarks.results import TABLE, Measured, Results  # noqa: E402
@@ -47,8 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _asked(arguments)
     races = _chosen(asked)
     if asked.list:
-        for race in races.values():
-            print(race.name, *(f"    {door.key}" for door in race.doors), sep="\n")
+        _list(races, Results.read(asked.table))
         return 0
     if asked.against:
         return against(races, Results.read(asked.table))
@@ -82,12 +82,20 @@ def everything(races: Mapping[str, Race], asked: argparse.Namespace) -> int:
 def _written(results: Results, races: Mapping[str, Race], shown: Path) -> None:
     """Write the page, and the picture beside it."""
     picture = shown.parent / "_static" / "performance.svg"
-    lines = series(results, races)
-    if lines:
+    found = panels(results, races)
+    if found:
         picture.parent.mkdir(exist_ok=True)
-        draw(lines, picture)
-    figure = picture.relative_to(shown.parent).as_posix() if lines else ""
+        draw(found, picture)
+    figure = picture.relative_to(shown.parent).as_posix() if found else ""
     shown.write_text(page(results, races, figure=figure), "utf-8")
+
+
+def _list(races: Mapping[str, Race], table: Results) -> None:
+    """Name the races with the seconds that they took last, and their doors."""
+    for race in races.values():
+        known = table.races.get(race.name)
+        took = f" ({known.took:.0f} s)" if known else ""
+        print(race.name + took, *(f"    {door.key}" for door in race.doors), sep="\n")
 
 
 def _measured(
@@ -154,13 +162,17 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--table", type=Path, default=TABLE, help="what --against compares with")
     parser.add_argument("--fd-shifts", metavar="FOLDER", help="a checkout of IML-DKFZ/fd-shifts")
     parser.add_argument("--runs", metavar="FOLDER", help="runs of `make demo` to report on")
+    parser.add_argument("--device", help="stands in for an accelerator: cpu; goes with --to")
     parser.add_argument("--list", action="store_true", help="name the races and their doors")
     asked = parser.parse_args(arguments)
-    if asked.quick and asked.to == ROOT and not (asked.list or asked.against):
-        parser.error("--quick needs --to FOLDER: its numbers are no ones to publish")
+    for option, given in (("--quick", asked.quick), ("--device", asked.device)):
+        if given and asked.to == ROOT and not (asked.list or asked.against):
+            parser.error(f"{option} needs --to FOLDER: its numbers are no ones to publish")
     for name, given in ((FD_SHIFTS, asked.fd_shifts), (RUNS, asked.runs)):
         if given:
             os.environ[name] = str(Path(given).resolve())
+    if asked.device:
+        os.environ[DEVICE] = asked.device
     return asked
 
 

@@ -1,5 +1,6 @@
 """Where the samples lie on an accelerator: beside one `torch.sort` of the confidences there."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,17 @@ SECTION = Section(
     "(`tests/laws`).",
 )
 KINDS = ("float32", "float64", "float16", "bfloat16")
+#: A device that stands in for an accelerator, to try the races without one; see `--device`.
+DEVICE = "ABSTAIN_BENCH_DEVICE"
+
+
+def device() -> str:
+    """Return the device that is asked for, or the one that there is."""
+    if os.environ.get(DEVICE):
+        return os.environ[DEVICE]
+    if not tensors().cuda.is_available():
+        raise AbsentError("there is no accelerator here")
+    return "cuda"
 
 
 def _samples(kind: str, n: int) -> Callable[[Path, float], Any]:
@@ -25,16 +37,14 @@ def _samples(kind: str, n: int) -> Callable[[Path, float], Any]:
 
     def setup(_: Path, share: float) -> Any:
         try:
-            torch = tensors()
+            torch, there = tensors(), device()
         except AbsentError:
             return None
-        if not torch.cuda.is_available():
-            return None
-        g = torch.Generator(device="cuda").manual_seed(0)
+        g = torch.Generator(device=there).manual_seed(0)
         count = max(1000, round(n * share))
-        there = torch.rand(count, generator=g, device="cuda")
-        wrong = torch.rand(count, generator=g, device="cuda") < 0.05
-        return there.to(getattr(torch, kind)), wrong
+        confidence = torch.rand(count, generator=g, device=there)
+        wrong = torch.rand(count, generator=g, device=there) < 0.05
+        return confidence.to(getattr(torch, kind)), wrong
 
     return setup
 
@@ -43,13 +53,12 @@ def _there(call: Callable[[Any, Any], object]) -> Callable[[Any], Call]:
     """Return what starts a call whose work is waited for."""
 
     def start(given: Any) -> Call:
-        if given is None:
-            raise AbsentError("there is no accelerator here")
-        torch = tensors()
+        torch, there = tensors(), device()
+        wait = torch.cuda.synchronize if there.startswith("cuda") else lambda: None
 
         def waited() -> None:
             call(*given)
-            torch.cuda.synchronize()
+            wait()
 
         return waited
 

@@ -20,6 +20,10 @@ SECTION = Section(
 #: A folder of runs to report on (`make demo` leaves one); see `--runs`.
 RUNS = "ABSTAIN_BENCH_RUNS"
 
+#: The table of most commands, and what is done with it.
+TABLE = Path("predictions.parquet")
+EVERYTHING = "every metric with its interval, the page."
+
 #: What is read off the pages that a command leaves: with its largest script, and without.
 WHOLE, BESIDE = "page, MB", "beside its bundle, MB"
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
@@ -92,35 +96,58 @@ def races(sizes: Sizes) -> Iterator[Race]:
 
 def evaluations(sizes: Sizes) -> Iterator[Race]:
     """Yield `abstain evaluate` of few and of many rows, and of class scores."""
-    table = Path("predictions.parquet")
-    limits = {
-        sizes.page: (Target(1.5, "seconds"), Target(0.4, BESIDE)),
-        sizes.million: (Target(5, "seconds"),),
-        sizes.ten_million: (Target(20, "seconds"), Target(1.5 * 1024, "MiB")),
-    }
-    for n, targets in limits.items():
-        door = Door("with page", run("evaluate", table, out="out"), targets=targets[:2])
-        alone = (
-            Door("in the terminal", run("evaluate", table), targets=(Target(1, "seconds"),)),
-            Door("page, no intervals", run("evaluate", table, "--interval", "none", out="bare")),
-        )
-        yield Race(
-            f"abstain evaluate, {told(n)} rows",
-            SECTION.name,
-            places(lambda folder, _, n=n: files.predictions(folder / table, n)),
-            work(),
-            (door, *alone) if n == sizes.page else (door, *alone[1:]),
-            "Parquet, three confidences, every metric with its interval, the page.",
-            n=n,
-            seconds=8 if n == sizes.page else 1,
-            rounds=1 if n == sizes.ten_million else 2,
-            quick=n != sizes.ten_million,
-        )
-    rows, classes = sizes.wide
+    yield _few_rows(sizes.page)
+    # Of ten million one confidence is enough to see what each row takes.
+    yield _rows(sizes.million, 3, (Target(5, "seconds"),), rounds=2)
+    most = (Target(20, "seconds"), Target(1.5 * 1024, "MiB"))
+    yield _rows(sizes.ten_million, 1, most, rounds=1)
+    yield _class_scores(*sizes.wide)
+
+
+def _few_rows(n: int) -> Race:
+    limits = (Target(1.5, "seconds"), Target(0.4, BESIDE))
+    return Race(
+        f"abstain evaluate, {told(n)} rows",
+        SECTION.name,
+        places(lambda folder, _: files.predictions(folder / TABLE, n)),
+        work(),
+        (
+            Door("with page", run("evaluate", TABLE, out="out"), targets=limits),
+            Door("in the terminal", run("evaluate", TABLE), targets=(Target(1, "seconds"),)),
+            Door("page, no intervals", run("evaluate", TABLE, "--interval", "none", out="bare")),
+        ),
+        f"Parquet, three confidences, {EVERYTHING}",
+        n=n,
+        seconds=8,
+        rounds=2,
+        quick=True,
+    )
+
+
+def _rows(n: int, scores: int, targets: tuple[Target, ...], *, rounds: int) -> Race:
+    number = {1: "one confidence", 3: "three confidences"}[scores]
+    return Race(
+        f"abstain evaluate, {told(n)} rows",
+        SECTION.name,
+        places(lambda folder, _: files.predictions(folder / TABLE, n, scores=scores)),
+        work(),
+        (
+            Door("with page", run("evaluate", TABLE, out="out"), targets=targets),
+            Door("page, no intervals", run("evaluate", TABLE, "--interval", "none", out="bare")),
+        ),
+        f"Parquet, {number}, {EVERYTHING}",
+        n=n,
+        seconds=1,
+        rounds=rounds,
+        quick=rounds > 1,
+    )
+
+
+def _class_scores(rows: int, classes: int) -> Race:
     wide = Path("wide.parquet")
     words = ("evaluate", wide, "--probabilities", "p_*", "--label", "label", "--metric", "augrc")
     most = (Target(6, "seconds"),)
-    yield Race(
+    return Race(
         f"abstain evaluate, {told(rows)} x {classes} class scores",
         SECTION.name,
         places(lambda folder, _: files.class_scores(folder / wide, rows, classes)),

@@ -91,6 +91,11 @@ class Race:
     #: What grows from door to door, for a race about growth.
     grows: str = ""
 
+    @property
+    def processes(self) -> bool:
+        """Whether every turn is a process of its own, whose start is never quite the same."""
+        return self.section in {"commands", "starting"}
+
     def door(self, key: str) -> Door:
         """Return the door of that key."""
         return next(one for one in (self.reference, *self.doors) if one.key == key)

@@ -9,8 +9,8 @@ import numpy as np
 FAILURES = 0.05
 
 
-def predictions(path: Path, rows: int, *, splits: int = 1) -> Path:
-    """Write string labels and three confidences, one rounded and one saturated; 5 % failures."""
+def predictions(path: Path, rows: int, *, scores: int = 3, splits: int = 1) -> Path:
+    """Write string labels and confidences: plain, rounded and saturated ones; 5 % failures."""
     rng = np.random.default_rng(0)
     names = np.array([f"class_{i}" for i in range(20)])
     label = rng.integers(0, names.size, rows)
@@ -18,13 +18,13 @@ def predictions(path: Path, rows: int, *, splits: int = 1) -> Path:
     prediction = np.where(wrong, (label + 1) % names.size, label)
     plain = rng.beta(5, 1, rows).astype(np.float32)
     plain[wrong] *= rng.random(int(wrong.sum()), dtype=np.float32)
-    columns = {
-        "label": names[label],
-        "prediction": names[prediction],
+    confidences = {
         "confidence_plain": plain,
         "confidence_rounded": plain.round(3),
         "confidence_saturated": np.where(rng.random(rows) < 0.3, np.float32(1), plain),
     }
+    columns = {"label": names[label], "prediction": names[prediction]}
+    columns |= dict(list(confidences.items())[:scores])
     if splits > 1:
         columns["shift"] = np.array([f"shift {i}" for i in range(splits)])[np.arange(rows) % splits]
     return written(columns, path)

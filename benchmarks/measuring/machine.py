@@ -26,12 +26,20 @@ def versions() -> Mapping[str, str]:
     return found
 
 
+#: What measuring itself writes.
+WRITTEN = ("benchmarks/doors.json", "docs/performance.md", "docs/_static/performance.svg")
+
+
 @cache
 def commit() -> str:
-    """Return the commit that is measured, with a + where files differed from it at first."""
-    command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
+    """Return the commit that is measured, with a + where files differ from it."""
+    differs = _git("status", "--porcelain", "--", ":/", *(f":(top,exclude){p}" for p in WRITTEN))
+    return _git("describe", "--always", "--exclude=*") + ("+" if differs else "")
+
+
+def _git(*words: str) -> str:
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+        ["git", *words], capture_output=True, text=True, check=False, cwd=Path(__file__).parent
     )
     return done.stdout.strip()
 

@@ -59,6 +59,24 @@ def test_memory_and_pages_are_held_too(table, more, of):
     assert worse.of == of
 
 
+def test_the_least_memory_of_the_tries_counts(table):
+    peaks, ratios = iter([130.0, 100.0, 140.0]), iter([10.0, 9.9, 9.8])
+
+    def measure(race, doors):
+        more = {"peak": next(peaks), "facts": {"page, MB": 3.5}}
+        return {key: found(next(ratios), **more) for key in doors}
+
+    (worse,) = checked(PLAIN, table, measure)
+    assert (worse.of, worse.now) == ("ratio", 9.8)
+
+
+@pytest.mark.parametrize(("seconds", "worse"), [(0.05, 0), (0.5, 1)])
+def test_a_moment_of_a_process_is_no_slower_door(table, seconds, worse):
+    # A quarter more: of 50 ms it is ten milliseconds, by which starts differ.
+    measure = Measuring({"with page": [10.0] * 3}, seconds=seconds)
+    assert len(list(checked(PLAIN, table, measure))) == worse
+
+
 def test_peers_are_not_held_to_the_table(table):
     measure = Measuring({"with page": [8.0]})
     list(checked(PLAIN, table, measure))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import run
-from benchmarks.doors import SECTIONS, catalogue
+from benchmarks.doors import SECTIONS, accelerator, catalogue
 from benchmarks.doors.entry import FULL, SMALL, AbsentError, Door, Race
 from benchmarks.measuring import processes
 from benchmarks.measuring.memory import CLEAR, peak_extra
@@ -117,10 +117,10 @@ def test_what_is_stored_is_read_again(tmp_path):
 
 def test_doors_that_were_not_measured_now_stay(tmp_path):
     results = Results(tmp_path / "doors.json", dict(FOUND))
-    new = Measured({"np.sort": FOUND["numbers"].doors["augrc (numba)"]}, "now", "here", {})
-    results.add(SIDE, new)
+    one = FOUND["numbers"].doors["augrc (numba)"]
+    results.add(SIDE, Measured({"np.sort": one}, "now", "here", {}, took=2.0))
     kept = Results.read(results.path).races["numbers"]
-    assert kept.when == "now"
+    assert (kept.when, kept.took) == ("now", 62.0)
     assert set(kept.doors) == set(FOUND["numbers"].doors)
     assert kept.doors["np.sort"].ratio == 2.5
 
@@ -134,6 +134,26 @@ def test_small_numbers_are_not_published(capsys):
 def test_the_list_names_every_door(capsys):
     assert run.main(["--list", "--only", "starting"]) == 0
     assert "    abstain --help\n" in capsys.readouterr().out
+
+
+def test_the_list_tells_what_races_took(tmp_path, monkeypatch, capsys):
+    race = next(iter(catalogue(FULL)))
+    results = Results(tmp_path / "doors.json", {race: FOUND["numbers"]})
+    results.write()
+    assert run.main(["--list", "--table", str(results.path)]) == 0
+    assert f"{race} (60 s)\n" in capsys.readouterr().out
+
+
+def test_races_on_an_accelerator_run_on_what_stands_in_for_it(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    monkeypatch.setenv(accelerator.DEVICE, "")
+    asked = ["--quick", "--only", "accelerator, * float16", "--to", str(tmp_path)]
+    assert run.main([*asked, "--device", "cpu"]) == 0
+    (race,) = Results.read(tmp_path / "doors.json").races.values()
+    assert all(found.seconds > 0 for found in race.doors.values())
+    assert "failed" not in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run.main(["--device", "cpu"])
 
 
 def test_a_command_that_hangs_is_ended(monkeypatch, tmp_path):

@@ -1,14 +1,18 @@
 """The page is made of the catalogue and of what was measured, and of nothing else."""
 
+import dataclasses
+
 import pytest
-from benchmarks.doors import SECTIONS
-from benchmarks.doors.entry import told
-from benchmarks.figure import draw, series
+from benchmarks.doors import SECTIONS, catalogue
+from benchmarks.doors.entry import SMALL, told
+from benchmarks.figure import draw, panels
 from benchmarks.growth import exponents
 from benchmarks.page import code, page, short
 from benchmarks.results import Results
 from benchmarks.table import markdown
 from tests.doors.made_table import FOUND, RACES
+
+GROWS = {race.grows for race in catalogue(SMALL).values() if race.grows}
 
 
 @pytest.fixture
@@ -114,8 +118,20 @@ def test_sizes_are_told_as_they_are_said():
 
 def test_the_picture_of_growth(tmp_path):
     results = Results(tmp_path / "doors.json", dict(FOUND))
-    lines = series(results, RACES)
-    assert lines == {"evaluate": ([10, 100, 1000], pytest.approx([1000, 1000, 1000]))}
-    draw(lines, tmp_path / "picture.svg")
+    found = panels(results, RACES)
+    assert list(found) == ["rows"]
+    assert found["rows"]["evaluate"].sizes == [10, 100, 1000]
+    assert found["rows"]["evaluate"].each == pytest.approx([1000, 1000, 1000])
+    draw(found, tmp_path / "picture.svg")
     assert (tmp_path / "picture.svg").read_text("utf-8").count('id="line2d_') > 3
     assert "](_static/picture.svg)" in page(results, RACES, figure="_static/picture.svg")
+
+
+def test_every_thing_that_grows_has_its_panel(tmp_path):
+    race, measured = RACES["growth with rows"], FOUND["growth with rows"]
+    races = {grows: dataclasses.replace(race, name=grows, grows=grows) for grows in GROWS}
+    results = Results(tmp_path / "doors.json", dict.fromkeys(GROWS, measured))
+    assert set(panels(results, races)) == GROWS
+    draw(panels(results, races), tmp_path / "picture.svg")
+    drawn = (tmp_path / "picture.svg").read_text("utf-8")
+    assert all(f"<!-- With more {grows} -->" in drawn for grows in GROWS)
