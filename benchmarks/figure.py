@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.doors.entry import Race
+from benchmarks.doors.entry import Race, told
 from benchmarks.growth import Line, lines
 from benchmarks.results import Results
 
@@ -44,6 +44,10 @@ def _panel(ax, grows: str, own: Mapping[str, Line]) -> None:
     for i, (name, line) in enumerate(own.items()):
         ax.plot(line.sizes, line.each, marker="o", markersize=4, label=name, **line_style(i))
     ax.set(xscale="log", yscale="log")
+    # What was measured is named; the places between would overlap.
+    sizes = sorted({size for line in own.values() for size in line.sizes})
+    ax.set_xticks(sizes, [told(size) for size in sizes], fontsize="small")
+    ax.minorticks_off()
     low, high = ax.get_ylim()
     # A decade at least, so that what is flat looks flat; room above the lines for their names.
     middle = (low * high) ** 0.5

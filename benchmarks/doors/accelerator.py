@@ -87,7 +87,7 @@ def races(sizes: Sizes) -> Iterator[Race]:
         most = (Target(1.3),)
         # The processor only waits: what passes on the wall counts.
         doors = [Door(name, _there(f), targets=most, threads=2) for name, f in calls.items()]
-        doors.append(Door("ab.augrc and its gradient", _there(_gradient), threads=2))
+        doors.append(Door("ab.augrc, with its gradient", _there(_gradient), threads=2))
         yield Race(
             f"accelerator, {told(n)} {kind}",
             SECTION.name,
@@ -97,4 +97,5 @@ def races(sizes: Sizes) -> Iterator[Race]:
             n=n,
             seconds=3.0,
             rounds=3,
+            column=f"{told(n)} {kind}",
         )

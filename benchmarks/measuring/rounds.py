@@ -59,12 +59,13 @@ def measured(
             found[key] = _best(race.door(key), done)
     base = found.pop(race.reference.key)
     found = {key: _compared(one, base, race, key) for key, one in found.items()}
-    if memory is not None:
-        found = {
-            key: _with_memory(one, race, key, memory) if race.door(key).memory else one
-            for key, one in found.items()
-        }
-    return {race.reference.key: base} | {door.key: found[door.key] for door in chosen}
+    found = {race.reference.key: base} | {door.key: found[door.key] for door in chosen}
+    if memory is None:
+        return found
+    return {
+        key: _with_memory(one, race, key, memory) if race.door(key).memory else one
+        for key, one in found.items()
+    }
 
 
 @dataclass

@@ -95,6 +95,15 @@ def test_the_catalogue_is_in_order(sizes):
             assert bool(door.series) == bool(race.grows)
 
 
+@pytest.mark.skipif(not CLEAR.exists(), reason="memory is measured on Linux")
+def test_the_memory_of_a_reference_is_measured_where_it_asks_for_it():
+    pytest.importorskip("torchmetrics")
+    (race,) = (one for one in catalogue(SMALL).values() if one.section == "updates")
+    alone = dataclasses.replace(race, doors=())
+    found = measured(alone, seconds=0.0, memory=("--quick",))
+    assert found[race.reference.key].peak is not None
+
+
 def test_one_race_end_to_end_and_taken_up_again(tmp_path, capsys):
     asked = ["--quick", "--to", str(tmp_path), "--only", "weights*"]
     assert run.main(asked) == 0
