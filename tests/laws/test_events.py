@@ -1,6 +1,7 @@
 """Events: what the failures and the ties alone say is what all groups say, for every metric."""
 
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.laws.cases import scored_cases
 
 import abstain as ab
+import abstain._foundation.scored as scored_module
 from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import APART, opened, with_vertex
 from abstain._foundation.scored import ClassView, Scored, scored
@@ -26,6 +28,15 @@ from abstain.metrics.rank_weights import (
 module = sys.modules["abstain.metrics.rank_weights"]
 
 RANKED = [metric for metric in METRICS.values() if metric.rank_based]
+
+
+@pytest.fixture(params=["turns where they are few", "turns always"], autouse=True, scope="module")
+def turns(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Take the events of few samples for turns, as always; then their turns, which must agree."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "turns always":
+            patch.setattr(scored_module, "are_few", lambda n, failures: True)
+        yield
 
 
 def by_groups(s: Scored) -> Scored:
@@ -235,7 +246,7 @@ def test_areas_between_two_coverages_need_turns_only(
 
 def test_numbers_of_one_score_share_what_they_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
-    s = scored(rng.random(5000).astype(np.float32).round(2), rng.random(5000) < 0.1)
+    s = scored(rng.random(20_000).astype(np.float32).round(2), rng.random(20_000) < 0.05)
     calls = []
     real = module.trapezoids
     monkeypatch.setattr(module, "trapezoids", lambda *given: calls.append(0) or real(*given))

@@ -28,7 +28,7 @@ from abstain._foundation.ranks import (
     untied_failures,
     untied_order,
 )
-from abstain._foundation.turns import turns_of
+from abstain._foundation.turns import are_few, turns_of
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
@@ -142,10 +142,11 @@ class Scored:
     def turns(self) -> TieGroups:
         """The groups that hold a failure, and all successes between two of them as one stretch.
 
-        What is tied there, `TieGroups.ties`, matters to sums from vertex to vertex only.
+        What is tied there, `TieGroups.ties`, matters to sums from vertex to vertex only. The events
+        where those are found sooner.
         """
         known = self.known_groups is not None or self.known_events is not None
-        if known or self._keys is None:
+        if known or self._keys is None or not are_few(self.n, self.failures):
             return self.events
         return TieGroups(*turns_of(self._keys))
 

@@ -92,6 +92,15 @@ class Ties:
         return end, np.diff(end, prepend=begin)
 
 
+#: Turns take less time than events from so many samples on, of which at most one in so many fails.
+_MANY, _RARE = 1 << 14, 10
+
+
+def are_few(n: int, failures: int) -> bool:
+    """Tell whether turns are so few that to find them takes less time than to find events."""
+    return n >= _MANY and _RARE * failures <= n
+
+
 #: Confidences in descending order; number and failures of each, no other count, and which hold no
 #: failure.
 Turns: TypeAlias = tuple[Array, FloatArray, FloatArray, None, BoolArray, Ties]
