@@ -60,12 +60,19 @@ def kinds_of_classes(groups: TieGroups, home: Array, loss: Array, labels: Array)
     keys <<= 1
     keys |= loss != 0
     keys.sort()
-    ends = np.append(np.flatnonzero(keys[1:] != keys[:-1]), keys.size - 1)
-    times, keys = np.diff(ends, prepend=-1).astype(np.float64), keys[ends]
+    last = np.ones(keys.size, np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=last[:-1])
+    ends = np.flatnonzero(last)
+    times = np.empty(ends.size)
+    times[0] = ends[0] + 1
+    np.subtract(ends[1:], ends[:-1], out=times[1:])
+    keys = keys.take(ends)
     failed = (keys & 1).astype(np.bool_)
     keys >>= 1
     own = (keys & ((1 << _GROUP_BITS) - 1)).astype(np.int32)
-    label = (keys >> _GROUP_BITS) - 1
+    keys >>= _GROUP_BITS
+    keys -= 1
+    label = keys.astype(np.int32)
     return KindsOfClasses(groups, groups.confidence[own], failed, times, own, label)
 
 

@@ -183,7 +183,9 @@ class Scored:
         """
         if not self.binary or self.weight is not None or self.xp is not np or self.view is None:
             return self
-        kinds = kinds_of_classes(self.groups, self.home, self.loss, self.view.labels)
+        # The home of each sample is looked for here alone, and not kept.
+        home = home_in(self.groups, self.confidence, None)
+        kinds = kinds_of_classes(self.groups, home, self.loss, self.view.labels)
         view = ClassView(kinds.label, kinds.label, self.view.classes)
         return replace(self._of_kinds(kinds), view=view, known_home=kinds.home)
 

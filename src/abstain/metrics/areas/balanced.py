@@ -208,9 +208,9 @@ _COUNTED = 1 << 15
 
 def _sums_from(x: FloatArray, starts: IntArray) -> FloatArray:
     """Return running sums that begin anew at each of the starts."""
-    before = np.cumsum(x)
-    offset = before[starts] - x[starts]
-    out: FloatArray = before - np.repeat(offset, np.diff(starts, append=x.size))
+    out: FloatArray = np.cumsum(x)
+    offset = out[starts] - x[starts]
+    out -= np.repeat(offset, np.diff(starts, append=x.size))
     return out
 
 
