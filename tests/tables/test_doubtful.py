@@ -79,6 +79,13 @@ def test_uncertainties_are_turned_around(how):
     assert "turned around (lower is safer)" in reading.notes[0]
 
 
+def test_many_confidences_are_counted_and_not_named_one_by_one():
+    many = {f"c{i}": COLUMNS["confidence"] for i in range(65)}
+    note = read_predictions(COLUMNS | many, confidence=["c*", "-confidence"]).notes[0]
+    assert "confidence from 65 columns ('c0' to 'c64'), confidence from 'confidence'" in note
+    assert note.endswith("turned around (lower is safer)")
+
+
 def test_a_missing_uncertainty_is_the_least_trusted():
     columns = COLUMNS | {"confidence": [0.1, np.nan, 0.8, 0.2]}
     p = read_predictions(columns, lower_is_safer=True, missing="reject").only()

@@ -1,7 +1,7 @@
 """Which column serves which purpose: what was asked for, else a short list of usual names."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -31,6 +31,9 @@ KEYED = {
     "weight": ("weight", "weights"),
     "id": ("ids", "id"),
 }
+
+#: So many confidences are named one by one.
+_FEW = 5
 
 _SCORE_LIKE = re.compile(r"^(.*?[_.\-: ]|[A-Za-z]+(?=\d+$))([^_.\-: ]+)$")
 _SCORE_WORD = re.compile(r"^(p|prob|probs|probability|logit|logits|score|softmax)[_.\-: ]?$")
@@ -257,17 +260,19 @@ def _taken(table: DataTable, out: ChosenColumns) -> str:
         for role in ("label", "prediction", "correct", "loss", "group", "weight", "id")
         if getattr(out, role) is not None
     ]
-    parts += [
-        f"confidence from {name!r}{' turned around (lower is safer)' if name in out.turned else ''}"
-        for name in out.confidence
-    ]
-    if len(out.scores) == 1:
-        parts.append(f"{out.scores_kind} from {out.scores[0]!r}")
-    elif out.scores:
-        span = f"{out.scores[0]!r} to {out.scores[-1]!r}"
-        parts.append(f"{out.scores_kind} from {len(out.scores)} columns ({span})")
+    for how, turned in (("", False), (" turned around (lower is safer)", True)):
+        names = [name for name in out.confidence if (name in out.turned) == turned]
+        parts += [f"{said}{how}" for said in _from_columns("confidence", names, each=_FEW)]
+    parts += _from_columns(out.scores_kind, out.scores, each=1)
     parts += [f"{role} from {name!r}" for role, name in out.keyed.items()]
     return f"{table.source}: took {', '.join(parts)}"
+
+
+def _from_columns(role: str, names: Sequence[str], *, each: int) -> list[str]:
+    """Say from which columns something is, one by one where they are few."""
+    if len(names) <= each:
+        return [f"{role} from {name!r}" for name in names]
+    return [f"{role} from {len(names)} columns ({names[0]!r} to {names[-1]!r})"]
 
 
 def _note_unused(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
