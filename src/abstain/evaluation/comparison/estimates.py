@@ -1,6 +1,7 @@
 """What each method reaches on one data set: estimates, curves, being at most a margin worse."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -160,7 +161,8 @@ def bands_of(unit: Unit, plan: Plan) -> Iterator[BandOf]:
     """Return the risk-coverage curves of the methods of one run, with their bands."""
     band = partial(band_of, kind="selective", level=plan.level, cluster=unit.cluster, rng=plan.seed)
     for method, s in unit.scored.items():
-        yield BandOf(unit.data, method, partial(band, s))
+        # A copy keeps the samples alone: what was made of them for other numbers is let go.
+        yield BandOf(unit.data, method, partial(band, replace(s)))
 
 
 def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiorityRow]:
