@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abstain._foundation.arrays import inner
 from abstain._foundation.ranks import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
@@ -35,8 +36,8 @@ class Gradient:
         """
         constant = np.append(self.weight, 0.0)
         slope = np.append(self.loss, 0.0)
-        mean = float(self.weight @ groups.weight + self.loss @ groups.loss) / groups.total
-        constant[:-1] -= mean
+        mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
+        constant[:-1] -= mean / groups.total
         # In place: at a million samples each array more costs as much as the sums.
         out: FloatArray = slope.take(home)
         out *= loss
@@ -125,10 +126,10 @@ def spread_of(
     """
     if times is None:
         square = np.square(shares(influence, weight, cluster)[:, 0])
-        return Spread(influence.size, square.size, float(square.sum()), float(square @ square))
+        return Spread(influence.size, square.size, float(square.sum()), inner(square, square))
     n, square = float(times.sum()), np.square(influence)
     second = times * square
-    return Spread(int(n), int(n), float(second.sum()) / n**2, float(second @ square) / n**4)
+    return Spread(int(n), int(n), float(second.sum()) / n**2, inner(second, square) / n**4)
 
 
 def shares(

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.arrays import inner
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored, scored
@@ -264,7 +265,7 @@ def _roc_gradient(groups: TieGroups) -> Gradient:
     beaten = tail_sums(failures) - failures / 2
     ahead = np.cumsum(successes) - successes / 2
     pairs = successes.sum() * failures.sum()
-    auroc = float(failures @ ahead) / pairs
+    auroc = inner(failures, ahead) / pairs
     on_success = beaten / pairs - auroc / successes.sum()
     on_failure = ahead / pairs - auroc / failures.sum()
     return Gradient(on_success, on_failure - on_success)

@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from abstain._foundation.arrays import sealed
+from abstain._foundation.arrays import inner, sealed
 from abstain._foundation.foreign import scalar, value_from
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
@@ -55,7 +55,7 @@ def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
     if phi is augrc_weight and turns.stretch is not None:
         held = turns.holding
         below = 2.0 * (turns.total - held.through) + held.weight
-        return float(held.loss @ below) / (2.0 * turns.total**2)
+        return inner(held.loss, below) / (2.0 * turns.total**2)
     return rank_weighted_risk(turns, phi)
 
 
@@ -107,7 +107,7 @@ def over_ties(
     for low in range(first, last, _BLOCK):
         here = slice(low, min(low + _BLOCK, last))
         above, end = (x[here].astype(np.float64) + shift for x in (ties.above, ties.through))
-        total += float(accepted.take(home[here]) @ beyond(above, end))
+        total += inner(accepted.take(home[here]), beyond(above, end))
     return total
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from abstain._foundation.arrays import inner
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
 from abstain.inference.intervals import Interval
@@ -149,5 +150,5 @@ def _independent(mass: FloatArray, cluster: IntArray | None) -> float:
     """Return Kish's number of independent samples of this weight, 0 for none."""
     if cluster is not None:
         mass = np.bincount(cluster, weights=mass).astype(np.float64)
-    square = float(mass @ mass)
+    square = inner(mass, mass)
     return float(mass.sum()) ** 2 / square if square > 0 else 0.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from abstain._foundation.arrays import beside, is_on_device, namespace
+from abstain._foundation.arrays import beside, inner, is_on_device, namespace
 from abstain._foundation.foreign import double, scalar
 from abstain._foundation.measurement import Measured
 from abstain._foundation.names import codes_of
@@ -90,7 +90,7 @@ def _balanced_aurc(s: Scored) -> Measured:
     to_come = xp.concat((still_to_come(area), xp.zeros_like(area[:1])))
     if xp is np:
         by_class = _by_class(s)
-        return Measured(float(by_class.risk @ by_class.until_next(to_come)) / by_class.present)
+        return Measured(inner(by_class.risk, by_class.until_next(to_come)) / by_class.present)
     labels = view_of(s).labels
     present = _present_classes(s, labels)
     order = xp.argsort(labels, stable=True)
@@ -278,7 +278,7 @@ def _balanced_augrc(s: Scored) -> Measured:
     if xp is np:
         by_class = _by_class(s)
         phi = augrc_weight(s.groups)[by_class.group]
-        return Measured(float(phi @ (by_class.loss * by_class.balance)) / s.total)
+        return Measured(inner(phi, by_class.loss * by_class.balance) / s.total)
     labels = view_of(s).labels
     present = _present_classes(s, labels)
     classes = present.shape[0]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.arrays import inner
 from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups, one_by_one, with_vertex
@@ -72,7 +73,7 @@ def _optimum_over_ties(s: Scored) -> Scalar:
         # Nothing is wrong before; the first vertex of all is flat to coverage 0.
         first = risk[:1] if np.array_equal(ends[:1], counts[:1]) else np.zeros_like(risk[:1])
         before = np.concatenate((first, risk[:-1]))
-        return float(counts @ (risk + before)) / (2.0 * turns.total)
+        return inner(counts, risk + before) / (2.0 * turns.total)
     best = _best_losses(s.events, s.oracle)
     return trapezoid_area(s.events, best)
 
@@ -95,7 +96,7 @@ def _failures_last(events: TieGroups, right: int) -> float:
     through, weight = events.through[wrong], events.weight[wrong]
     stretch = np.zeros(weight.size, np.bool_) if events.stretch is None else events.stretch[wrong]
     phi = trapezoid_in_stretches(through, weight, stretch)
-    return float(phi @ np.minimum(weight, through - right)) / events.total
+    return inner(phi, np.minimum(weight, through - right)) / events.total
 
 
 def _untied_optimum(s: Scored) -> Scalar:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from abstain._foundation.arrays import of_numpy
+from abstain._foundation.arrays import inner, of_numpy
 from abstain._foundation.foreign import scalar, without_gradient
 from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import TieGroups, reached
@@ -42,7 +42,7 @@ def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
         reached = confidence >= at
         for k, there in enumerate((reached & (weight > 0), ~reached & (weight > 0))):
             own = weight * there
-            sums[k] += np.count_nonzero(there), own.sum(), own @ loss
+            sums[k] += np.count_nonzero(there), own.sum(), inner(own, loss)
             lowest[k] = min(lowest[k], np.where(there, confidence, np.inf).min())
     kept = sums[:, 0] > 0
     count, weight, loss = sums[kept].T
