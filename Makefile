@@ -106,7 +106,7 @@ test-smoke:
 		-e '.[fast,test-minimal]'
 	$(VENV)/smoke/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
 
-# Every door is measured, some 12 minutes of two quiet cores: docs/performance.md and
+# Every door is measured, some 10 minutes of two quiet cores: docs/performance.md and
 # benchmarks/doors.json. `make bench BENCH='--only "peers*"'` measures a part of it.
 BENCH ?=
 $(VENV)/bench/.installed: pyproject.toml constraints.txt

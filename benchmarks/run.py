@@ -1,6 +1,6 @@
 """Measure every door, and write benchmarks/doors.json and docs/performance.md.
 
-    python benchmarks/run.py                    # all of it, some 12 minutes of two quiet cores
+    python benchmarks/run.py                    # all of it, some 10 minutes of two quiet cores
     python benchmarks/run.py --only 'peers*'    # some races, the others as they were
     python benchmarks/run.py --resume           # what is not in the table yet, or failed
     python benchmarks/run.py --against          # the quick doors again: is one slower?
