@@ -47,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and return the exit status."""
     asked = _asked(arguments)
     races = _chosen(asked)
+    if not races:
+        quick = "; --against takes the quick ones only" if asked.against else ""
+        print(f"no race or section is named so{quick} (see --list)", file=sys.stderr)
+        return 2
     if asked.list:
         _list(races, Results.read(asked.table))
         return 0

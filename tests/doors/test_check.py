@@ -104,3 +104,10 @@ def test_the_command_says_it_by_its_status(table, monkeypatch, capsys):
 def test_without_a_table_there_is_nothing_to_check(tmp_path, capsys):
     assert run.against(RACES, Results(tmp_path / "none.json")) == 2
     assert "make bench" in capsys.readouterr().err
+
+
+def test_a_pattern_without_a_race_is_no_pass(capsys):
+    assert run.main(["--against", "--only", "no such race"]) == 2
+    assert (
+        "no race or section is named so; --against takes the quick ones" in capsys.readouterr().err
+    )
