@@ -16,15 +16,8 @@ from abstain._foundation import blockwise, extras, packed
 from abstain._foundation.ranks import TieGroups, group_ties
 
 HAS_NUMBA = importlib.util.find_spec("numba") is not None
-BACKENDS = ["numpy", pytest.param("numba", marks=pytest.mark.skipif(not HAS_NUMBA, reason="numba"))]
 LOSSES = ["bool", "uint8", "int8", "int64", "float16", "float32", "float64"]
 SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request, monkeypatch):
-    monkeypatch.setenv("ABSTAIN_NO_NUMBA", "1" if request.param == "numpy" else "0")
-    return request.param
 
 
 def floats(width):

@@ -1,23 +1,14 @@
 """Turns: the groups that hold a failure, and the ties among the successes between two of them."""
 
 import numpy as np
-import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from tests.foundation.test_packed import BACKENDS, samples
+from tests.foundation.test_packed import SETTINGS, samples
 
 from abstain._foundation import blockwise, packed
 from abstain._foundation.ranks import TieGroups, with_vertex
 from abstain._foundation.scored import scored
 from abstain._foundation.turns import turns_of
-
-SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(params=BACKENDS)
-def backend(request, monkeypatch):
-    monkeypatch.setenv("ABSTAIN_NO_NUMBA", "1" if request.param == "numpy" else "0")
-    return request.param
 
 
 def naive(groups):
