@@ -23,9 +23,6 @@ from abstain.studies import STUDIES
 
 DOCS = Path(__file__).resolve().parent
 
-#: Studies that are told of on a page of their own; the others have a heading in studies.md.
-PAGES_OF_STUDIES = {"finetune": "fine-tuning.md"}
-
 #: The data of the worked table: ten samples, most confident first, the first of them wrong.
 WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
 WORKED_LOSS = (1, 0, 0, 0, 1, 0, 0, 1, 0, 1)
@@ -135,10 +132,10 @@ def families_table() -> str:
 
 
 def studies_table() -> str:
-    """One row for each study, with the heading or the page that is about it."""
+    """One row for each study, with the page that is about it."""
     rows = [
         (
-            f"[`{s.name}`]({PAGES_OF_STUDIES.get(s.name, f'#{s.name}')})",
+            f"[`{s.name}`](studies/{s.name}.md)",
             s.question,
             linked(s.source),
         )

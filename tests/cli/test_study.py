@@ -1,6 +1,7 @@
 """`abstain study` as a user runs it: what it prints, leaves behind and refuses."""
 
 import importlib
+import json
 import tomllib
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.tasks import TASKS
 from abstain.cli.main import run
-from abstain.cli.study import command_of
+from abstain.cli.study import command_of, overview
+from abstain.errors import InputError
 from abstain.simulate import POPULATIONS
 from abstain.studies import STUDIES, StudyEntry, StudyOption, study_estimators
 
@@ -49,7 +51,7 @@ def test_estimators_of_a_file(folder, capsys):
     left = {path.name for path in (folder / "out").iterdir()}
     assert left == {
         "results.csv", "results.parquet", "summary.csv", "summary.parquet", "by-data.csv",
-        "by-data.parquet", "figures", "report.html", "receipt.json",
+        "by-data.parquet", "figures", "report.html", "study.json", "receipt.json",
     }  # fmt: skip
     figures = {path.suffix for path in (folder / "out" / "figures").iterdir()}
     assert figures == {".svg", ".csv"}
@@ -233,3 +235,89 @@ def test_a_study_that_is_stopped_says_so(capsys, monkeypatch):
     monkeypatch.setattr(type(STUDIES["weights"]), "run", property(lambda _: stop), raising=False)
     assert run(["study", "weights"]) == 130
     assert capsys.readouterr().err == "abstain: stopped\n"
+
+
+class Squares:
+    """A study that counts how often it runs, and fails when it is told to."""
+
+    def __init__(self, name, quick):
+        self.runs, self.broken = [], False
+        options = (StudyOption("n", int, "what is squared"),)
+        about = ("How large is a square?", "ours", self.run)
+        self.entry = StudyEntry(name, name.title(), *about, options=options, quick=quick)
+
+    def run(self, *, n=9):
+        self.runs.append(n)
+        if self.broken:
+            msg = "`n` cannot be squared"
+            raise InputError(msg)
+        rows = [{"n": n, "square": n * n}]
+        return self.entry.result(
+            parameters={"n": n}, tables={"results": rows}, verdict=(f"It is {n * n}.", "So.")
+        )
+
+
+@pytest.fixture
+def squares(monkeypatch):
+    made = {name: Squares(name, quick={"n": n}) for name, n in (("first", 2), ("second", 3))}
+    monkeypatch.setattr(overview, "STUDIES", {name: one.entry for name, one in made.items()})
+    return made
+
+
+def test_every_study_runs_and_leaves_its_folder(folder, capsys, squares):
+    assert run(["study", "--all", "--out", "out"]) == 0
+    printed = words(capsys.readouterr().out)
+    assert "2 of 2 studies are done" in printed
+    assert "It is 81." in printed
+    left = pl.read_csv(folder / "out" / "results.csv")
+    assert left["found"].to_list() == ["It is 81."] * 2
+    said = json.loads((folder / "out" / "first" / "study.json").read_text())
+    assert (said["parameters"], said["verdict"]) == ({"n": 9}, ["It is 81.", "So."])
+    assert (folder / "out" / "second" / "report.html").is_file()
+
+
+def test_a_quick_run_takes_the_parameters_of_the_entries(folder, capsys, squares):
+    assert run(["study", "--all", "--quick"]) == 0
+    assert [one.runs for one in squares.values()] == [[2], [3]]
+    assert not [path for path in folder.iterdir() if path.is_dir()]
+
+
+def test_a_study_that_fails_stops_no_other_and_is_run_again(folder, capsys, squares):
+    squares["first"].broken = True
+    asked = ["study", "--all", "--quick", "--out", "out"]
+    assert run(asked) == 1
+    printed = words(capsys.readouterr().out)
+    assert "1 of 2 studies are done" in printed
+    assert "first: `n` cannot be squared" in printed
+    squares["first"].broken = False
+    assert run(asked) == 0
+    assert [one.runs for one in squares.values()] == [[2, 2], [3]]
+    assert "It is 9." in capsys.readouterr().out
+    # Another command is another question.
+    assert run(["study", "--all", "--out", "out"]) == 0
+    assert squares["second"].runs == [3, 9]
+
+
+def test_a_study_whose_files_were_changed_is_run_again(folder, capsys, squares):
+    asked = ["study", "--all", "--quick", "--out", "out"]
+    assert run(asked) == 0
+    (folder / "out" / "first" / "study.json").unlink()
+    assert run(asked) == 0
+    assert [one.runs for one in squares.values()] == [[2, 2], [3]]
+
+
+def test_quick_settings_give_way_to_those_that_are_asked_for(capsys):
+    mine = Squares("squares", quick={"n": 4})
+    own = App(name="own", result_action="return_value")
+    own.command(command_of(mine.entry), name="squares")
+    own(["squares", "--quick"])
+    own(["squares", "--quick", "--n", "5"])
+    own(["squares"])
+    assert mine.runs == [4, 5, 9]
+
+
+def test_a_study_without_a_name_prints_the_help(capsys):
+    assert run(["study"]) == 0
+    printed = capsys.readouterr().out
+    assert "--all" in printed
+    assert [name for name in STUDIES if name not in printed] == []

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+DOCS = ROOT / "docs"
+#: The pages that people wrote; what is built of them lies in a folder of its own.
+PAGES = sorted([*DOCS.glob("*.md"), *(DOCS / "studies").glob("*.md")])
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

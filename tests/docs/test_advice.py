@@ -98,12 +98,12 @@ def problem(line: str) -> str:
     if rest in ([], ["--help"]):
         # A command that is named, not a line to type; and all of them have their help.
         return ""
-    if path == ["study"]:
+    if path == ["study"] and not rest[0].startswith("--"):
         return "" if rest[0] in {"mnist", "..."} else "there is no such study"
     if path == ["benchmark"] and "|" in rest[0]:
         there = {name for name in APP["benchmark"] if not name.startswith("-")}
         return "" if set(rest[0].split("|")) <= there else "there is no such command"
-    if path == ["study"] or rest == ["..."]:
+    if rest == ["..."]:
         return ""
     if rest[-1].startswith("--") and rest[-1] != "--full":
         # An option that is named without a value.

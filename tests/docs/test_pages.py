@@ -13,6 +13,7 @@ from abstain.confidence import SCORES
 from abstain.evaluation import Result
 from abstain.metrics import METRICS
 from abstain.predictions import LOSSES
+from abstain.studies import STUDIES
 from abstain.tables._choice import USUAL
 from abstain.tables.files import SUFFIXES
 
@@ -23,7 +24,7 @@ def page(name):
 
 #: Packages of extras that the examples of a page import.
 NEEDS = {
-    "fine-tuning.md": ("torch",),
+    "finetune.md": ("torch",),
     "pytorch.md": ("torch", "torchmetrics"),
     "training.md": ("torch",),
 }
@@ -82,8 +83,13 @@ def test_every_command_and_option_is_in_the_reference():
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_links_between_pages(path):
     text = path.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([a-z_/.]+\.(?:md|png))[^)]*\)", text):
+    for target in re.findall(r"\]\(([a-z_/.-]+\.(?:md|png))[^)]*\)", text):
         assert (path.parent / target).is_file(), target
+
+
+def test_every_study_has_a_page():
+    pages = {path.stem for path in PAGES if path.parent.name == "studies"}
+    assert pages == set(STUDIES)
 
 
 def test_the_columns_of_results_are_explained():

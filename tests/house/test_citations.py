@@ -15,8 +15,17 @@ from abstain.studies import STUDIES
 #: Where "the paper" has one meaning and its author is not always named.
 OF_ONE_PAPER = {
     "docs/estimators.md": "Zhou",
-    "docs/studies.md": "Zhou",
-    "docs/fine-tuning.md": "Zhou",
+    **{
+        f"docs/studies/{study}.md": "Zhou"
+        for study in (
+            "convergence",
+            "estimators",
+            "finetune",
+            "population-forms",
+            "posterior",
+            "weights",
+        )
+    },
     "src/abstain/studies": "Zhou",
     "docs/choosing-a-metric.md": "Traub",
 }

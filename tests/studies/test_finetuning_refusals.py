@@ -181,7 +181,7 @@ def test_other_pictures_in_the_folder_are_other_jobs(tmp_path):
 
 
 def test_the_configuration_of_the_page_is_whole_and_its_fields_are_explained():
-    page = (ROOT / "docs" / "fine-tuning.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "studies" / "finetune.md").read_text(encoding="utf-8")
     (code,) = (b.code for b in blocks(page) if b.language == "toml")
     experiment = experiment_of(tomllib.loads(code))
     assert [c.name for c in experiment.contenders] == ["ce", "mine"]

@@ -160,6 +160,8 @@ class StudyEntry:
     keeps : tuple of str
         Of a study that is made of jobs: what of them is kept in the folder of its results. Then
         `run` takes `out` and `on_outcome` too, and a table "jobs" has the status of each.
+    quick : mapping from str to value
+        The parameters of a run that takes seconds, with ``--quick``.
     configuration : callable or None
         From the arguments of its command to the text of the configuration that it would run.
     captions, glossary, labels : mapping from str to str
@@ -181,6 +183,7 @@ class StudyEntry:
     options: tuple[StudyOption, ...] = ()
     reads: bool = False
     keeps: tuple[str, ...] = ()
+    quick: Mapping[str, Any] = field(default_factory=dict)
     configuration: Callable[..., str] | None = None
     captions: Mapping[str, str] = field(default_factory=dict)
     glossary: Mapping[str, str] = field(default_factory=dict)

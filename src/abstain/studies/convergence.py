@@ -367,6 +367,7 @@ CONVERGENCE: Final = StudyEntry(
     sqrt(ln n / n). Rows of files are drawn independently.
     """,
     reads=True,
+    quick={"repeats": 200},
     options=(
         *SOURCES,
         SIZES,

@@ -273,6 +273,7 @@ FORMS: Final = StudyEntry(
     part of --by), score and loss.
     """,
     reads=True,
+    quick={"sizes": (1000,)},
     options=(*SOURCES, SIZES, SEED),
     captions={
         "results": "One row for each data set, loss and score.",

@@ -333,6 +333,7 @@ POSTERIOR: Final = StudyEntry(
     (n, S, K)), or from a simulated posterior.
     """,
     reads=True,
+    quick={"repeats": 20},
     options=(
         StudyOption("score", str, "the score (`abstain list scores`)"),
         StudyOption(

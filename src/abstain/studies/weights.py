@@ -219,6 +219,7 @@ WEIGHTS: Final = StudyEntry(
 
     Of every estimator, at every population rank, for several sample sizes. Nothing is drawn.
     """,
+    quick={"sizes": (8, 128), "points": 99},
     options=(SIZES, StudyOption("points", int, "population ranks at which they are computed")),
     captions={
         "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",

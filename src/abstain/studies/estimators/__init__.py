@@ -273,6 +273,7 @@ ESTIMATORS: Final = StudyEntry(
     truth is exact. Values are fractions.
     """,
     reads=True,
+    quick={"repeats": 200, "sizes": (8, 32, 128)},
     options=(
         *SOURCES,
         StudyOption(

@@ -123,6 +123,7 @@ FINETUNING: Final = StudyEntry(
     Says which job is done. With --out every job is kept: the same command goes on after a kill.
     The exit status is 1 when jobs failed; what the others found is still written.
     """,
+    quick={"data": "digits8", "seeds": 1},
     options=(
         StudyOption(
             "config",

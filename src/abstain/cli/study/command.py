@@ -1,21 +1,22 @@
-"""`abstain study NAME`: a command for each study of the catalogue, made from its entry."""
+"""The command of a study, made from its entry."""
 
+import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter as Argument
 from inspect import Signature, cleandoc, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Final, Literal, get_origin
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from abstain.cli.console import JobLines, interruptible, progress, working
 from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import read_named
 from abstain.errors import InputError
-from abstain.studies import STUDIES, StudyEntry, StudyOption, StudyResult
+from abstain.studies import StudyEntry, StudyOption, StudyResult
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +33,14 @@ class StudyOutput:
     ] = ("svg",)
 
 
+#: What a study says, for a program: its parameters, verdict and notes.
+SAID: Final = "study.json"
+
+#: Whether a study is run with the settings of its entry that take seconds.
+Quick = Annotated[bool, Parameter(help="smaller settings, for a look in seconds", negative=())]
+
 #: Nothing is left behind but what is printed.
-_NOTHING = StudyOutput()
+NOTHING = StudyOutput()
 
 
 def command_of(entry: StudyEntry) -> Callable[..., None]:
@@ -46,9 +53,10 @@ def command_of(entry: StudyEntry) -> Callable[..., None]:
         given = asked.bind(*by_place, **by_name).arguments
         files = given.pop("files", ())
         columns = given.pop("columns", USUAL_COLUMNS)
-        leave = given.pop("leave", _NOTHING)
+        leave = given.pop("leave", NOTHING)
         printed = given.pop("print_config", False)
-        parameters = {names[flag]: value for flag, value in given.items()}
+        usual = entry.quick if given.pop("quick", False) else {}
+        parameters = {**usual, **{names[flag]: value for flag, value in given.items()}}
         if printed and entry.configuration is not None:
             sys.stdout.write(entry.configuration(**parameters))
             return
@@ -68,9 +76,11 @@ def signature_of(entry: StudyEntry) -> Signature:
     if entry.reads:
         found.append(_argument("columns", Annotated[Columns, Parameter(name="*")], USUAL_COLUMNS))
     found += [_argument_of(o, usual[o.name].default) for o in entry.options if not o.positional]
+    if entry.quick:
+        found.append(_argument("quick", Quick, default=False))
     if entry.configuration is not None:
         found.append(_argument("print_config", PrintConfig, default=False))
-    found.append(_argument("leave", Annotated[StudyOutput, Parameter(name="*")], _NOTHING))
+    found.append(_argument("leave", Annotated[StudyOutput, Parameter(name="*")], NOTHING))
     return Signature(found)
 
 
@@ -105,45 +115,55 @@ def run(
     by_place = [parameters.get(o.name) for o in entry.options if o.positional]
     # A folder that cannot be written to is refused before the work and not after it.
     to = place(leave.out, [*RESULTS, REPORT], [*files, *by_place])
-    found = _found(entry, leave, [data or None] if entry.reads else [], parameters)
+    found = found_by(entry, leave.out, parameters, data)
     found = replace(found, notes=(*found.notes, *notes))
     kept = () if leave.out is None else [leave.out / name for name in entry.keeps]
-    finish(lambda: study_terminal(found), lambda: _files(found, leave.figures), to, after=kept)
-    if entry.keeps and any(row["status"] in {"failed", "left out"} for row in found.rows("jobs")):
+    finish(lambda: study_terminal(found), lambda: left_by(found, leave.figures), to, after=kept)
+    if missing(found):
         # A script notices that not all was done, after everything has been written.
         sys.stdout.flush()
         raise SystemExit(1)
 
 
-def _found(
-    entry: StudyEntry, leave: StudyOutput, data: Sequence[Any], parameters: dict[str, Any]
+def found_by(
+    entry: StudyEntry,
+    out: Path | None,
+    parameters: Mapping[str, Any],
+    data: Mapping[str, Any] | None = None,
 ) -> StudyResult:
+    """Run a study and say what goes on."""
+    read = [data or None] if entry.reads else []
     if entry.keeps:
         from abstain.benchmark.store import JOBS
 
         after = "the same command goes on from here."
-        after = after if leave.out is not None else f"nothing is kept; with --out {after}"
+        after = after if out is not None else f"nothing is kept; with --out {after}"
         with interruptible(after), progress() as bar:
-            jobs = None if leave.out is None else leave.out / JOBS
+            jobs = None if out is None else out / JOBS
             with JobLines(bar, folder=jobs) as lines:
-                return entry.run(*data, **parameters, out=leave.out, on_outcome=lines)
+                return entry.run(*read, **parameters, out=out, on_outcome=lines)
     try:
         with working(f"Studying: {entry.title}"):
-            return entry.run(*data, **parameters)
+            return entry.run(*read, **parameters)
     except MemoryError as error:
         msg = f"not enough memory: {error}; ask for smaller sizes, fewer points or repeats"
         raise InputError(msg) from None
 
 
-def _files(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
+def missing(found: StudyResult) -> bool:
+    """Tell whether jobs of a study were not done."""
+    jobs = found.rows("jobs") if "jobs" in found.tables else ()
+    return any(row.get("status") in {"failed", "left out"} for row in jobs)
+
+
+def left_by(found: StudyResult, formats: Sequence[str]) -> dict[str, bytes]:
+    """Return the files of a study: tables, page, figures, and what it says."""
     from abstain.report import study_html
 
     first, *others = found.tables
     tables = {"results": found.rows(first)} | {name: found.rows(name) for name in others}
     page = study_html(found, command=command())
-    return files_of(tables, page, found, formats)
-
-
-study = App(name="study", help="Run a study of the literature: tables, figures and a verdict.")
-for _entry in STUDIES.values():
-    study.command(command_of(_entry), name=_entry.name)
+    said = {name: getattr(found, name) for name in ("name", "parameters", "verdict", "notes")}
+    said["seconds"] = found.seconds
+    words = json.dumps(said, indent=1, default=str, ensure_ascii=False) + "\n"
+    return {**files_of(tables, page, found, formats), SAID: words.encode()}
