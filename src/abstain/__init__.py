@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from abstain import inference as inference
     from abstain import metrics as metrics
     from abstain import plots as plots
+    from abstain import published as published
     from abstain import report as report
     from abstain import simulate as simulate
     from abstain import studies as studies
@@ -60,6 +61,7 @@ _PACKAGES = (
     "curves",
     "inference",
     "metrics",
+    "published",
     "simulate",
     "thresholds",
 )

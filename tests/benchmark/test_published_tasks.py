@@ -9,6 +9,7 @@ import pytest
 from tests.benchmark import published_files as write
 from tests.benchmark.cifar_files import write_cifar10
 
+from abstain import published
 from abstain._foundation.extras import has
 from abstain.benchmark.data import DATASETS, KINDS
 from abstain.benchmark.data.corruptions import CORRUPTIONS
@@ -92,6 +93,16 @@ def test_every_part_of_every_task_loads_and_fits(loaded):
         assert images.labels.max() < parts.train.count
         assert bool((images.labels == -1).all()) is exposure.new_classes
         assert bool((images.labels >= 0).all()) is not exposure.new_classes
+
+
+def test_every_study_of_the_papers_is_one_of_the_task(loaded):
+    task, parts = loaded
+    ours = {"corruption" if e.kind == "corruption" else e.name for e in parts.exposures}
+    name = re.sub(r"-open-\d", "-open-1..5", task.name)
+    for table in ("fd_shifts_table_1", "fd_shifts_table_13", "augrc_table_3"):
+        assert {
+            row["abstain_study"] for row in published.table(table) if row["task"] == name
+        } <= ours
 
 
 def test_listing_exposures_reads_no_pictures_of_them(home, monkeypatch):

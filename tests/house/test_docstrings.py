@@ -31,6 +31,7 @@ MODULES = (
     "abstain.metrics",
     "abstain.plots",
     "abstain.predictions",
+    "abstain.published",
     "abstain.report",
     "abstain.simulate",
     "abstain.streaming",

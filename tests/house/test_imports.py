@@ -37,7 +37,7 @@ HEAVY_PARTS = {"scipy.optimize", "scipy.sparse", "scipy.stats"}
 WITHOUT_A_PAGE = (
     "abstain.benchmark", "abstain.calibration", "abstain.evaluation.calibration",
     "abstain.evaluation.comparison", "abstain.evaluation.rules", "abstain.inference.permutation",
-    "abstain.inference.rank_tests", "abstain.report.subjects.comparison",
+    "abstain.inference.rank_tests", "abstain.published", "abstain.report.subjects.comparison",
     "abstain.report.subjects.benchmark", "abstain.report.subjects.rule",
     "abstain.report.subjects.study", "abstain.simulate", "abstain.studies",
     "abstain.thresholds", "abstain.training",

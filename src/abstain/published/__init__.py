@@ -1,0 +1,16 @@
+"""The numbers that the four papers print, as facts: every table, each cell with its source.
+
+Values stand as printed. What is doubtful about a cell, or about a whole table, is said with it.
+Nothing here was measured by this package.
+
+>>> from abstain import published
+>>> [row["value"] for row in published.table("fd_shifts_table_11")][:3]
+['6', '4', '7']
+"""
+
+from abstain.published.cells import table as table
+from abstain.published.cells import tables as tables
+from abstain.published.records import Doubt as Doubt
+from abstain.published.records import PublishedTable as PublishedTable
+
+__all__ = ["Doubt", "PublishedTable", "table", "tables"]
