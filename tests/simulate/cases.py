@@ -25,6 +25,8 @@ OPTIONS = {
     ),
     "random-order": ({"risk": 0}, {"risk": 1}),
     "oracle-order": ({"risk": 1},),
+    "cwsa-calibrated": ({"right": 0.5},),
+    "cwsa-overconfident": ({"right": 0.4, "classes": 10},),
     "two-sele-counterexample": ({"top": 0.5, "inside": 0.1, "outside": 0.3},),
 }
 
@@ -37,7 +39,8 @@ POPULATIONS = [
     simulate.rank_scores(lambda u: 0.3 * np.sin(9 * u) ** 2),
     simulate.rank_scores(lambda u: np.where(u > 0.7, 0.2, 0.4 - u / 2), breaks=[0.7]),
     simulate.cut(simulate.rank_scores(lambda u: (1 - u) ** 2 / 2), [0.1, 0.5, 0.9]),
+    simulate.block_scores([0, 1, 4], [1, 3, 9], [0.2, 0.3, 0.5], [0.4, 0.9, 0.1]),
     simulate.saturate(simulate.beta_scores(power=2), 0.5),
     simulate.cut(simulate.continuous_loss(), [0.3, 0.6]),
 ]
-ALL_IDS = [*IDS, "waves", "broken", "cut ranks", "saturated betas", "cut losses"]
+ALL_IDS = [*IDS, "waves", "broken", "cut ranks", "blocks", "saturated betas", "cut losses"]

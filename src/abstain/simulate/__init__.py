@@ -1,12 +1,17 @@
 """Populations with known truth: what estimators, intervals and studies are checked against."""
 
 from abstain.simulate.beta_scores import beta_scores as beta_scores
+from abstain.simulate.blocks import block_scores as block_scores
+from abstain.simulate.blocks import certain_when_right as certain_when_right
+from abstain.simulate.blocks import evenly_sure as evenly_sure
 from abstain.simulate.by_rank import oracle_order as oracle_order
 from abstain.simulate.by_rank import random_order as random_order
 from abstain.simulate.by_rank import rank_scores as rank_scores
 from abstain.simulate.by_rank import two_sele_counterexample as two_sele_counterexample
 from abstain.simulate.catalogue import POPULATIONS as POPULATIONS
 from abstain.simulate.catalogue import make as make
+from abstain.simulate.confidence_weighted import expected_cwsa as expected_cwsa
+from abstain.simulate.confidence_weighted import expected_cwsa_plus as expected_cwsa_plus
 from abstain.simulate.continuous_loss import continuous_loss as continuous_loss
 from abstain.simulate.gaussians import gaussian_scores as gaussian_scores
 from abstain.simulate.gaussians import two_class_logits as two_class_logits
@@ -33,9 +38,14 @@ __all__ = [
     "Sample",
     "Truth",
     "beta_scores",
+    "block_scores",
+    "certain_when_right",
     "continuous_loss",
     "cut",
     "discrete_scores",
+    "evenly_sure",
+    "expected_cwsa",
+    "expected_cwsa_plus",
     "gaussian_scores",
     "logits",
     "make",

@@ -5,6 +5,7 @@ from typing import Any
 from abstain._foundation.catalogue import Catalogue
 from abstain.errors import InputError
 from abstain.simulate.beta_scores import BETA_SCORES, OVERCONFIDENT, UNDERCONFIDENT, UNIFORM_SCORES
+from abstain.simulate.blocks import BLOCKS
 from abstain.simulate.by_rank import ORACLE_ORDER, RANDOM_ORDER, TWO_SELE_COUNTEREXAMPLE
 from abstain.simulate.continuous_loss import CONTINUOUS_LOSS
 from abstain.simulate.gaussians import GAUSSIAN_SCORES, TWO_CLASS_LOGITS, TWO_GAUSSIANS
@@ -28,6 +29,7 @@ for _entry in (
     RANDOM_ORDER,
     ORACLE_ORDER,
     TWO_SELE_COUNTEREXAMPLE,
+    *BLOCKS,
 ):
     POPULATIONS.add(_entry)
 
