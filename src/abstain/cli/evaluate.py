@@ -57,6 +57,11 @@ class Intervals:
 
 _INTERVALS = Intervals()
 
+Metrics = Annotated[
+    tuple[str, ...],
+    several("a metric, or many as cwsa@0.5:0.99:20 (default: all; `abstain list metrics`)"),
+]
+
 
 def evaluate(
     files: Files,
@@ -66,9 +71,7 @@ def evaluate(
     score: Annotated[
         tuple[str, ...], several("a score (default: all; `abstain list scores`)")
     ] = (),
-    metric: Annotated[
-        tuple[str, ...], several("a metric (default: all; `abstain list metrics`)")
-    ] = (),
+    metric: Metrics = (),
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
     out: Annotated[

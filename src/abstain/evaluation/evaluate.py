@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from abstain._foundation.measurement import Measured
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.cases import case_of
@@ -10,6 +11,7 @@ from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, sp
 from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
 from abstain.evaluation.uncertainty import ScoredPart, Uncertainty, with_intervals
 from abstain.metrics import METRICS, Metric
+from abstain.metrics.entry import measured_at_once
 from abstain.metrics.ties import UntiedOrders, has_bounds
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
@@ -46,7 +48,8 @@ def evaluate(
         `abstain.confidence.fit` returned. By default all names that the predictions allow.
     metrics : sequence of str, optional
         Names of the catalogue (``abstain list metrics``), also with a number of your own such as
-        ``coverage@2risk``. By default all that apply.
+        ``coverage@2risk``, or with a range of them, low:high:count: ``cwsa@0.5:0.99:20``. By
+        default all that apply.
     loss : str, CostMatrix or array of shape (n,), optional
         What counts as wrong: "zero_one" (the default), "cross_entropy", "brier",
         "balanced_error", a cost matrix, or an array of your own (for one set of predictions).
@@ -88,7 +91,7 @@ def evaluate(
     -----
     A metric that valid data leave undefined gives NaN and a reason. Metrics that do not apply
     are listed in `Evaluation.skipped` with the reason. Cost: one sort for each score, two more
-    where scores are tied.
+    where scores are tied; all CWSA and CWSA+ take one pass together, however many thresholds.
 
     Examples
     --------
@@ -131,19 +134,19 @@ def evaluate(
 def _measure(
     part: ScoredPart, chosen: list[Metric] | None, skipped: dict[str, str]
 ) -> list[Result]:
-    results, orders = [], UntiedOrders(part.s)
+    apply = []
     for metric in METRICS.values() if chosen is None else chosen:
         missing = metric.missing(part.s)
         if missing:
             skipped[metric.name] = missing
         else:
-            results.append(_result(part, metric, orders))
-    return results
+            apply.append(metric)
+    orders, found = UntiedOrders(part.s), measured_at_once(apply, part.s)
+    return [_result(part, m, value, orders) for m, value in zip(apply, found, strict=True)]
 
 
-def _result(part: ScoredPart, metric: Metric, orders: UntiedOrders) -> Result:
+def _result(part: ScoredPart, metric: Metric, measured: Measured, orders: UntiedOrders) -> Result:
     s = part.s
-    measured = metric.compute(s)
     tied = s.events.tied
     bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric, s)
     low, high = (float("nan"), float("nan"))

@@ -8,7 +8,7 @@ from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence.registry import several
 from abstain.errors import InputError
 from abstain.evaluation.records import RESULT_COLUMNS
-from abstain.metrics import METRICS, Metric, metric_named
+from abstain.metrics import METRICS, Metric, metrics_named
 from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import Array, Split
 
@@ -61,7 +61,7 @@ def metrics_of(names: Sequence[str] | None) -> list[Metric] | None:
     asked = [names] if isinstance(names, str) else list(names)
     if not asked:
         _refuse_empty("metrics")
-    found = [metric_named(name) for name in asked]
+    found = [metric for name in asked for metric in metrics_named(name)]
     # Numbers in a name have several spellings and one title. A metric of one's own, which may have
     # the title of the one it is made from, is registered.
     keys = [m.name if m.name in METRICS else m.title for m in found]

@@ -27,6 +27,7 @@ from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece
 from abstain.metrics.calibration import mce as mce
 from abstain.metrics.catalogue import metric_named as metric_named
+from abstain.metrics.catalogue import metrics_named as metrics_named
 from abstain.metrics.classifier import accuracy as accuracy
 from abstain.metrics.classifier import balanced_accuracy as balanced_accuracy
 from abstain.metrics.classifier import brier as brier
@@ -119,6 +120,7 @@ __all__ = [
     "metric_difference",
     "metric_interval",
     "metric_named",
+    "metrics_named",
     "monte_carlo_aurc",
     "nll",
     "normalized_aurc",

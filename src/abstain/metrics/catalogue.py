@@ -44,6 +44,10 @@ FAMILIES: tuple[Family, ...] = (
 )
 
 
+#: A name that stands for several metrics.
+SWEPT: Final = "cwsa@0.5:0.99:20"
+
+
 def metric_named(name: str) -> Metric:
     """Return a metric of the catalogue, or one made from a name such as ``coverage@2risk``.
 
@@ -79,6 +83,9 @@ def metric_named(name: str) -> Metric:
         made = family.named(name)
         if made is not None:
             return made
+    if many := _swept(name):
+        msg = f"{name!r} names {len(many)} metrics where one is asked for, such as {many[0].name!r}"
+        raise UnknownNameError(msg)
     try:
         return METRICS[name]
     except UnknownNameError as error:
@@ -86,6 +93,49 @@ def metric_named(name: str) -> Metric:
         raise UnknownNameError(msg) from None
 
 
+def metrics_named(name: str) -> tuple[Metric, ...]:
+    """Return the metrics of a name: one, or as many as a range in it says.
+
+    Answers: which metrics does ``cwsa@0.5:0.99:20`` stand for?
+
+    Parameters
+    ----------
+    name : str
+        As for `metric_named`; ``low:high:count`` in the place of a number stands for that many
+        numbers in even steps, both ends in. Where a name has two numbers, both may be ranges.
+
+    Returns
+    -------
+    tuple of Metric
+        In the order of the numbers.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such metric.
+    InputError
+        If a range has no steps, or one of its numbers has no meaning.
+
+    Notes
+    -----
+    Each metric is at the number in its name, which has at most twelve decimals.
+
+    Examples
+    --------
+    >>> from abstain.metrics import metrics_named
+    >>> [metric.name for metric in metrics_named("selective_risk@80:100:3cov")]
+    ['selective_risk@80cov', 'selective_risk@90cov', 'selective_risk@100cov']
+    """
+    return _swept(name) or (metric_named(name),)
+
+
+def _swept(name: str) -> tuple[Metric, ...]:
+    found = (family.swept(name) for family in FAMILIES)
+    # One of the catalogue stays itself.
+    return tuple(METRICS.get(m.name, m) for m in next((many for many in found if many), ()))
+
+
 def with_numbers() -> str:
-    """Write a name of each family that takes numbers."""
-    return ", ".join(family.shown for family in FAMILIES)
+    """Write a name of each family that takes numbers, and how many numbers are named at once."""
+    names = ", ".join(family.shown for family in FAMILIES)
+    return f"{names}; low:high:count names many at once, such as {SWEPT}"

@@ -5,13 +5,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from itertools import product
+from typing import Any, TypeAlias
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.foreign import scalar
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
-from abstain.errors import UndefinedMetricWarning
+from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.inference.draws import Draws
 from abstain.inference.intervals import Interval
 from abstain.inference.reach import reach_of
@@ -50,6 +51,25 @@ class Resampled:
     value: Callable[[Areas], FloatArray]
     #: Tells whether it does for these data.
     holds: Callable[[Scored], bool] = lambda _: True
+
+
+@dataclass(frozen=True)
+class OneOfMany:
+    """The computation of a metric that differs from others by what it is at: alone, or with them.
+
+    What has been computed together is what each is alone, but for rounding.
+    """
+
+    #: From a `Scored` to the value.
+    alone: Callable[[Scored], Measured]
+    #: From a `Scored` and what each of several metrics is at to their values: one for all of them.
+    together: Callable[[Scored, Sequence[Any]], Sequence[Measured]]
+    #: What this one is at: a threshold, a coverage.
+    at: Any
+
+    def __call__(self, s: Scored) -> Measured:
+        """Compute it alone."""
+        return self.alone(s)
 
 
 #: The attribute in which an influence function says which rows it takes (`metrics.influences`).
@@ -293,13 +313,78 @@ class Family:
 
     def named(self, name: str) -> Metric | None:
         """Return the metric of that name; None for a name of another family."""
-        pattern = re.escape(self.form).replace(r"\{\}", r"(\d+(?:\.\d+)?)")
+        found = self._matched(name, _NUMBER)
+        return None if found is None else self.make(name, *found)
+
+    def swept(self, name: str) -> tuple[Metric, ...]:
+        """Return the metrics of a name with ``low:high:count`` in the place of a number.
+
+        None of them for a name of another family, or without such a range.
+        """
+        found = self._matched(name, f"{_NUMBER}(?::{_NUMBER}:{_NUMBER})?")
+        if found is None or not any(":" in text for text in found):
+            return ()
+        names = [self.form.format(*at) for at in product(*(numbers_in(text) for text in found))]
+        made = [self.named(each) for each in names]
+        if None in made:
+            wrong = names[made.index(None)]
+            msg = f"{name!r} names {wrong!r} among others, which has no meaning; change the range"
+            raise InputError(msg)
+        return tuple(metric for metric in made if metric is not None)
+
+    def _matched(self, name: str, number: str) -> tuple[str, ...] | None:
+        """Return what stands in the places of the numbers."""
+        pattern = re.escape(self.form).replace(r"\{\}", f"({number})")
         found = re.fullmatch(pattern, name)
-        return None if found is None else self.make(name, *found.groups())
+        return None if found is None else found.groups()
+
+
+#: A number in a name.
+_NUMBER = r"\d+(?:\.\d+)?"
+
+
+def numbers_in(text: str) -> list[str]:
+    """Write out the even steps of ``low:high:count``, both ends in; a number is itself.
+
+    Examples
+    --------
+    >>> numbers_in("0.5:0.9:3"), numbers_in("80")
+    (['0.5', '0.7', '0.9'], ['80'])
+    """
+    if ":" not in text:
+        return [text]
+    first, last, steps = text.split(":")
+    low, high, count = float(first), float(last), float(steps)
+    if not (low < high and count >= 2 and count.is_integer()):
+        msg = (
+            f"a range must be low:high:count, low below high and a count of 2 or more; got {text!r}"
+        )
+        raise InputError(msg)
+    # Twelve digits are what a name holds; each metric is at the number in its name.
+    whole = [low + (high - low) * i / (count - 1) for i in range(int(count) - 1)] + [high]
+    return [f"{x:.12f}".rstrip("0").rstrip(".") for x in whole]
 
 
 #: Every metric, in the order reports show them.
 METRICS: Catalogue[Metric] = Catalogue("metric")
+
+
+def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[Measured]:
+    """Compute metrics that apply; those that are one of many share what they have in common."""
+    out: dict[int, Measured] = {}
+    sharing: dict[Any, list[int]] = {}
+    for i, metric in enumerate(metrics):
+        if isinstance(metric.compute, OneOfMany):
+            sharing.setdefault(metric.compute.together, []).append(i)
+        else:
+            out[i] = metric.compute(s)
+    for together, places in sharing.items():
+        if len(places) == 1:
+            out[places[0]] = metrics[places[0]].compute(s)
+            continue
+        at = [compute.at for i in places if isinstance(compute := metrics[i].compute, OneOfMany)]
+        out |= dict(zip(places, together(s, at), strict=True))
+    return [out[i] for i in range(len(metrics))]
 
 
 def value_of(measured: Measured, name: str) -> Scalar:

@@ -1,5 +1,6 @@
 """Confidence-weighted selective accuracy at a threshold: CWSA and CWSA+."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored
 from abstain.metrics.blocks import Binned, FilledBins, Limits
+from abstain.metrics.confidence_weighted.moments import sums_at_each
 from abstain.metrics.confidence_weighted.sums import (
     NEEDS,
     NORMALIZERS,
@@ -17,12 +19,13 @@ from abstain.metrics.confidence_weighted.sums import (
     Normalize,
     Ramp,
     RampName,
+    Sums,
     checked,
     ramp_of,
     sums_at,
     threshold_of,
 )
-from abstain.metrics.entry import Family, Metric, value_of
+from abstain.metrics.entry import Family, Metric, OneOfMany, value_of
 from abstain.metrics.influences import of_kinds, of_mean, weights_of
 from abstain.typing import AnyArray, FloatArray
 
@@ -202,8 +205,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
     threshold = threshold_of(threshold)
 
     def compute(s: Scored) -> Measured:
-        sums = sums_at(s, threshold, RAMPS["linear"])
-        return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
+        return _normalized(sums_at(s, threshold, RAMPS["linear"]), plus=plus)
 
     score = "right and confident" if plus else "right less wrong"
     whom = "the accepted" if plus else "all samples"
@@ -211,7 +213,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
         name=f"cwsa{'_plus' if plus else ''}@{threshold:.12g}",
         title=f"CWSA{'+' if plus else ''} at {threshold:.12g}",
         family="cwsa",
-        compute=compute,
+        compute=OneOfMany(compute, _at_each, (threshold, plus)),
         lower_is_better=False,
         meaning=(
             f"Accepting from a confidence of {threshold:.12g}, {whom} are {{value}} {score}, "
@@ -231,6 +233,26 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
             partial(_cwsa_plus_limits if plus else _cwsa_limits, threshold=threshold), central=True
         ),
     )
+
+
+def _normalized(sums: Sums, *, plus: bool) -> Measured:
+    return sums.cwsa_plus("accepted") if plus else sums.cwsa("all")
+
+
+#: Up to so many thresholds a pass for each is as fast as one for all.
+_FEW = 2
+
+
+def _at_each(s: Scored, at: Sequence[tuple[float, bool]]) -> list[Measured]:
+    """Compute CWSA and CWSA+ at many thresholds from the same sums."""
+    thresholds = sorted({threshold for threshold, _ in at})
+    ramp = RAMPS["linear"]
+    if len(thresholds) <= _FEW:
+        found = [sums_at(s, threshold, ramp) for threshold in thresholds]
+    else:
+        found = sums_at_each(s, np.array(thresholds), ramp)
+    sums = dict(zip(thresholds, found, strict=True))
+    return [_normalized(sums[threshold], plus=plus) for threshold, plus in at]
 
 
 def _named(_: str, threshold: str, *, plus: bool) -> Metric | None:

@@ -1,17 +1,18 @@
 """Catalogue entries of working points, made by name: ``selective_risk@80cov``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
+from abstain._foundation.arrays import of_numpy
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.proportions import clopper_pearson
 from abstain.metrics.blocks import Binned, FilledBins, Limits, risk_at
-from abstain.metrics.entry import Extremes, Family, Metric, Need
+from abstain.metrics.entry import Extremes, Family, Metric, Need, OneOfMany
 from abstain.metrics.influences import of_bends
 from abstain.metrics.working_points.inversion import inverted_interval
 from abstain.metrics.working_points.open_thresholds import open_at_coverage, open_at_risk
@@ -27,6 +28,7 @@ from abstain.metrics.working_points.quantities import (
 from abstain.metrics.working_points.vertices import (
     accepted_failures,
     at_coverage,
+    at_coverages,
     at_risk,
     coverage_of,
 )
@@ -49,7 +51,7 @@ def _at_coverage(
         name=name,
         title=f"{title} at {percent} % coverage",
         family="working point",
-        compute=compute,
+        compute=OneOfMany(compute, _at_coverages, (quantity, share)),
         lower_is_better=True,
         meaning=f"Keeping at least {percent} %{meaning}",
         source=_GEIFMAN,
@@ -58,6 +60,16 @@ def _at_coverage(
         influence=of_bends(partial(influence_at_coverage, quantity=quantity, share=share)),
         open_thresholds=partial(open_at_coverage, quantity=quantity, share=share),
     )
+
+
+def _at_coverages(s: Scored, at: Sequence[tuple[Quantity, float]]) -> list[Measured]:
+    """Compute quantities at many coverages; the vertices of all are found at once."""
+    groups = s.turns
+    if not of_numpy(groups.through):
+        return [quantity.at(groups, at_coverage(groups, share)) for quantity, share in at]
+    shares = sorted({share for _, share in at})
+    vertices = dict(zip(shares, at_coverages(groups, np.array(shares)).tolist(), strict=True))
+    return [quantity.at(groups, vertices[share]) for quantity, share in at]
 
 
 def _accepted_at(share: float) -> Callable[[Scored], int]:
