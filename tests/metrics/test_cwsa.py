@@ -249,3 +249,34 @@ def test_messages():
             function([1.0], [0], threshold=0.5, ramp=lambda u: 2 * u)
     with pytest.raises(DomainError, match=r"`thresholds` must lie in \[0, 1\); got 1.0 at index 1"):
         cwsa_sweep([0.5], [0], thresholds=[0.5, 1.0])
+
+
+# ------------------------------------------------------------------------------------- AUC-MCC
+def test_auc_mcc_of_a_line():
+    # Uniform confidences, all right: coverage 1 - tau and CWSA+ 1/2 at every threshold.
+    c = (np.arange(10_000) + 0.5) / 10_000
+    sweep = cwsa_sweep(c, np.zeros(c.size), thresholds=[0.5, 0.6, 0.9])
+    assert sweep.auc_mcc() == pytest.approx(0.4 * 0.5, abs=1e-4)
+    # CWSA is (1 - tau)/2 there: the trapezoid between 0.1 and 0.5 of coverage.
+    assert sweep.auc_mcc("cwsa") == pytest.approx(0.4 * 0.15, abs=1e-4)
+    assert sweep.auc_mcc("selective_accuracy") == pytest.approx(0.4)
+
+
+def test_auc_mcc_by_hand():
+    # Coverages 3/4 and 1/4, CWSA 0.3 (three accepted, one wrong) and 0.25 (one, certain).
+    c, loss = [1.0, 0.9, 0.8, 0.3], [0, 0, 1, 0]
+    sweep = cwsa_sweep(c, loss, thresholds=[0.95, 0.5])
+    assert sweep.auc_mcc("cwsa") == pytest.approx(0.5 * (0.3 + 0.25) / 2)
+    with pytest.warns(UndefinedMetricWarning):
+        more = cwsa_sweep(c[1:], loss[1:], thresholds=[0.5, 0.85, 0.95])
+    # No sample reaches 0.95: no vertex there.
+    assert more.auc_mcc() == pytest.approx((2 / 3 - 1 / 3) * sum(more.cwsa_plus[:2]) / 2)
+
+
+def test_auc_mcc_ranks_certainty_last():
+    guesses = np.linspace(0.3, 1.0, 1000)
+    wrong = (np.arange(1000) % 3 > 0).astype(float)
+    certain = cwsa_sweep(np.ones(1000), np.zeros(1000))
+    assert certain.auc_mcc() == 0.0 < cwsa_sweep(guesses, wrong).auc_mcc()
+    with pytest.raises(InputError, match="metric"):
+        certain.auc_mcc("coverage")

@@ -42,6 +42,43 @@ def test_cwsa_at_all_published_thresholds(
         assert ab.cwsa_plus(*mnist, threshold=t) == pytest.approx(row["CWSA_1"], abs=1e-9)
 
 
+def test_every_cell_of_the_published_file(
+    mnist: tuple[np.ndarray, np.ndarray], table: np.ndarray
+) -> None:
+    # 20 thresholds by 7 columns: the grid itself, four numbers at a threshold, two of all samples.
+    sweep = ab.cwsa_sweep(*mnist)
+    ours = {
+        "Threshold": sweep.threshold,
+        "SelectiveAccuracy": sweep.selective_accuracy,
+        "CWSA": sweep.cwsa,
+        "CWSA_1": sweep.cwsa_plus,
+        "Coverage": sweep.coverage,
+        "ECE": np.full(20, ab.ece(*mnist, bins=10, convention="right_open")),
+        "AURC": np.full(20, ab.published_aurc(*mnist, convention="cwsa")),
+    }
+    assert tuple(ours) == table.dtype.names
+    for name, values in ours.items():
+        assert np.abs(values - table[name]).max() < (1e-6 if name == "AURC" else 1e-9), name
+
+
+def test_one_name_evaluates_the_published_sweep(
+    mnist: tuple[np.ndarray, np.ndarray], table: np.ndarray
+) -> None:
+    p = ab.Predictions(confidence=mnist[0], loss=mnist[1].astype(float))
+    names = ["cwsa@0.5:0.99:20", "cwsa_plus@0.5:0.99:20"]
+    found = ab.evaluate(p, metrics=names, interval="none", curves=False)
+    values = np.array([result.value for result in found.results]).reshape(2, 20)
+    assert np.abs(values - [table["CWSA"], table["CWSA_1"]]).max() < 1e-9
+
+
+def test_auc_mcc(mnist: tuple[np.ndarray, np.ndarray]) -> None:
+    sweep = ab.cwsa_sweep(*mnist)
+    assert sweep.auc_mcc("cwsa") == pytest.approx(0.1533, abs=5e-5)
+    assert sweep.auc_mcc("cwsa_plus") == pytest.approx(0.1701, abs=5e-5)
+    # Only what lies between the coverages of both ends counts.
+    assert sweep.auc_mcc("selective_accuracy") < sweep.coverage[0] - sweep.coverage[-1]
+
+
 def test_ece_and_aurc_of_the_cwsa_code(
     mnist: tuple[np.ndarray, np.ndarray], table: np.ndarray
 ) -> None:

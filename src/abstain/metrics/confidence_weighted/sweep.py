@@ -12,6 +12,7 @@ from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.foreign import double, joined, scalar
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored, kind_of
+from abstain.curves.quadrature import trapezoid
 from abstain.errors import UndefinedMetricWarning
 from abstain.inference.influence import Gradient, tail_sums, trapezoid_steps
 from abstain.metrics.confidence_weighted.moments import sums_at_each
@@ -70,6 +71,48 @@ class CwsaSweep:
     def __len__(self) -> int:
         """Count the thresholds."""
         return len(self.threshold)
+
+    def auc_mcc(self, metric: str = "cwsa_plus") -> float:
+        """Compute the area under a metric against coverage over these thresholds, the AUC-MCC.
+
+        Answers: which number does the paper make of this sweep?
+
+        Parameters
+        ----------
+        metric : {"cwsa", "cwsa_plus", "selective_accuracy"}, default="cwsa_plus"
+            Which column.
+
+        Returns
+        -------
+        float
+            Straight lines between the thresholds, from the coverage of the highest to that of the
+            lowest. What lies outside of these two coverages counts nothing, and so does a threshold
+            that accepts no sample. So the value is at most the difference of the two
+            coverages, and 0 for a model that is certain of all samples: it compares no models
+            whose confidences are spread differently. `cwsa_area` has no such ends.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+
+        References
+        ----------
+        .. [1] Shahnazari et al. (2025), sections 4.3 and A.4, https://arxiv.org/abs/2505.18622
+
+        Examples
+        --------
+        >>> from abstain.metrics import cwsa_sweep
+        >>> round(cwsa_sweep([1.0, 0.9, 0.8, 0.6], [0, 0, 1, 0]).auc_mcc("cwsa"), 4)
+        0.2408
+        >>> cwsa_sweep([1.0, 1.0, 1.0], [0, 0, 0]).auc_mcc()
+        0.0
+        """
+        column = checks.one_of(metric, "metric", ("cwsa", "cwsa_plus", "selective_accuracy"))
+        coverage = to_numpy(self.coverage, "coverage").astype(np.float64)
+        value = to_numpy(getattr(self, column), column).astype(np.float64)
+        order = np.argsort(coverage[known := np.isfinite(value)], kind="stable")
+        return float(trapezoid(value[known][order], coverage[known][order]))
 
 
 def cwsa_sweep(
@@ -181,10 +224,9 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     -----
     One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
     the limit from below), joined by straight lines from the origin: no grid of thresholds to
-    choose. The paper's AUC-MCC takes the same trapezoids over the thresholds of its sweep, so it
-    ends at the coverage of the highest of them: ``s = cwsa_sweep(...)``, then
-    ``numpy.trapezoid(s.cwsa[::-1], s.coverage[::-1])``. Linear ramp, divided by the weight of all
-    samples. Ties share a vertex. Cost: one sort.
+    choose. The paper's AUC-MCC takes the same trapezoids over the thresholds of a sweep, so that
+    only coverages between those of its ends count: ``cwsa_sweep(...).auc_mcc("cwsa")``. Linear
+    ramp, divided by the weight of all samples. Ties share a vertex. Cost: one sort.
 
     References
     ----------
