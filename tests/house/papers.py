@@ -181,6 +181,8 @@ FUNCTION_TOPICS = {
     "abstain.metrics.sample_contributions": ("plug-in weight",),
     "abstain.metrics.weight_bias": ("bias",),
     "abstain.metrics.weight_error_scale": ("scale",),
+    "abstain.metrics.mean_weight_error_scale": ("mean squared error over the ranks",),
+    "abstain.metrics.weight_mse_given_rank": ("given the sample rank",),
     "abstain.metrics.failure_auroc": ("failure AUROC", "of failure detection"),
     "abstain.metrics.fpr_at_tpr": ("failure AUROC", "of failure detection"),
     "abstain.simulate.two_sele_counterexample": ("counterexample",),

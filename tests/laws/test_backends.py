@@ -126,9 +126,11 @@ CALLS = {
         f(d.confidence, d.loss, weight=w),
         f(d.confidence, d.errors, metric="aurc"),
     ),
+    "mean_weight_error_scale": lambda f, d, w: f(0 * d.confidence + 50),
     "weight_bias": lambda f, d, w: f(d.confidence * 0.9, 50),
     "weight_error_scale": lambda f, d, w: f(d.confidence * 0.9, 50),
     "weight_mse": lambda f, d, w: f(d.confidence * 0.9, 50, "log"),
+    "weight_mse_given_rank": lambda f, d, w: f(0 * d.confidence + 7, 50, "log"),
     "weight_variance": lambda f, d, w: f(d.confidence * 0.9, 50, "monte-carlo"),
     "working_point": lambda f, d, w: tuple(
         f(d.confidence, d.loss, weight=w, **at)

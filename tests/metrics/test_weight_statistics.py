@@ -3,19 +3,23 @@
 import tracemalloc
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import pairwise
 from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.integrate import quad
+from scipy.stats import beta, binom
 
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.metrics import (
+    mean_weight_error_scale,
     population_weight,
     rank_weights,
     weight_bias,
     weight_error_scale,
     weight_mse,
+    weight_mse_given_rank,
     weight_variance,
 )
 from abstain.metrics.weight_moments import Trials, _curved, _plugin_error, _windows, log_series_tail
@@ -294,3 +298,78 @@ def test_the_leading_term_of_the_bias_of_log(counts_itself, leading):
     u, n = np.array([0.0, 0.1, 0.5, 2 / 3, 0.9]), 100_000
     found = n * weight_bias(u, n, "log", counts_itself=counts_itself)
     np.testing.assert_allclose(found, leading(u), atol=2e-3)
+
+
+@pytest.mark.parametrize("estimator", [*ESTIMATORS, "monte-carlo"])
+def test_error_given_the_sample_rank_is_that_of_beta_draws(estimator):
+    n, draws, rng = 12, 40, np.random.default_rng(5)
+    # Sorted uniforms: row by row the population ranks of n samples, so column r has Beta(r, n+1-r).
+    u = np.sort(rng.random((40_000, n)), axis=1)
+    target = u if estimator == "augrc" else -np.log1p(-u)
+    if estimator == "monte-carlo":
+        weight = np.stack(
+            [rank_weights(n, "monte-carlo", draws=draws, rng=rng) for _ in range(u.shape[0])]
+        )
+    else:
+        weight = rank_weights(n, estimator)
+    squares = (weight - target) ** 2
+    error = squares.std(axis=0) / np.sqrt(u.shape[0])
+    found = weight_mse_given_rank(np.arange(1, n + 1), n, estimator, draws=draws)
+    assert (np.abs(squares.mean(axis=0) - found) < 4.5 * error).all()
+
+
+def test_error_given_the_sample_rank_by_quadrature():
+    for n, r in ((1, 1), (7, 2), (60, 60), (900, 871)):
+        law = beta(r, n + 1 - r)
+        # The variable is t = -ln(1 - u).
+        cuts = -np.log1p(-law.ppf([0.1, 0.9]))
+        for estimator in ESTIMATORS:
+            own = rank_weights(n, estimator)[r - 1]
+
+            def square(t, own=own, law=law, linear=estimator == "augrc"):
+                u = -np.expm1(-t)
+                return law.pdf(u) * np.exp(-t) * (own - (u if linear else t)) ** 2
+
+            expected = sum(quad(square, a, b, limit=300)[0] for a, b in pairwise([0, *cuts, 30]))
+            assert weight_mse_given_rank(r, n, estimator) == pytest.approx(expected, rel=1e-7)
+
+
+def test_mean_error_given_the_rank_is_the_harmonic_number_over_n():
+    for n in (1, 2, 8, 100, 30_000):
+        r = np.arange(1, n + 1)
+        plugin = weight_mse_given_rank(r, n)
+        harmonic_number = np.sum(1.0 / r)
+        assert plugin.mean() == pytest.approx(harmonic_number / n, rel=1e-12)
+        # By the definition, term by term; nobody errs less who knows the rank alone.
+        assert plugin[-1] == pytest.approx(np.sum(1.0 / r**2.0), rel=1e-12)
+        for estimator in ("log", "sele", "2sele", "monte-carlo"):
+            assert (weight_mse_given_rank(r, n, estimator) >= plugin).all()
+    # Large ranks of huge samples keep their digits.
+    assert weight_mse_given_rank(1, 10**8) == pytest.approx(1e-16, rel=1e-9)
+
+
+def test_mean_scale_is_the_integral_of_the_scale():
+    for n in (1, 5, 300):
+        expected, _ = quad(lambda u, n=n: weight_error_scale(u, n), 0, 1, limit=200)
+        assert mean_weight_error_scale(n) == pytest.approx(expected, rel=1e-8)
+    n = np.array([10**3, 10**6, 10**9])
+    exact = (np.log(n) + np.euler_gamma + 0.5 / n) / n
+    np.testing.assert_allclose(
+        exact - mean_weight_error_scale(n), (1 + np.euler_gamma) / n, rtol=1e-2
+    )
+    # What is printed as the limit is far from it at the sizes of the paper.
+    assert mean_weight_error_scale(8) / weight_mse_given_rank(np.arange(1, 9), 8).mean() < 0.55
+
+
+def test_sample_ranks_that_cannot_be_are_refused():
+    for wrong in (0, 1.5, 11):
+        with pytest.raises(DomainError, match="`sample_rank`"):
+            weight_mse_given_rank(wrong, 10)
+    with pytest.raises(ShapeError, match="`sample_rank` and `n` must broadcast"):
+        weight_mse_given_rank([1, 2], [3, 4, 5])
+    with pytest.raises(InputError, match="estimator"):
+        weight_mse_given_rank(1, 2, "other")
+    with pytest.raises(DomainError, match="`n`"):
+        mean_weight_error_scale(0)
+    assert isinstance(weight_mse_given_rank(3, 10), float)
+    assert weight_mse_given_rank([[1], [2]], [2, 3, 4]).shape == (2, 3)

@@ -66,9 +66,11 @@ from abstain.metrics.selective_confusion import (
 )
 from abstain.metrics.ties import TieBounds as TieBounds
 from abstain.metrics.ties import tie_bounds as tie_bounds
+from abstain.metrics.weight_statistics import mean_weight_error_scale as mean_weight_error_scale
 from abstain.metrics.weight_statistics import weight_bias as weight_bias
 from abstain.metrics.weight_statistics import weight_error_scale as weight_error_scale
 from abstain.metrics.weight_statistics import weight_mse as weight_mse
+from abstain.metrics.weight_statistics import weight_mse_given_rank as weight_mse_given_rank
 from abstain.metrics.weight_statistics import weight_variance as weight_variance
 from abstain.metrics.working_points.points import WorkingPoint as WorkingPoint
 from abstain.metrics.working_points.points import coverage_at_risk as coverage_at_risk
@@ -116,6 +118,7 @@ __all__ = [
     "generalized_risk",
     "group_contributions",
     "mce",
+    "mean_weight_error_scale",
     "metric_bootstrap",
     "metric_difference",
     "metric_interval",
@@ -144,6 +147,7 @@ __all__ = [
     "weight_bias",
     "weight_error_scale",
     "weight_mse",
+    "weight_mse_given_rank",
     "weight_variance",
     "working_point",
 ]

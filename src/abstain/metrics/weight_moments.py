@@ -214,14 +214,18 @@ def _plugin_error(window: Window) -> FloatArray:
 
 
 def _spread_of_a_draw(window: Window) -> tuple[FloatArray]:
-    """Mean variance of one draw of -ln(1 - beta): the sum of 1/k^2 for k from above + 1 to n."""
-    n, above = window.trials.n, window.above
+    """Mean variance of one draw of -ln(1 - beta)."""
+    return (window.mean(inverse_squares(window.above, window.trials.n)),)
+
+
+def inverse_squares(above: FloatArray, n: FloatArray) -> FloatArray:
+    """Sum of 1/k^2 for k from above + 1 to n: the variance of -ln(1 - beta) at a rank."""
     near = special.polygamma(1, np.minimum(above, SERIES_FROM) + 1.0) - special.polygamma(
         1, n + 1.0
     )
     x, y = np.maximum(above, SERIES_FROM) + 0.5, np.maximum(n, SERIES_FROM) + 0.5
     far = (y - x) / (x * y) + _trigamma_tail(x) - _trigamma_tail(y)
-    return (window.mean(np.where(above >= SERIES_FROM, far, near)),)
+    return np.where(above >= SERIES_FROM, far, near)
 
 
 def _trigamma_tail(x: FloatArray) -> FloatArray:
@@ -266,3 +270,24 @@ MOMENTS: dict[str, Callable[[Trials], Moments]] = {
     "augrc": partial(_linear, factor=1.0, shift=-0.5, of_augrc=True),
     "monte-carlo": _plugin,
 }
+
+
+def mse_of_position(r: FloatArray, n: FloatArray, estimator: str, draws: int) -> FloatArray:
+    """Return the squared error of the weight of rank r among n, whose population rank is random.
+
+    That rank has the law Beta(r, n + 1 - r), under which -ln(1 - u) has mean H_n - H_{n-r}.
+    """
+    above = n - r
+    mean, spread = harmonic(n) - harmonic(above), inverse_squares(above, n)
+    if estimator == "monte-carlo":
+        return spread * (1.0 + 1.0 / draws)
+    if estimator == "augrc":
+        return (0.5 - r / (n + 1.0)) ** 2 / n**2 + r * (above + 1.0) / ((n + 1.0) ** 2 * (n + 2.0))
+    weights = {
+        "plugin": mean,
+        "log": np.log1p(r / (above + 1.0)),
+        "sele": r / n,
+        "2sele": 2.0 * r / n,
+    }
+    found: FloatArray = spread + (weights[estimator] - mean) ** 2
+    return found

@@ -176,7 +176,8 @@ def weight_mse(
     -----
     Falls like 1/n at any fixed rank for "plugin" and "log", but grows without bound as u goes to 1
     at any fixed n, because -ln(1 - u) does. It is another quantity than the MSE of [1]_, which is
-    given the *sample* rank and averages over the population rank. Cost as in `weight_bias`.
+    given the *sample* rank and averages over the population rank: `weight_mse_given_rank`. Cost as
+    in `weight_bias`.
 
     References
     ----------
@@ -234,6 +235,114 @@ def weight_error_scale(rank: AnyArray, n: AnyArray) -> AnyArray:
     return _shaped(u / (size * (1.0 - u) + 1.0), rank)
 
 
+def weight_mse_given_rank(
+    sample_rank: AnyArray,
+    n: AnyArray,
+    estimator: Estimator = "plugin",
+    *,
+    draws: int = 1000,
+) -> AnyArray:
+    r"""Compute the mean squared error of an estimator's weight at a known *sample* rank.
+
+    Answers: a sample is the r-th of n; how far is its weight from that of its population rank,
+    which nobody knows?
+
+    Parameters
+    ----------
+    sample_rank : array of int
+        Rank r of the sample among the n, from 1 (least confident) to n.
+    n : array of int
+        Number of samples, at least 1; broadcast against `sample_rank`.
+    estimator : {"plugin", "log", "sele", "2sele", "augrc", "monte-carlo"}, default="plugin"
+        As in `weight_bias`, with the same targets.
+    draws : int, default=1000
+        Of "monte-carlo", whose error is that of "plugin" times 1 + 1/draws.
+
+    Returns
+    -------
+    array of the broadcast shape
+        Never negative, **lower is better**; a float for two numbers.
+
+    Raises
+    ------
+    DomainError
+        If an n or a rank is no integer of at least 1, or a rank is above its n.
+    InputError
+        If there is no such estimator.
+
+    See Also
+    --------
+    weight_mse : The same at a known population rank: another quantity, which grows without bound.
+
+    Notes
+    -----
+    psi'(n + 1 - r) - psi'(n + 1) for "plugin", the sum of 1/k^2 over k from n - r + 1 to n, at most
+    pi^2/6. For the others the square of what their weight is off H_n - H_{n-r} comes on top: no
+    weight that depends on r alone errs less than "plugin". Averaged over r = 1, ..., n it is
+    H_n/n; `mean_weight_error_scale` has the limit in the paper. Without ties. In closed form.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), eq. 23 and 29, https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> from abstain.metrics import weight_mse_given_rank
+    >>> weight_mse_given_rank([1, 50, 100], 100).round(5).tolist()
+    [0.0001, 0.00985, 1.63498]
+    >>> weight_mse_given_rank([1, 50, 100], 100, "log").round(5).tolist()
+    [0.0001, 0.00987, 1.96246]
+    """
+    checks.one_of(estimator, "estimator", get_args(Estimator))
+    draws = checks.positive_int(draws, "draws")
+    # Imported where it is used, so that importing the package stays fast.
+    from abstain.metrics.weight_moments import mse_of_position
+
+    r, size = _integers(sample_rank, "sample_rank"), _integers(n, "n")
+    r, size = _together(r, size, "sample_rank")
+    checks.refuse("sample_rank", "must be at most `n`", r, r > size)
+    return _shaped(mse_of_position(r, size, estimator, draws), sample_rank)
+
+
+def mean_weight_error_scale(n: AnyArray) -> AnyArray:
+    """Compute (n + 1) ln(n + 1)/n^2 - 1/n, the size of the error of all weights of a sample.
+
+    Answers: about how large is the squared error of a plug-in or log weight, on average over the n?
+
+    Parameters
+    ----------
+    n : array of int
+        Number of samples, at least 1.
+
+    Returns
+    -------
+    array of the shape of `n`
+        Above 0, **lower is better**; a float for a number.
+
+    Raises
+    ------
+    DomainError
+        If an n is not an integer of at least 1.
+
+    Notes
+    -----
+    The mean of `weight_error_scale` over u. A size, **not a bound**: the mean of
+    `weight_mse_given_rank` over the ranks is H_n/n for "plugin", above it by 1.58/n for large n.
+
+    References
+    ----------
+    .. [1] Zhou et al. (2025), prop. A.4, eq. 31, https://arxiv.org/abs/2410.15361
+
+    Examples
+    --------
+    >>> from abstain.metrics import mean_weight_error_scale
+    >>> mean_weight_error_scale([10, 100, 1000]).round(5).tolist()
+    [0.16377, 0.03661, 0.00592]
+    """
+    size = _integers(n, "n")
+    return _shaped((size + 1.0) * np.log1p(size) / size**2 - 1.0 / size, n)
+
+
 def _statistic(
     field: str, rank: AnyArray, n: AnyArray, estimator: str, *, counts_itself: bool, draws: int
 ) -> AnyArray:
@@ -249,15 +358,25 @@ def _statistic(
 
 
 def _broadcast(rank: AnyArray, n: AnyArray) -> tuple[FloatArray, FloatArray]:
-    u, size = _numbers(rank, "rank"), _numbers(n, "n")
+    u = _numbers(rank, "rank")
     checks.refuse("rank", "must be in [0, 1)", u, (u < 0) | (u >= 1))
-    checks.refuse("n", "must be an integer of at least 1", size, (size < 1) | (size % 1 != 0))
+    return _together(u, _integers(n, "n"), "rank")
+
+
+def _together(ranks: FloatArray, size: FloatArray, name: str) -> tuple[FloatArray, FloatArray]:
     try:
-        u, size = np.broadcast_arrays(u, size)
+        both = np.broadcast_arrays(ranks, size)
     except ValueError:
-        msg = f"`rank` and `n` must broadcast; got shapes {u.shape} and {size.shape}"
+        msg = f"`{name}` and `n` must broadcast; got shapes {ranks.shape} and {size.shape}"
         raise ShapeError(msg) from None
-    return u, size
+    return both[0], both[1]
+
+
+def _integers(x: AnyArray, name: str) -> FloatArray:
+    found = _numbers(x, name)
+    wrong = (found < 1) | (found % 1 != 0)
+    checks.refuse(name, "must be an integer of at least 1", found, wrong)
+    return found
 
 
 def _numbers(x: AnyArray, name: str) -> FloatArray:
