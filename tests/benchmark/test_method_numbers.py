@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.covariance import ledoit_wolf
 from tests.benchmark.known_outputs import BIAS, ENSEMBLE, KNOWN, NETWORK, WEIGHT, right, without
 from tests.docs.blocks import ROOT, blocks
 
@@ -39,6 +40,8 @@ def test_numbers_are_those_of_the_scores(fitted):
         assert np.array_equal(found[name], score(name, p).values)
     for name in ("mcd_msr", "mcd_mls", "mcd_pe", "mcd_ee", "mcd_mi"):
         assert np.array_equal(found[name.replace("_", "-")], score(name, p).values)
+    for name in ("mcd-msr", "mcd-pe", "mcd-ee"):
+        assert np.array_equal(found[f"dg-{name}"], found[name])
     held = KNOWN.validation.predictions()
     tempered = ab.fit_score("temperature", held, by="nll")
     assert np.array_equal(found["temp-msr"], score(tempered, p).values)
@@ -130,11 +133,39 @@ def test_own_confidences_and_their_mean(fitted):
     found = fitted.score(NETWORK)
     for name in ("confidnet", "dg-res", "devries"):
         assert np.array_equal(found[name], NETWORK.confidence)
+    assert np.array_equal(found["dg-res-mcd"], found["mcd-confidnet"])
     p = (1 / (1 + np.exp(-NETWORK.sample_confidence))).mean(axis=1)
     fair = p < 1 - 1e-6
     assert fair.sum() > 50
     expected = np.log(p / (1 - p))[fair]
     np.testing.assert_allclose(found["mcd-confidnet"][fair], expected, rtol=1e-6)
+
+
+def test_the_variants_of_the_mahalanobis_distance(fitted):
+    """By hand: the classes' means, one matrix, and what is done with the distances."""
+    found, train = fitted.score(NETWORK), KNOWN.train
+    x, labels = train.features.astype(float), train.labels
+    seen, predicted = NETWORK.features.astype(float), NETWORK.logits.argmax(axis=1)
+
+    def distances(x, seen, inverse):
+        means = np.stack([x[labels == c].mean(axis=0) for c in range(3)])
+        away = seen[:, None] - means
+        return np.einsum("nkd,de,nke->nk", away, inverse, away)
+
+    def shared(x):
+        means = np.stack([x[labels == c].mean(axis=0) for c in range(3)])
+        return np.linalg.inv(ledoit_wolf(x - means[labels], assume_centered=True)[0])
+
+    plain = np.sort(distances(x, seen, shared(x)), axis=1)
+    np.testing.assert_allclose(found["mahalanobis"], -plain[:, 0], rtol=1e-9)
+    np.testing.assert_allclose(found["mahalanobis-margin"], plain[:, 1] - plain[:, 0], rtol=1e-7)
+    unit, near = (y / np.linalg.norm(y, axis=1, keepdims=True) for y in (x, seen))
+    lengthless = distances(unit, near, shared(unit)).min(axis=1)
+    np.testing.assert_allclose(found["mahalanobis-normalized"], -lengthless, rtol=1e-8)
+    # FD-Shifts divides by n - 1, and inverts in single precision.
+    total = distances(x, seen, np.linalg.pinv(np.cov(x.T)))
+    expected = -total[np.arange(len(seen)), predicted] * len(x) / (len(x) - 1)
+    np.testing.assert_allclose(found["mahalanobis-predicted"], expected, rtol=1e-9)
 
 
 def test_sure_passes_stay_in_order():
@@ -210,8 +241,9 @@ def test_all_methods_of_the_papers_are_there():
     logit = {"msr", "mls", "pe", "temp-msr", "temp-mls", "energy", "margin", "gini", "pnorm", "gen"}
     passes = {f"mcd-{name}" for name in ("msr", "mls", "pe", "ee", "mi")}
     learned = {"confidnet", "devries", "dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-msr"}
-    learned |= {"dg-temp-mls"}
-    seen = {"mahalanobis", "relative-mahalanobis", "knn", "vim", "react"}
+    learned |= {"dg-temp-mls", "dg-mcd-pe", "dg-mcd-ee", "dg-res-mcd"}
+    seen = {f"mahalanobis{also}" for also in ("", "-normalized", "-margin", "-predicted")}
+    seen |= {"relative-mahalanobis", "knn", "vim", "react"}
     assert logit | passes | learned | seen | {"ens-msr", "ens-pe", "ens-mi"} <= set(METHODS)
 
 

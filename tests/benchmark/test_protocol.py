@@ -34,9 +34,11 @@ def test_the_columns_of_the_tables():
         "digits",
         "digits-kept",
         "digits-scod",
+        "digits-outlier",
         "textures",
         "textures-kept",
         "textures-scod",
+        "textures-outlier",
     ]
     assert [name for name, study in studies.items() if study.headline] == [
         "iid",
@@ -112,19 +114,21 @@ def test_what_is_a_failure_and_what_counts(averages):
     study = Study("digits", "digits", "new-class", ("iid", "digits"), "kept")
     both = gathered(study, [scores("iid", 60), scores("digits", 30, new=True)])
     answers = both.averaged if averages else both.prediction
-    kept, removed, scod = (
+    kept, removed, scod, outlier = (
         judged(
             Study("s", "", "new-class", study.exposures, errors),
             both,
             averages=averages,
             outlier_cost=3.5,
         )
-        for errors in ("kept", "removed", "scod")
+        for errors in ("kept", "removed", "scod", "outlier")
     )
     assert kept.weight is None
+    assert outlier.weight is None
     assert scod.weight is None
     for row in range(90):
         new, wrong = row >= 60, answers[row] != both.labels[row]
         assert bool(kept.loss[row]) == bool(removed.loss[row]) == (new or wrong)
         assert removed.weight[row] == (1.0 if new or not wrong else 0.0)
         assert scod.loss[row] == (3.5 if new else float(wrong))
+        assert bool(outlier.loss[row]) == new

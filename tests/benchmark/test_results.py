@@ -45,6 +45,8 @@ def by_hand(store, run, study, method):
     loss = wrong.astype(float)
     if study.errors == "scod":
         loss[labels < 0] = 2.0
+    if study.errors == "outlier":
+        loss = (labels < 0).astype(float)
     return confidence[method], loss, counts
 
 
@@ -77,7 +79,19 @@ def test_every_study_method_and_seed_has_the_value_of_the_concatenated_arrays(st
                 assert found[study.name, str(seed), method] == pytest.approx(each[-1], abs=1e-12)
             assert found[study.name, "mean", method] == pytest.approx(np.mean(each), abs=1e-12)
             checked += 1
-    assert checked == 12 * 8
+    assert checked == 14 * 8
+
+
+def test_the_auroc_of_outliers_is_that_of_the_outlier_label(store):
+    """FD-Shifts, eq. 26: new classes against all i.i.d. pictures, whatever was said of them."""
+    found = results_of(store, metrics=["failure_auroc"], studies=["digits-outlier"])
+    one = next(own for own in found.chosen if own.method == "mcd-msr")
+    run = run_of(store, one, 1)
+    said = [store.scores(run, key).confidence["mcd-msr"] for key in ("iid", "digits")]
+    above = said[0][:, None] - said[1]
+    expected = (above > 0).mean() + (above == 0).mean() / 2
+    value = values(found, "failure_auroc")["digits-outlier", "1", "mcd-msr"]
+    assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_each_metric_uses_the_settings_chosen_by_it(store, results):
@@ -88,7 +102,7 @@ def test_each_metric_uses_the_settings_chosen_by_it(store, results):
     found = values(results, "accuracy")
     for study in results.studies:
         # Of costs there is no accuracy, and without the wrong answers it says nothing.
-        if study.errors in {"scod", "removed"}:
+        if study.errors in {"scod", "removed", "outlier"}:
             assert (study.name, "mean", "msr") not in found
             assert results.undefined["accuracy", study.name]
             continue
@@ -247,7 +261,7 @@ def test_thresholds_are_set_on_validation_data_and_meet_all_pictures(store, resu
     mean, each = rows["iid", "confidnet", "mean"], [rows["iid", "confidnet", s] for s in "12"]
     assert mean.coverage == pytest.approx(np.mean([row.coverage for row in each]))
     assert (mean.runs, mean.holds) == (2, sum(row.verdict == "holds" for row in each))
-    assert not any(row.study.endswith(("-kept", "-scod")) for row in results.thresholds)
+    assert not any(row.study.endswith(("-kept", "-scod", "-outlier")) for row in results.thresholds)
 
 
 def test_the_most_extreme_pictures_are_found_where_they_lie(store, results):
@@ -298,7 +312,7 @@ def test_every_table_is_plain_and_complete(results):
             for name, value in row.items():
                 assert isinstance(name, str)
                 assert value is None or type(value) in (str, int, float, bool), (table, name)
-    assert results.frame("estimates").height == 3 * 8 * (12 + 10 + 8 + 10)
+    assert results.frame("estimates").height == 3 * 8 * (14 + 12 + 8 + 12)
     with pytest.raises(InputError, match="estimates"):
         results.rows("estimate")
 

@@ -18,10 +18,16 @@ MIXING = RNG.normal(size=(D, D)) / 2
 OPTIONS = {"last_layer": (WEIGHT, BIAS), "score": "msr", "scores": ("msr", "energy")}
 #: What is fitted besides the defaults.
 VARIANTS = {
-    "mahalanobis": [{"shrinkage": "ledoit_wolf"}, {"shrinkage": 0.2}],
+    "mahalanobis": [
+        {"shrinkage": "ledoit_wolf"},
+        {"shrinkage": 0.2},
+        {"covariance": "total", "to": "predicted", "shrinkage": "pinv"},
+        {"to": "margin"},
+        {"normalize": True},
+    ],
     "relative_mahalanobis": [{"shrinkage": "ledoit_wolf"}],
     "knn": [{"k": 1, "normalize": False}],
-    "vim": [{"dim": 2}, {"last_layer": (WEIGHT, BIAS)}],
+    "vim": [{"dim": 2}, {"last_layer": (WEIGHT, BIAS)}, {"centered": True}],
     "react": [{"base": "msr", "temperature": 2.0}, {"base": "mls", "percentile": 60}],
     "pnorm": [{"base": "msr", "exponents": [0, 2, 3], "temperatures": [0.3, 1, 2]}],
     "temperature": [{"score": "energy"}, {"temperature": 1.7}],

@@ -18,9 +18,17 @@ ERRORS: Final = {
     "kept": "wrong answers about known classes count, as accepted new classes do",
     "removed": "wrong answers about known classes are left out, for each method its own",
     "scod": "an accepted new class costs more than a wrong answer about a known one",
+    "outlier": "accepting a new class is the only failure, and no answer about a known one is any",
 }
 
 _NEW: Final = ("new-class", "far-new-class")
+
+#: How new classes are judged beside the usual way, and what people read.
+_OTHERWISE: Final = {
+    "kept": "errors on known classes kept",
+    "scod": "failures by their cost",
+    "outlier": "as outliers",
+}
 
 
 @dataclass(frozen=True)
@@ -32,8 +40,8 @@ class Study:
     name : str
         "iid"; "corruption", the mean over the severities; "corruption-1" to "corruption-5", one
         severity with all types together; "corruption-pooled", all types and severities together;
-        the name of each sub-class exposure; that of each new-class exposure, also with "-kept"
-        and "-scod" behind it.
+        the name of each sub-class exposure; that of each new-class exposure, also with "-kept",
+        "-scod" and "-outlier" behind it.
     title : str
         The name people read.
     kind : str
@@ -41,7 +49,7 @@ class Study:
     exposures : tuple of str
         Their keys. To a new-class exposure belong the i.i.d. pictures; those of a mean come part
         by part.
-    errors : {"kept", "removed", "scod"}
+    errors : {"kept", "removed", "scod", "outlier"}
         What is done with wrong answers about known classes; see `ERRORS`.
     severity : int
         Of the corruptions, 0 for all.
@@ -88,8 +96,8 @@ def studies_of(exposures: Sequence[ExposureFacts]) -> tuple[Study, ...]:
     >>> from abstain.benchmark.store import ExposureFacts
     >>> own = ExposureFacts("iid", "iid", "iid", "iid")
     >>> new = ExposureFacts("digits", "digits", "digits", "new-class")
-    >>> [(study.name, study.errors) for study in studies_of([own, new])]
-    [('iid', 'kept'), ('digits', 'removed'), ('digits-kept', 'kept'), ('digits-scod', 'scod')]
+    >>> [(study.name, study.errors) for study in studies_of([own, new])][2:]
+    [('digits-kept', 'kept'), ('digits-scod', 'scod'), ('digits-outlier', 'outlier')]
     """
     found = [*_familiar(exposures), *_new(exposures)]
     names = [study.name for study in found]
@@ -135,7 +143,7 @@ def _corrupted(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
 
 
 def _new(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
-    """Return the studies of new classes, each beside the i.i.d. pictures, three times."""
+    """Return the studies of new classes, each beside the i.i.d. pictures, four times."""
     for one in (own for kind in _NEW for own in _of(exposures, kind)):
         beside = _of(exposures, "iid")
         if not beside:
@@ -146,10 +154,9 @@ def _new(exposures: Sequence[ExposureFacts]) -> Iterator[Study]:
             raise InputError(msg)
         keys, title = (beside[0].key, one.key), _words(one.title)
         yield Study(one.name, title, one.kind, keys, "removed")
-        kept = f"{title}, errors on known classes kept"
-        yield Study(f"{one.name}-kept", kept, one.kind, keys, "kept", headline=False)
-        scod = f"{title}, failures by their cost"
-        yield Study(f"{one.name}-scod", scod, one.kind, keys, "scod", headline=False)
+        for errors, said in _OTHERWISE.items():
+            name, told = f"{one.name}-{errors}", f"{title}, {said}"
+            yield Study(name, told, one.kind, keys, errors, headline=False)
 
 
 def _of(exposures: Sequence[ExposureFacts], kind: str) -> list[ExposureFacts]:
@@ -243,8 +250,13 @@ def judged(
     >>> scod = judged(Study("digits-scod", "", "new-class", ("iid", "digits"), "scod"), scores)
     >>> scod.loss.tolist()
     [0.0, 1.0, 2.0]
+    >>> outlier = Study("digits-outlier", "", "new-class", ("iid", "digits"), "outlier")
+    >>> judged(outlier, scores).loss.tolist()
+    [False, False, True]
     """
     new = scores.labels < 0
+    if study.errors == "outlier":
+        return StudyLoss(new)
     wrong = (scores.predicted(averages) != scores.labels) | new
     if study.errors == "scod":
         return StudyLoss(np.where(new, float(outlier_cost), wrong.astype(np.float64)))

@@ -6,7 +6,7 @@ plain arrays through the functions. Scores that need fitting are in the catalogu
 """
 
 from abstain.confidence.combined import Combined, Ranked
-from abstain.confidence.distances import Mahalanobis, NeighborDistance, RelativeMahalanobis
+from abstain.confidence.distances import Mahalanobis, RelativeMahalanobis
 from abstain.confidence.energies import RectifiedActivations, VirtualLogit
 from abstain.confidence.entry import ConfidenceScore, Score, ScoreNeed
 from abstain.confidence.fitted_kinds import FITTED, fit, from_arrays
@@ -25,6 +25,7 @@ from abstain.confidence.monte_carlo import (
     negative_mutual_information,
     negative_softmax_deviation,
 )
+from abstain.confidence.neighbors import NeighborDistance
 from abstain.confidence.registry import SCORES, applicable, find, score
 from abstain.confidence.softmax_scores import (
     max_softmax_response,

@@ -1,13 +1,12 @@
-"""Confidence by distance in the space of features: to Gaussians, and to the k-th neighbor."""
+"""Confidence by the Mahalanobis distance of features to the means of the classes."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import to_numpy
-from abstain._foundation.records import ClassNames, Natural, axes
+from abstain._foundation.records import ClassNames, axes
 from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import (
     FitNeed,
@@ -18,20 +17,27 @@ from abstain.confidence.fitted_score import (
     doubles,
     feature_blocks,
     option_name,
-    refuse_extreme,
     refuse_other_classes,
 )
-from abstain.errors import DomainError, InputError
+from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
-from abstain.typing import Array, FloatArray
+from abstain.typing import FloatArray, IntArray
 
 #: Samples of a class from which on its mean says more than the sample itself.
 _LEAST = 2
 
+#: Which distance counts: to the nearest mean, to that of the predicted class, or by how much the
+#: second nearest is farther than the nearest.
+Towards: TypeAlias = Literal["nearest", "predicted", "margin"]
+#: Whose covariance measures it: about the mean of each class, or about that of all.
+Spread: TypeAlias = Literal["within", "total"]
+#: In place of a shrinkage: directions in which nothing varies do not count.
+PSEUDO = "pinv"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Mahalanobis(FittedScore):
-    """Minus the squared Mahalanobis distance to the nearest class mean.
+    """Minus the squared Mahalanobis distance to a class mean, or its margin to the next.
 
     Attributes
     ----------
@@ -44,7 +50,12 @@ class Mahalanobis(FittedScore):
     center : ndarray of shape (d,)
         The mean of all features.
     whitener : ndarray of shape (d, d)
-        ``whitener @ whitener.T`` is the inverse of the covariance shared by the classes.
+        ``whitener @ whitener.T`` is the inverse of the covariance, or its pseudo-inverse.
+    to : {"nearest", "predicted", "margin"}
+        Minus the distance to the nearest mean or to that of the predicted class, or by how much
+        the second nearest is farther than the nearest.
+    normalize : bool
+        Whether features are divided by their Euclidean length first.
     """
 
     kind: ClassVar[str] = "mahalanobis"
@@ -53,19 +64,38 @@ class Mahalanobis(FittedScore):
     means: Annotated[FloatArray, axes("K", "d")]
     center: Annotated[FloatArray, axes("d")]
     whitener: Annotated[FloatArray, axes("d", "d")]
+    to: Towards = "nearest"
+    normalize: bool = False
 
     def score(self, predictions: Predictions) -> ConfidenceScore:
         """Return the confidences of other samples, shape (n,); labels are not looked at."""
         refuse_other_classes(predictions, self.classes, self.name)
         centers = (self.means - self.center) @ self.whitener
+        own = self._predicted(predictions) if self.to == "predicted" else None
         values = np.empty(predictions.n)
         k, d = self.means.shape
         with np.errstate(over="ignore", invalid="ignore"):
-            for rows, x in feature_blocks(predictions, d, self.name, also=k + d):
-                values[rows] = self._background(x) - nearest(
-                    (x - self.center) @ self.whitener, centers
-                )
+            for rows, features in feature_blocks(predictions, d, self.name, also=k + d):
+                x = placed(features, self.normalize)
+                z = (x - self.center) @ self.whitener
+                if own is not None:
+                    values[rows] = -((z - centers[own[rows]]) ** 2).sum(axis=1)
+                elif self.to == "margin":
+                    values[rows] = margin(z, centers)
+                else:
+                    values[rows] = self._background(x) - nearest(z, centers)
         return confidences(self.name, values)
+
+    def _predicted(self, predictions: Predictions) -> IntArray:
+        """Return which of the means is that of the predicted class of each sample."""
+        if not predictions.has_prediction:
+            msg = (
+                f"the score {self.name!r} is of the predicted class; give `logits`, "
+                "`probabilities` or `prediction` beside the features"
+            )
+            raise MissingInputError(msg)
+        place = [self.classes.index(name) for name in predictions.class_names]
+        return np.array(place)[predictions.prediction_codes]
 
     def _background(self, x: FloatArray) -> FloatArray:
         return np.zeros(len(x))
@@ -111,30 +141,67 @@ def nearest(z: FloatArray, centers: FloatArray) -> FloatArray:
     return out
 
 
-def fit_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> Mahalanobis:
-    """Fit class means and their shared covariance."""
-    return Mahalanobis(**_shared(Mahalanobis, predictions, shrinkage))
+def margin(z: FloatArray, centers: FloatArray) -> FloatArray:
+    """Return by how much the second nearest center is farther than the nearest, squared both."""
+    crude = (centers**2).sum(axis=1) - 2.0 * (z @ centers.T)
+    pair = np.argpartition(crude, 1, axis=1)[:, :2]
+    both = ((z[:, None] - centers[pair]) ** 2).sum(axis=2)
+    out: FloatArray = np.abs(both[:, 1] - both[:, 0])
+    return out
+
+
+def fit_mahalanobis(
+    predictions: Predictions, *, shrinkage: Any, covariance: Spread, to: Towards, normalize: Any
+) -> Mahalanobis:
+    """Fit class means, and the covariance that the classes share or that of all samples."""
+    checks.one_of(covariance, "covariance", get_args(Spread))
+    checks.one_of(to, "to", get_args(Towards))
+    if not isinstance(normalize, bool):
+        msg = f"`normalize` must be True or False; got {normalize!r}"
+        raise InputError(msg)
+    codes, x = _known(predictions, Mahalanobis.kind, normalize=normalize)
+    if to == "margin" and predictions.n_classes < 2:
+        msg = "the margin is that between two classes; these samples are of one"
+        raise DomainError(msg)
+    changed = {
+        "shrinkage": (shrinkage or "none", "none"),
+        "covariance": (covariance, "within"),
+        "to": (to, "nearest"),
+        "normalize": (normalize, False),
+    }
+    shared = _shared(predictions, codes, x, shrinkage, total=covariance == "total")
+    name = option_name(Mahalanobis.kind, **changed)
+    return Mahalanobis(name=name, to=to, normalize=normalize, **shared)
 
 
 def fit_relative_mahalanobis(predictions: Predictions, *, shrinkage: Any) -> RelativeMahalanobis:
     """Fit class means, their shared covariance, and one Gaussian for all samples."""
-    known = _shared(RelativeMahalanobis, predictions, shrinkage)
-    x = doubles(predictions)
-    background = whitening(x, known["center"], shrinkage, free=x.shape[0] - 1)
-    return RelativeMahalanobis(**known, background=background)
+    codes, x = _known(predictions, RelativeMahalanobis.kind)
+    shared = _shared(predictions, codes, x, shrinkage)
+    background = whitening(x, shared["center"], shrinkage, free=x.shape[0] - 1)
+    name = option_name(RelativeMahalanobis.kind, shrinkage=(shrinkage or "none", "none"))
+    return RelativeMahalanobis(name=name, background=background, **shared)
 
 
-def _shared(made: type[Mahalanobis], predictions: Predictions, shrinkage: Any) -> dict[str, Any]:
-    codes = classes_of(predictions, made.kind, least=_LEAST)
-    x = doubles(predictions)
+def _known(
+    predictions: Predictions, kind: str, *, normalize: bool = False
+) -> tuple[IntArray, FloatArray]:
+    """Return the class of each sample and its features, divided by their length if asked for."""
+    codes = classes_of(predictions, kind, least=_LEAST)
+    return codes, placed(doubles(predictions), normalize)
+
+
+def _shared(
+    predictions: Predictions, codes: IntArray, x: FloatArray, shrinkage: Any, *, total: bool = False
+) -> dict[str, Any]:
     means = class_means(x, codes, predictions.n_classes)
-    free = x.shape[0] - predictions.n_classes
+    center = x.mean(axis=0)
+    free = x.shape[0] - (1 if total else predictions.n_classes)
     return {
-        "name": option_name(made.kind, shrinkage=(shrinkage or "none", "none")),
         "classes": predictions.class_names,
         "means": means,
-        "center": x.mean(axis=0),
-        "whitener": whitening(x, means[codes], shrinkage, free=free),
+        "center": center,
+        "whitener": whitening(x, center if total else means[codes], shrinkage, free=free),
     }
 
 
@@ -155,10 +222,10 @@ def covariance(apart: FloatArray, shrinkage: Any) -> FloatArray:
         shrunk: FloatArray = ledoit_wolf(apart, assume_centered=True)[0]
         return shrunk
     out: FloatArray = apart.T @ apart / apart.shape[0]
-    if shrinkage in {None, "none"}:
+    if shrinkage in {None, "none", PSEUDO}:
         return out
     if isinstance(shrinkage, str):
-        msg = f"`shrinkage` must be 'none', 'ledoit_wolf' or in [0, 1]; got {shrinkage!r}"
+        msg = f"`shrinkage` must be 'none', 'ledoit_wolf', 'pinv' or in [0, 1]; got {shrinkage!r}"
         raise InputError(msg)
     share = checks.fraction(shrinkage, "shrinkage")
     mean = float(np.trace(out)) / len(out)
@@ -168,12 +235,15 @@ def covariance(apart: FloatArray, shrinkage: Any) -> FloatArray:
 def whitening(x: FloatArray, about: FloatArray, shrinkage: Any, *, free: int) -> FloatArray:
     """Return W with W W^T the inverse covariance of rows about their means.
 
-    `free` is how many directions they can span. A singular covariance is refused.
+    `free` is how many directions they can span. A singular covariance is refused, but for the
+    pseudo-inverse.
     """
     from scipy.linalg import solve_triangular
 
     shared = covariance(x - about, shrinkage)
     scale = np.sqrt(np.diag(shared))
+    if shrinkage == PSEUDO:
+        return _pseudo_root(shared, scale, x)
     _refuse_constant(scale, np.abs(x).max(axis=0))
     # Features of unlike size are no singularity: what counts is their correlation.
     correlation = shared / np.outer(scale, scale)
@@ -188,13 +258,25 @@ def whitening(x: FloatArray, about: FloatArray, shrinkage: Any, *, free: int) ->
     return out
 
 
+def _pseudo_root(shared: FloatArray, scale: FloatArray, x: FloatArray) -> FloatArray:
+    """Return W with W W^T the pseudo-inverse: directions without variance become columns of 0."""
+    if (scale <= _STILL * np.abs(x).max(axis=0)).all():
+        msg = f"no feature varies, so that there is no distance to measure by. {_VARY}"
+        raise DomainError(msg)
+    values, vectors = np.linalg.eigh(shared)
+    kept = values > values[-1] * max(x.shape) * np.finfo(np.float64).eps
+    out: FloatArray = vectors * np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    return out
+
+
+#: The rounding of a mean leaves some spread where there is none.
+_STILL = 1e-13
 _ADVICE = "Pass `shrinkage='ledoit_wolf'` or a number such as 0.1, or fit on fewer features."
 _VARY = "Fit on samples whose features vary."
 
 
 def _refuse_constant(scale: FloatArray, size: FloatArray) -> None:
-    # The rounding of a mean leaves some spread where there is none.
-    still = np.flatnonzero(scale <= 1e-13 * size)
+    still = np.flatnonzero(scale <= _STILL * size)
     if still.size:
         more = f" ({still.size} such features)" if still.size > 1 else ""
         msg = (
@@ -204,98 +286,20 @@ def _refuse_constant(scale: FloatArray, size: FloatArray) -> None:
         raise DomainError(msg)
 
 
-# ------------------------------------------------------------------------- the k-th neighbor
-#: The k of Sun et al. for training sets of 50,000 samples.
-DEFAULT_K = 50
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NeighborDistance(FittedScore):
-    """Minus the distance to the k-th nearest training sample.
-
-    Attributes
-    ----------
-    name : str
-        The name that results carry.
-    points : ndarray of shape (m, d)
-        The training features, divided by their lengths if `normalize`; float32 where they were
-        that or narrower.
-    k : int
-        Which neighbor.
-    normalize : bool
-        Whether features are divided by their Euclidean length.
-    """
-
-    kind: ClassVar[str] = "knn"
-
-    points: Annotated[Array, axes("m", "d")]
-    k: Natural
-    normalize: bool
-
-    def __post_init__(self) -> None:
-        """Check every field, and k against the number of points."""
-        super().__post_init__()
-        if self.k > len(self.points):
-            msg = f"`k` must be at most the {len(self.points)} training samples; got {self.k}"
-            raise DomainError(msg)
-
-    def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        from sklearn.neighbors import NearestNeighbors
-
-        d = self.points.shape[1]
-        blocks = feature_blocks(predictions, d, self.name, also=2 * self.k)
-        search = NearestNeighbors(n_neighbors=self.k).fit(self.points)
-        values = np.empty(predictions.n)
-        for rows, features in blocks:
-            x = _placed(features, self.normalize)
-            at = search.kneighbors(self._like_points(x), return_distance=False)[:, -1]
-            # From the differences: the search's products cancel where points nearly coincide.
-            values[rows] = 0.0 - _lengths(x - self.points[at])
-        return confidences(self.name, values)
-
-    def _like_points(self, x: FloatArray) -> Array:
-        """Return features in the precision of the points, which the search is fastest in."""
-        with np.errstate(over="ignore"):
-            out = x.astype(self.points.dtype, copy=False)
-        return checks.finite(out, "features", hint="They exceed float32; rescale them.")
-
-
-def fit_neighbors(predictions: Predictions, *, k: Any, normalize: Any) -> NeighborDistance:
-    """Keep the training features as the score compares with them."""
-    k = checks.positive_int(k, "k")
-    x = to_numpy(predictions.features, "features")
-    if k > len(x):
-        msg = f"`k` must be at most the {len(x)} training samples; got {k}"
-        raise DomainError(msg)
-    if not isinstance(normalize, bool):
-        msg = f"`normalize` must be True or False; got {normalize!r}"
-        raise InputError(msg)
-    if not normalize:
-        refuse_extreme(x)
-    narrow = x.dtype.kind == "f" and x.dtype.itemsize <= 4
-    return NeighborDistance(
-        name=option_name("knn", k=(k, DEFAULT_K), normalize=(normalize, True)),
-        points=_placed(x.astype(np.float64), normalize).astype(
-            np.float32 if narrow else np.float64
-        ),
-        k=k,
-        normalize=normalize,
-    )
-
-
-def _placed(x: FloatArray, normalize: bool) -> FloatArray:
+# ----------------------------------------------------------------------------- lengths
+def placed(x: FloatArray, normalize: bool) -> FloatArray:
     """Divide rows by their length; a row of zeros stays where it is."""
     if not normalize:
         return x
     # The largest entry first, so that squares neither overflow nor vanish.
     largest = np.abs(x).max(axis=1, keepdims=True)
     x = x / np.where(largest > 0, largest, 1.0)
-    length = _lengths(x)[:, None]
+    length = lengths(x)[:, None]
     return x / np.where(length > 0, length, 1.0)
 
 
-def _lengths(x: FloatArray) -> FloatArray:
+def lengths(x: FloatArray) -> FloatArray:
+    """Return the Euclidean length of each row."""
     with np.errstate(over="ignore"):
         out: FloatArray = np.sqrt((x**2).sum(axis=1))
     return out
@@ -313,7 +317,7 @@ ENTRIES = (
         "Lee et al. (2018), https://arxiv.org/abs/1807.03888, eq. 2",
         _FEATURES | {FitNeed.LABELS},
         _FEATURES,
-        {"shrinkage": "none"},
+        {"shrinkage": "none", "covariance": "within", "to": "nearest", "normalize": False},
     ),
     FittedKind(
         "relative_mahalanobis",
@@ -325,16 +329,5 @@ ENTRIES = (
         _FEATURES | {FitNeed.LABELS},
         _FEATURES,
         {"shrinkage": "none"},
-    ),
-    FittedKind(
-        "knn",
-        "Distance to the k-th neighbor",
-        fit_neighbors,
-        NeighborDistance,
-        "minus the distance to the k-th nearest training sample, features divided by their length",
-        "Sun et al. (2022), https://arxiv.org/abs/2204.06507",
-        _FEATURES,
-        _FEATURES,
-        {"k": DEFAULT_K, "normalize": True},
     ),
 )

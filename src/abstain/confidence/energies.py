@@ -184,9 +184,12 @@ def residual(x: FloatArray, complement: FloatArray) -> FloatArray:
 
 
 def fit_virtual_logit(
-    predictions: Predictions, *, dim: Any, last_layer: AnyArray | None
+    predictions: Predictions, *, dim: Any, last_layer: AnyArray | None, centered: Any
 ) -> VirtualLogit:
     """Fit the subspace and the scale of the virtual logit."""
+    if not isinstance(centered, bool):
+        msg = f"`centered` must be True or False; got {centered!r}"
+        raise InputError(msg)
     x = doubles(predictions)
     dim_used = _dimension(dim, x.shape[1])
     weight, bias, logits = _outputs(predictions, x, last_layer)
@@ -194,7 +197,7 @@ def fit_virtual_logit(
     away = x - origin
     # A last layer of tiny weights has its origin far off.
     refuse_extreme(away)
-    complement = _complement(away, dim_used)
+    complement = _complement(x - x.mean(axis=0) if centered else away, dim_used)
     far = float(residual(away, complement).mean())
     if far <= 1e-12 * float(np.abs(x).max()):
         msg = (
@@ -210,7 +213,7 @@ def fit_virtual_logit(
         )
         raise DomainError(msg)
     return VirtualLogit(
-        name=option_name("vim", dim=(dim, None)),
+        name=option_name("vim", dim=(dim, None), centered=(centered, False)),
         classes=predictions.class_names or tuple(range(logits.shape[1])),
         origin=origin,
         complement=complement,
@@ -329,7 +332,7 @@ ENTRIES = (
         "Wang et al. (2022), https://arxiv.org/abs/2203.10807",
         _FEATURES,
         _FEATURES,
-        {"dim": None, "last_layer": None},
+        {"dim": None, "last_layer": None, "centered": False},
     ),
     FittedKind(
         "react",

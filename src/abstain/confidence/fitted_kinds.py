@@ -1,13 +1,14 @@
 """The catalogue of confidence scores that need fitting, and how they are fitted by name."""
 
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation import json_records, records
 from abstain._foundation.catalogue import Catalogue
-from abstain.confidence import combined, distances, energies, tuned
+from abstain.confidence import combined, distances, energies, neighbors, tuned
 from abstain.confidence.fitted_score import FittedKind, FittedScore
 from abstain.confidence.registry import SCORES
 from abstain.confidence.tuned import Criterion, ScoreCriterion
@@ -17,7 +18,13 @@ from abstain.typing import Array
 
 #: Every confidence score that needs fitting, in the order the documentation shows them.
 FITTED: Catalogue[FittedKind] = Catalogue("fitted score", listed="list scores")
-for _kind in (*distances.ENTRIES, *energies.ENTRIES, *tuned.ENTRIES, *combined.ENTRIES):
+for _kind in (
+    *distances.ENTRIES,
+    *neighbors.ENTRIES,
+    *energies.ENTRIES,
+    *tuned.ENTRIES,
+    *combined.ENTRIES,
+):
     FITTED.add(_kind)
 SCORES.refer(
     FITTED,
@@ -146,7 +153,10 @@ def from_arrays(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> Fitted
     if twice := found.keys() & rest.keys():
         msg = f"`{min(twice)}` is there twice: as an array and as a plain value"
         raise InputError(msg)
-    return records.read(FITTED[kind].state, {**found, **rest}, f"the fitted score {kind!r}")
+    state = FITTED[kind].state
+    # A field with a default was added later: older files are of that.
+    later = {f.name: f.default for f in fields(state) if f.default is not MISSING}
+    return records.read(state, {**later, **found, **rest}, f"the fitted score {kind!r}")
 
 
 def _part(place: str, x: Any, arrays: dict[str, Array]) -> Any:

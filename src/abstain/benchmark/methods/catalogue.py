@@ -156,6 +156,18 @@ _LEARNED = (
     _gamblers("msr", "maximum softmax response"),
     _gamblers("pe", "predictive entropy"),
     _gamblers("mcd_msr", "Monte-Carlo maximum softmax response"),
+    _gamblers("mcd_pe", "Monte-Carlo predictive entropy"),
+    _gamblers("mcd_ee", "Monte-Carlo expected entropy"),
+    Method(
+        "dg-res-mcd",
+        "DeepGamblers, Monte-Carlo reservation score",
+        f"{_LIU}; {_JAEGER} (in the code only: dg_mcd)",
+        _GAMBLERS,
+        _OWN | {"samples"},
+        unfitted(own_mean),
+        meaning="the mean probability of not abstaining over passes with dropout on, as log-odds",
+        external="ext_mcd",
+    ),
     _DG_TEMP_MSR,
     _renamed(_DG_TEMP_MSR, "dg-temp-mls", "DG-TEMP-MLS of FD-Shifts", f"{_LIU}; {_TRAUB}"),
     Method(
@@ -189,8 +201,40 @@ def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **optio
     )
 
 
+def _variant(name: str, title: str, meaning: str, source: str = "", **options: Any) -> Method:
+    """Return the Mahalanobis distance with other options under a name of its own."""
+    plain = _of_features("mahalanobis", **options)
+    found = {"name": f"mahalanobis-{name}", "title": f"{plain.title}, {title}", "meaning": meaning}
+    return replace(plain, source=source or plain.source, **found)
+
+
 _FEATURE_SPACE = (
     _of_features("mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
+    _variant(
+        "normalized",
+        "normalized features",
+        "the same of features divided by their length (Ledoit-Wolf shrinkage)",
+        normalize=True,
+        **_SHRUNK,
+    ),
+    _variant(
+        "margin",
+        "second minus first",
+        "how much farther the second nearest class mean is than the nearest (Ledoit-Wolf "
+        "shrinkage)",
+        to="margin",
+        **_SHRUNK,
+    ),
+    _variant(
+        "predicted",
+        "predicted class",
+        "minus the squared distance to the mean of the predicted class, by the pseudo-inverse of "
+        "the covariance of all features (MAHA of FD-Shifts)",
+        f"{_JAEGER}, as its code computes it",
+        shrinkage="pinv",
+        covariance="total",
+        to="predicted",
+    ),
     _of_features("relative_mahalanobis", also=" (Ledoit-Wolf shrinkage)", **_SHRUNK),
     _of_features("knn"),
     _of_features("vim", last_layer=True),

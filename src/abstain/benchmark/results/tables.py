@@ -188,6 +188,7 @@ def _meaningless(metric: Metric, study: Study) -> str:
     # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
     if study.errors == "scod" and metric.needs:
         return "it counts right and wrong, and here failures have costs"
-    if study.errors == "removed" and metric.family == "classifier":
-        return "wrong answers are left out, so that it is the share of known classes and no more"
+    if study.errors in {"removed", "outlier"} and metric.family == "classifier":
+        done = "left out" if study.errors == "removed" else "no failures"
+        return f"wrong answers are {done}, so that it is the share of known classes and no more"
     return ""

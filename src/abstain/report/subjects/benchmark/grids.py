@@ -1,4 +1,4 @@
-"""Methods x studies as tables: the main ones, severities, new classes judged in three ways."""
+"""Methods x studies as tables: the main ones, severities, new classes judged in four ways."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,6 +7,7 @@ from typing import Final
 
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import MethodFacts
+from abstain.metrics.failure_ranking import FAILURE_AUROC
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import percent
 from abstain.report import document as doc
@@ -26,12 +27,24 @@ _MIX: Final = (
 )
 
 _INLIERS: Final = (
-    "The same pictures, judged in three ways. Removed: wrong answers about known classes are left "
+    "The same pictures, judged in four ways. Removed: wrong answers about known classes are left "
     "out, so that only accepting a new class is a failure. Kept: both are failures. By cost: both "
-    "are, and accepting a new class costs {cost}. A method that leads in one need not in the "
-    "others."
+    "are, and accepting a new class costs {cost}. As outliers: only accepting a new class is one, "
+    "and answers about known classes count as right, wrong ones too, as in out-of-distribution "
+    "detection. A method that leads in one need not in the others."
 )
-_JUDGED: Final = {"removed": "errors removed", "kept": "errors kept", "scod": "by cost"}
+_JUDGED: Final = {
+    "removed": "errors removed",
+    "kept": "errors kept",
+    "scod": "by cost",
+    "outlier": "as outliers",
+}
+#: What FD-Shifts sets side by side, and what a reader should know of it.
+_PROTOCOLS: Final = ("removed", "outlier")
+_RANKED: Final = (
+    "1 is best. With errors removed a method is not blamed for trusting a wrong answer about a "
+    "known class little; as outliers it is."
+)
 
 #: Where a reader can go back to: an anchor, and its words.
 TOP: Final = ("verdict", "Back to the top")
@@ -203,7 +216,7 @@ def reading_of(metric: str, label: doc.Label) -> str:
 
 
 def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
-    """Return the studies of new classes with errors removed, kept and by cost side by side."""
+    """Return the studies of new classes judged in every way side by side."""
     new = [study for study in board.results.studies if study.kind in NEW]
     if len({study.errors for study in new}) < 2:
         return
@@ -215,13 +228,28 @@ def inlier_tables(board: Leaderboard) -> Iterator[doc.Block]:
     for study in new:
         families.setdefault(study.exposures, []).append(study)
     for metric in board.metrics:
-        own = [(f[0].title, board.whole(metric).only(f).studies) for f in families.values()]
-        grid = board.whole(metric).only([study for _, studies in own for study in studies])
-        table = grid_table(board, grid)
-        heads = [_JUDGED.get(study.errors, study.errors) for study in grid.studies]
-        table = replace(
-            table,
-            columns=(table.columns[0], *columns_of(board, grid.studies, heads)),
-            spans=tuple((title, len(studies)) for title, studies in own if studies),
-        )
+        grid, table = _side_by_side(board, metric, families.values())
         yield doc.Fold(head_of(grid), (table,), open=metric == board.metrics[0])
+    auroc = FAILURE_AUROC.name
+    pairs = [[one for one in own if one.errors in _PROTOCOLS] for own in families.values()]
+    if auroc in board.results.comparisons and any(len(own) == len(_PROTOCOLS) for own in pairs):
+        grid, table = _side_by_side(board, auroc, pairs, rank_of)
+        title = f"Ranks by {grid.label.text}: errors removed, and as outliers"
+        yield doc.Fold(title, (replace(table, title=title, caption=f"{title}; {_RANKED}"),))
+
+
+def _side_by_side(
+    board: Leaderboard,
+    metric: str,
+    families: Iterable[Sequence[Study]],
+    cell: Callable[[GridEntry | None], doc.Cell] = value_of,
+) -> tuple[Grid, doc.Table]:
+    """Return a column for each way to judge the same pictures, under the title of the first."""
+    whole = board.whole(metric)
+    own = [(family[0].title, whole.only(family).studies) for family in families]
+    grid = whole.only([study for _, studies in own for study in studies])
+    table = grid_table(board, grid, cell)
+    heads = [_JUDGED.get(study.errors, study.errors) for study in grid.studies]
+    columns = (table.columns[0], *columns_of(board, grid.studies, heads))
+    spans = tuple((title, len(studies)) for title, studies in own if studies)
+    return grid, replace(table, columns=columns, spans=spans)
