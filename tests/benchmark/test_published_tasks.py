@@ -306,7 +306,7 @@ def everything(parts):
 def test_every_model_takes_the_pictures_of_its_task(loaded):
     pytest.importorskip("torch")
     from abstain.benchmark.models import MODELS
-    from abstain.benchmark.training.inputs import variation_of
+    from abstain.benchmark.training.variations import variation_of
 
     task, parts = loaded
     MODELS[task.model]._check(parts.train.shape)
@@ -323,7 +323,7 @@ def test_a_step_of_training_and_dropout_passes(name, home):
     from abstain.benchmark.models import MODELS
     from abstain.benchmark.passes import outputs_of
     from abstain.benchmark.training import Inputs, train
-    from abstain.benchmark.training.inputs import variation_of
+    from abstain.benchmark.training.variations import variation_of
 
     task = TASKS[name]
     parts = task.load(home, Sizes(RECORDS, 10, 40, 30, 64))

@@ -9,7 +9,7 @@ pytest.importorskip("torch")
 from abstain.benchmark.reading import default_config
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.specification import Arm, Specification
-from abstain.benchmark.specification.config import _WARM_UPS
+from abstain.benchmark.specification.arms import WARM_UPS
 from abstain.training import OBJECTIVES
 from abstain.training.objective import WARM_UP
 
@@ -122,7 +122,7 @@ def test_a_setting_that_is_alone_leaves_nothing_for_others():
 
 def test_what_is_known_of_warm_ups_is_so():
     """The share by default, and that nothing of the options is looked at before it is over."""
-    for kind, (share, later) in _WARM_UPS.items():
+    for kind, (share, later) in WARM_UPS.items():
         known = OBJECTIVES[kind]
         assert known.options["warm_up"] == share
         assert set(later) <= set(known.options)
@@ -192,7 +192,7 @@ def test_the_stages_are_those_of_fd_shifts(task, lengths):
     plan = [p.name for p in OBJECTIVES["confidnet"].make(**arm.options, **shares).plan(epochs)]
     assert tuple(plan.count(name) for name in dict.fromkeys(plan)) == lengths
     assert arms["cross-entropy"].recipe.epochs == lengths[0]
-    assert {arm.classifier_epochs(setting) for setting in arm.settings} == {lengths[0]}
+    assert {arm.classifier_length(setting) for setting in arm.settings} == {lengths[0]}
 
 
 @pytest.mark.parametrize("epochs", [3, 7, 20, 50, 470])
@@ -202,4 +202,4 @@ def test_the_stages_are_those_of_fd_shifts(task, lengths):
 def test_the_epochs_of_a_classifier_are_known_without_its_objective(epochs, options):
     arm = Arm("confidnet", "confidnet", Recipe(epochs=epochs), options=options)
     plan = OBJECTIVES["confidnet"].make(**options).plan(epochs)
-    assert arm.classifier_epochs(arm.settings[0]) == plan.count(plan[0])
+    assert arm.classifier_length(arm.settings[0]) == plan.count(plan[0])

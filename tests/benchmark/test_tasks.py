@@ -87,7 +87,7 @@ def test_the_recipe_and_the_variation_are_known(task):
     torch = pytest.importorskip("torch")
     from abstain.benchmark.models import MODELS
     from abstain.benchmark.training import Inputs
-    from abstain.benchmark.training.inputs import variation_of
+    from abstain.benchmark.training.variations import variation_of
 
     parts = task.load(None)
     inputs = Inputs.of(parts.train, variation_of(task.variation))

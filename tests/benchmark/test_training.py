@@ -24,9 +24,9 @@ from abstain.benchmark.training import (  # noqa: E402
     logits_of,
     train,
 )
-from abstain.benchmark.training.inputs import variation_of  # noqa: E402
 from abstain.benchmark.training.loop import load_state  # noqa: E402
 from abstain.benchmark.training.precision import MixedPrecision  # noqa: E402
+from abstain.benchmark.training.variations import variation_of  # noqa: E402
 from abstain.errors import AbstainError, DomainError, FileFormatError, InputError  # noqa: E402
 from abstain.training import OBJECTIVES  # noqa: E402
 

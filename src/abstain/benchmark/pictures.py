@@ -1,16 +1,17 @@
 """`LoadedTask`: the pictures of a task in one process, as its networks see them."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 from abstain.benchmark.data import Exposure, Images
-from abstain.benchmark.tasks import TASKS, Parts
+from abstain.benchmark.tasks import TASKS, Parts, Sizes
 from abstain.benchmark.training import Inputs
-from abstain.benchmark.training.inputs import variation_of
+from abstain.benchmark.training.variations import variation_of
 from abstain.typing import IntArray
 
 __all__ = ["EXPOSED_SEED", "InputPictures", "LoadedTask", "exposures_of", "loaded"]
@@ -26,6 +27,8 @@ _TRAIN_SEED: Final = 2
 
 #: Bytes of pictures that a process keeps for the next network.
 _KEPT: Final = 1 << 30
+#: Pictures at a time that a hash is taken of.
+_BLOCK: Final = 5000
 
 
 @dataclass(frozen=True)
@@ -96,17 +99,30 @@ def digest_of(parts: Iterable[Images]) -> str:
     """Return a hash of pictures and their labels."""
     told = hashlib.sha256()
     for part in parts:
-        told.update(part.pixels.tobytes())
+        for start in range(0, part.n, _BLOCK):
+            told.update(part.pixels[start : start + _BLOCK].tobytes())
         told.update(part.labels.tobytes())
     return told.hexdigest()
 
 
+def loaded(
+    task: str,
+    folder: str,
+    data: Sizes | None = None,
+    variation: Mapping[str, Any] | None = None,
+) -> LoadedTask:
+    """Load a task, once a process: as its entry says, or with other sizes or another variation."""
+    changed = TASKS[task].variation if variation is None else variation
+    said = None if data is None else data.said()
+    return _loaded(json.dumps([task, folder, said, dict(changed)]))
+
+
 @lru_cache(maxsize=1)
-def loaded(task: str, folder: str) -> LoadedTask:
-    """Load a task, once a process."""
-    known = TASKS[task]
-    parts = known.load(Path(folder).expanduser() if folder else None)
-    return LoadedTask(parts, Inputs.of(parts.train, variation_of(dict(known.variation))))
+def _loaded(asked: str) -> LoadedTask:
+    task, folder, said, changed = json.loads(asked)
+    sizes = None if said is None else Sizes(**said)
+    parts = TASKS[task].parts(Path(folder).expanduser() if folder else None, sizes)
+    return LoadedTask(parts, Inputs.of(parts.train, variation_of(changed)))
 
 
 def exposures_of(

@@ -198,7 +198,7 @@ def _beside(store: Store, receipts: Mapping[str, Receipt]) -> dict[str, Any]:
 
 
 #: Fields of `Specification` that manifests and jobs have under the same names.
-_BESIDE = ("device", "pictures", "files", "variation")
+_BESIDE = ("device", "pictures", "files", "weights", "variation")
 
 
 class _Ended:

@@ -1,7 +1,7 @@
 """The first name of `abstain.benchmark.specification` in scripts; kept for them."""
 
-from abstain.benchmark.specification.changes import changed
-from abstain.benchmark.specification.plain_values import (
+from abstain.benchmark.specification import (
+    changed,
     default_config,
     from_plain,
     plain,

@@ -113,18 +113,19 @@ def run_benchmark(
     folder = Path(out)
     make_folder(folder / JOBS)
     # Under the same name as the jobs of this process do, so that it is not loaded twice.
-    task = loaded(config.task, _absolute(config.folder))
+    task = loaded(config.task, _absolute(config.folder), config.data, config.variation)
     # What is missing is told before training.
-    MODELS[config.model].make(task.shape, seed=config.seeds[0])
+    weights = _weights(config, task)
     notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
-    spec = Specification(config, tuple(one.key for one in exposures), kind_of(devices))
+    keys = tuple(one.key for one in exposures)
+    spec = Specification(config, keys, kind_of(devices), weights=_hash(weights))
     if TASKS[config.task].needs_folder:
         spec = replace(spec, pictures=task.digest(), files=_listing(config.folder, folder))
     run = _OngoingRun(spec, folder, task, exposures, notes)
     do = partial(
         run_jobs,
-        work=Worker(_absolute(config.folder), devices),
+        work=Worker(_absolute(config.folder), devices, weights=weights),
         folder=folder / JOBS,
         processes=processes,
         engine=engine,
@@ -202,6 +203,7 @@ class _OngoingRun:
             "device": self.spec.device,
             "pictures": self.spec.pictures,
             "files": self.spec.files,
+            "weights": self.spec.weights,
             "precision": self.spec.config.precision,
             "dtype": "float32 logits, float64 scores",
             "train": self.task.parts.train.n,
@@ -220,6 +222,22 @@ def facts_of(exposure: Exposure) -> ExposureFacts:
 def _absolute(folder: str) -> str:
     """Return where the files are for processes that began in another folder."""
     return str(Path(folder).expanduser().resolve()) if folder else ""
+
+
+def _weights(config: Config, task: LoadedTask) -> str:
+    """Make a network, to be sure that it can be; return where its weights are."""
+    path = _absolute(config.weights)
+    given: dict[str, Any] = {"weights": path or None, "side": config.side}
+    MODELS[config.model].make(task.shape, seed=config.seeds[0], **given)
+    return path
+
+
+def _hash(path: str) -> str:
+    """Return a hash of a file; nothing where there is none."""
+    if not path:
+        return ""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _listing(folder: str, out: Path) -> str:

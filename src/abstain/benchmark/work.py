@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +20,10 @@ from abstain.benchmark.outputs import Outputs, ensemble_outputs
 from abstain.benchmark.passes import outputs_of
 from abstain.benchmark.pictures import InputPictures, LoadedTask, loaded
 from abstain.benchmark.selection import validated
-from abstain.benchmark.specification.config import ENSEMBLE
+from abstain.benchmark.specification.arms import ENSEMBLE
 from abstain.benchmark.specification.jobs import SCORES, stage_of
 from abstain.benchmark.store import VALIDATION, RunScores, ScoreFile, packed
+from abstain.benchmark.tasks import Sizes
 from abstain.benchmark.training import Inputs, Machine, Recipe, Saving, train
 from abstain.benchmark.training.loop import load_state, save_state
 from abstain.errors import InputError
@@ -106,7 +107,7 @@ class Trainer(ABC):
 def network_of(
     model: str, shape: tuple[int, int, int], classes: int, objective: Objective, **fresh: Any
 ) -> Network:
-    """Make a network with fresh weights, of a model and the head of an objective."""
+    """Make a network of a model and the head of an objective; `fresh` as `Model.make` takes it."""
     backbone = MODELS[model].make(shape, **fresh)
     return Network(backbone, objective.head(backbone.width, classes))
 
@@ -119,8 +120,17 @@ def start_from(network: Network, path: Path) -> None:
         part.load_state_dict(own)
 
 
+@dataclass(frozen=True)
 class Worker(Trainer):
-    """Does the jobs of a benchmark."""
+    """Does the jobs of a benchmark.
+
+    Attributes
+    ----------
+    weights : str
+        The file of the weights that networks begin with, for jobs that name its hash.
+    """
+
+    weights: str = ""
 
     def do(self, job: Job, place: Path) -> Mapping[str, Any]:
         """Do one job."""
@@ -135,8 +145,9 @@ class Worker(Trainer):
         with watch.of("pictures"):
             task = self._task(job)
         objective = _objective(job)
-        network = _fresh(job, task, objective)
-        recipe = replace(Recipe(**job.spec["recipe"]), epochs=_staged(job)[1])
+        network = self._fresh(job, task, objective)
+        images = task.parts.train
+        recipe = Recipe(**job.spec["recipe"]).lasting(_staged(job)[1]).counted(images.n)
         plan, done = objective.plan(recipe.epochs), 0
         for need in job.needs:
             # Its first phase was the whole training of another job.
@@ -148,7 +159,7 @@ class Worker(Trainer):
                 place,
                 network,
                 objective,
-                images=task.parts.train,
+                images=images,
                 inputs=task.inputs,
                 recipe=recipe,
                 seed=job.spec["seed"],
@@ -165,7 +176,7 @@ class Worker(Trainer):
         with watch.of("pictures"):
             task = self._task(first)
         objective = _objective(first)
-        network = _fresh(first, task, objective)
+        network = self._fresh(first, task, objective, trained=True)
         network.load_state_dict(load_state(first.place(place, ".pt")))
         steps = Steps(job, place, "part", _parts(job))
         asked = _Asked(network.to(self.device), objective, first.spec["seed"], steps, watch)
@@ -186,7 +197,19 @@ class Worker(Trainer):
         return _tests_of(job, place, parts, watch)
 
     def _task(self, first: Job) -> LoadedTask:
-        return loaded(first.spec["task"], self.folder)
+        spec = first.spec
+        data = Sizes(**spec["data"]) if "data" in spec else None
+        return loaded(spec["task"], self.folder, data, spec["variation"])
+
+    def _fresh(
+        self, first: Job, task: LoadedTask, objective: Objective, *, trained: bool = False
+    ) -> Network:
+        """Make the network of a job; of one that is trained the weights come later."""
+        spec, classes = first.spec, task.parts.train.count
+        fresh = {"seed": spec["seed"], "dropout": spec["dropout"], "side": spec.get("side", 0)}
+        if "weights" in spec and not trained:
+            fresh["weights"] = self.weights
+        return network_of(spec["model"], task.shape, classes, objective, **fresh)
 
 
 class JobWatch(Stopwatch):
@@ -317,16 +340,10 @@ def _objective(first: Job) -> Objective:
 
 
 def _staged(first: Job) -> tuple[dict[str, float], int]:
-    """Return the shares that the stages of a training are, and the epochs of all."""
+    """Return the shares that the stages of a training are, and the length of all."""
     spec = first.spec
-    epochs, stages = spec["recipe"]["epochs"], spec.get("stages", {})
-    return OBJECTIVES[spec["objective"]].staged(epochs, stages)
-
-
-def _fresh(first: Job, task: LoadedTask, objective: Objective) -> Network:
-    spec, classes = first.spec, task.parts.train.count
-    fresh = {"seed": spec["seed"], "dropout": spec["dropout"]}
-    return network_of(spec["model"], task.shape, classes, objective, **fresh)
+    length, stages = Recipe(**spec["recipe"]).length, spec.get("stages", {})
+    return OBJECTIVES[spec["objective"]].staged(length, stages)
 
 
 def _plain(tensor: Any) -> Any:

@@ -11,8 +11,10 @@ from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
 from abstain.benchmark._library import torch
 from abstain.benchmark.models.backbone import Backbone, Tensor
+from abstain.benchmark.models.fd_shifts import StreetConv, vgg13_as_run
 from abstain.benchmark.models.plain import THIRTEEN, VGG, SmallConv
 from abstain.benchmark.models.residual import PreResNet, ResNet, WideResNet
+from abstain.benchmark.models.resized import Resized
 from abstain.benchmark.models.vit import ViT
 from abstain.errors import FileFormatError, InputError, MissingInputError
 
@@ -54,6 +56,7 @@ class Model:
         seed: int,
         dropout: float = 0.0,
         weights: str | Path | None = None,
+        side: int = 0,
     ) -> Backbone:
         """Make a model with fresh weights, or with trained ones from a file.
 
@@ -86,14 +89,15 @@ class Model:
         MissingInputError
             A package that defines the model or reads the file is not installed.
         """
-        self._check(shape)
-        options: dict[str, Any] = {"side": shape[1]} if self.made_for_size else {}
+        seen = (shape[0], side, side) if side else shape
+        self._check(seen)
+        options: dict[str, Any] = {"side": seen[1]} if self.made_for_size else {}
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)
             out = self.build(channels=shape[0], dropout=dropout, **options)
         if weights is not None:
             load_weights(out, weights)
-        return out
+        return Resized(out, side) if side else out
 
     def _check(self, shape: tuple[int, int, int]) -> None:
         """Refuse pictures of a size that the model does not take."""
@@ -149,6 +153,22 @@ MODELS.add(
         "VGG-13",
         "Simonyan & Zisserman 2015, as in FD-Shifts",
         partial(VGG, maps=THIRTEEN, hidden=512),
+    )
+)
+MODELS.add(
+    Model(
+        "vgg13-fd-shifts",
+        "VGG-13, as FD-Shifts runs it",
+        "Simonyan & Zisserman 2015; Jaeger et al. 2023",
+        vgg13_as_run,
+    )
+)
+MODELS.add(
+    Model(
+        "street-conv",
+        "small conv net for house numbers",
+        "Corbière et al. 2019; Jaeger et al. 2023",
+        StreetConv,
     )
 )
 MODELS.add(Model("vgg16-bn", "VGG16-BN", "Simonyan & Zisserman 2015, for CIFAR", VGG))

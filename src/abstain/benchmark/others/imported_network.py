@@ -8,7 +8,7 @@ import numpy as np
 from abstain.benchmark.methods import METHODS, Known, Method, fit_all
 from abstain.benchmark.others.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain.benchmark.outputs import Outputs
-from abstain.benchmark.specification.config import BEGINS_WITH
+from abstain.benchmark.specification.arms import BEGINS_WITH
 from abstain.benchmark.store import VALIDATION, RunScores, Store
 from abstain.errors import InputError
 

@@ -18,7 +18,7 @@ from abstain.benchmark.others.fd_shifts import (
 )
 from abstain.benchmark.others.imported_network import same_pictures, scored
 from abstain.benchmark.selection import metrics_of, validated
-from abstain.benchmark.specification.config import NAME
+from abstain.benchmark.specification.arms import NAME
 from abstain.benchmark.store import (
     IMPORTED,
     MANIFEST,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.scope import Compared
 from abstain.benchmark.selection import Chosen
-from abstain.benchmark.specification.config import ENSEMBLE
+from abstain.benchmark.specification.arms import ENSEMBLE
 from abstain.benchmark.store import StoredRun
 from abstain.evaluation import Finding
 from abstain.evaluation.comparison import Unit

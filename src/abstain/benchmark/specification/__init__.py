@@ -5,20 +5,22 @@ configuration that is new is looked up, which does: `default_config`, `read_conf
 """
 
 from abstain.benchmark.recipe import Recipe as Recipe
+from abstain.benchmark.specification.arms import Arm as Arm
+from abstain.benchmark.specification.arms import Setting as Setting
 from abstain.benchmark.specification.changes import changed as changed
-from abstain.benchmark.specification.config import Arm as Arm
 from abstain.benchmark.specification.config import Config as Config
-from abstain.benchmark.specification.config import Setting as Setting
 from abstain.benchmark.specification.jobs import Planned as Planned
 from abstain.benchmark.specification.jobs import Specification as Specification
-from abstain.benchmark.specification.plain_values import default_config as default_config
 from abstain.benchmark.specification.plain_values import from_plain as from_plain
 from abstain.benchmark.specification.plain_values import from_run as from_run
 from abstain.benchmark.specification.plain_values import plain as plain
-from abstain.benchmark.specification.plain_values import read_config as read_config
 from abstain.benchmark.specification.plain_values import tables_of as tables_of
+from abstain.benchmark.specification.protocols import PROTOCOLS as PROTOCOLS
+from abstain.benchmark.specification.sources import default_config as default_config
+from abstain.benchmark.specification.sources import read_config as read_config
 
 __all__ = [
+    "PROTOCOLS",
     "Arm",
     "Config",
     "Planned",

@@ -7,7 +7,9 @@ from typing import Annotated, Any, Final
 
 from abstain._foundation.records import Word, between, value
 from abstain.benchmark.methods import METHODS
-from abstain.benchmark.specification.config import Arm, Config, default_methods, look_up, scaled
+from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.specification.arms import Arm
+from abstain.benchmark.specification.config import Config, default_methods, look_up, scaled
 from abstain.errors import InputError, UnknownNameError, suggest
 
 __all__ = ["changed"]
@@ -30,6 +32,8 @@ def changed(
     corruptions: Sequence[str] | None = None,
     severities: Sequence[int] | None = None,
     precision: str | None = None,
+    weights: str | Path | None = None,
+    side: int | None = None,
 ) -> Config:
     """Return the configuration with what was asked for otherwise.
 
@@ -45,8 +49,8 @@ def changed(
         Where the files of the data set are.
     epochs : int, optional
         Of the training of all arms; stages that have epochs of their own get more or fewer in
-        proportion.
-    model, samples, methods, metrics, corruptions, severities, precision : optional
+        proportion. Recipes that count steps count epochs then.
+    model, samples, methods, metrics, corruptions, severities, precision, weights, side : optional
         As in `Config`. Unless both are asked for, `methods` follow the arms, samples and seeds
         that are left, and `arms` the methods.
 
@@ -67,21 +71,20 @@ def changed(
     >>> few.methods
     ('confidnet',)
     """
-    given = {
-        "seeds": None if seeds is None else seeds_of(seeds, config.seeds),
-        "folder": None if folder is None else folder_of(str(folder)),
-        "arms": None if arms is None else _named_arms(config.arms, arms),
-        "model": model,
-        "samples": samples,
-        "methods": methods,
-        "metrics": metrics,
-        "corruptions": corruptions,
-        "severities": severities,
-        "precision": precision,
-    }
-    asked: dict[str, Any] = {
-        k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if v is not None
-    }
+    asked = _given(
+        seeds=None if seeds is None else seeds_of(seeds, config.seeds),
+        folder=None if folder is None else folder_of(str(folder)),
+        arms=None if arms is None else _named_arms(config.arms, arms),
+        model=model,
+        samples=samples,
+        methods=methods,
+        metrics=metrics,
+        corruptions=corruptions,
+        severities=severities,
+        precision=precision,
+        weights=None if weights is None else folder_of(str(weights)),
+        side=side,
+    )
     if methods is None:
         asked["methods"] = _methods_left(config, asked)
     elif arms is None:
@@ -89,14 +92,20 @@ def changed(
     if epochs is not None:
         # Last: arms that are not trained may need more.
         asked["arms"] = _shortened(asked.get("arms", config.arms), epochs)
-    out = replace(config, **asked)
-    look_up(out)
-    _refuse_idle(out)
-    return out
+    return _checked(replace(config, **asked))
 
 
-def _refuse_idle(config: Config) -> None:
-    """Refuse methods that could never give a number, before anything is trained for them."""
+def _given(**fields: Any) -> dict[str, Any]:
+    """Return the fields that are asked for, as a configuration has them."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in fields.items() if v is not None}
+
+
+def _checked(config: Config) -> Config:
+    """Refuse names that are not there, and methods that could never give a number.
+
+    Before anything is trained for them.
+    """
+    look_up(config)
     lacking = {} if config.samples else {"samples": "passes with dropout, and `samples` is 0"}
     if len(config.seeds) < 2:
         lacking["ensemble"] = "networks to put together, and there is one seed"
@@ -105,6 +114,7 @@ def _refuse_idle(config: Config) -> None:
             if need in lacking:
                 msg = f"the method {name!r} needs {lacking[need]}"
                 raise InputError(msg)
+    return config
 
 
 def trained_for(methods: Any, arms: Sequence[Arm]) -> tuple[Arm, ...]:
@@ -144,11 +154,18 @@ def _shortened(arms: Sequence[Arm], epochs: int) -> tuple[Arm, ...]:
     return tuple(
         replace(
             arm,
-            recipe=replace(arm.recipe, epochs=epochs),
-            stages=scaled(arm.stages, epochs / arm.recipe.epochs),
+            recipe=_in_epochs(arm.recipe, epochs),
+            stages=scaled(arm.stages, epochs / arm.recipe.length),
         )
         for arm in arms
     )
+
+
+def _in_epochs(recipe: Recipe, epochs: int) -> Recipe:
+    """Return a recipe of so many epochs; of steps it has none then, and no warm-up of these."""
+    if not recipe.steps:
+        return replace(recipe, epochs=epochs)
+    return replace(recipe, epochs=epochs, steps=0, warm_up_steps=0)
 
 
 def seeds_of(given: Any, own: Sequence[int] = ()) -> tuple[int, ...]:

@@ -4,13 +4,8 @@ None of it needs torch. Whether the models and objectives that a record names ar
 what they are given, `look_up` says: a run that is read back was looked up where it began.
 """
 
-import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
-from itertools import product
-from operator import sub
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
 from abstain._foundation.extras import has
@@ -18,171 +13,19 @@ from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold,
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.methods import METHODS, Method
 from abstain.benchmark.recipe import Precision, Recipe
-from abstain.benchmark.tasks import TASKS, Task
+from abstain.benchmark.specification.arms import BEGINS_WITH, LATER, Arm, look_up_arm
+from abstain.benchmark.tasks import TASKS, Sizes, Task
 from abstain.errors import InputError
 from abstain.metrics import METRICS
 
-__all__ = ["ENSEMBLE", "Arm", "Config", "Setting"]
-
-#: The arm of the networks of all seeds together; nobody trains it.
-ENSEMBLE: Final = "ensemble"
-
-#: Objectives whose first phase is the whole training of another one, which is done once for both.
-BEGINS_WITH: Final[Mapping[str, str]] = {"confidnet": "cross-entropy"}
-#: The later phases of such an objective, each with the option that is its share and the default.
-_LATER: Final[Mapping[str, Mapping[str, tuple[str, float]]]] = {
-    "confidnet": {"confidence": ("confidence_share", 0.45), "fine-tune": ("fine_tune", 0.0)}
-}
-
-#: Objectives that begin with a warm-up: its share unless an option says otherwise, and the options
-#: that a network knows nothing of until it is over. Settings that differ in these only share it.
-_WARM_UPS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
-    "deep-gamblers": (1 / 3, ("reward",))
-}
-
-#: What an arm may be called: its name becomes part of names of files.
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
+__all__ = ["Config"]
 
 #: Passes with dropout on.
 Samples = Annotated[int, between(0, 1000)]
 
-#: The most settings of an arm: each is trained with every seed.
-_MOST_SETTINGS = 100
 
-
-@dataclass(frozen=True)
-class Setting:
-    """One way to train the networks of an arm; validation data choose among them.
-
-    Attributes
-    ----------
-    dropout : float
-        The chance that a unit is left out; 0 for no dropout.
-    options : mapping
-        Of the objective, all of them that are not its defaults.
-    tried : mapping
-        What distinguishes it from the other settings of its arm.
-    """
-
-    dropout: float
-    options: Mapping[str, Any] = field(default_factory=dict)
-    tried: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """What distinguishes it, for files and people: "dropout0.3-reward2.2"."""
-        return "-".join(f"{name}{short(value)}" for name, value in self.tried.items())
-
-
-def short(value: Any) -> str:
-    """Return a value as it stands in the name of a file."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def tried_in(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return all combinations of values to try; the last of the grid changes first."""
-    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
-
-
-@dataclass(frozen=True)
-class Arm:
-    """Networks that are trained by one objective, with the settings to choose among.
-
-    Attributes
-    ----------
-    name : str
-        For files and tables; letters, digits, dots, hyphens and underscores.
-    kind : str
-        In `abstain.training.OBJECTIVES`.
-    recipe : Recipe
-        How long and how fast.
-    dropout : tuple of float
-        The rates to try.
-    options : mapping
-        Of the objective, the same in all settings.
-    grid : mapping from str to tuple
-        Options of the objective, with the values to try.
-    stages : mapping from str to int
-        Epochs of phases of the objective by name, on top of those of the recipe, which are then
-        of the classifier; empty where the objective shares out the epochs of the recipe.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.specification import Arm, Recipe
-    >>> arm = Arm("dg", "deep-gamblers", Recipe(), dropout=(0.0, 0.3), grid={"reward": (2.2, 6.0)})
-    >>> [setting.label for setting in arm.settings]
-    ['dropout0-reward2.2', 'dropout0-reward6', 'dropout0.3-reward2.2', 'dropout0.3-reward6']
-    """
-
-    name: str
-    kind: Word
-    recipe: Recipe
-    dropout: Annotated[tuple[Annotated[float, between(0.0, 0.99)], ...], ONCE] = (0.0,)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    stages: Mapping[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._refuse_name()
-        where = f"arms.{self.name}"
-        hold(self, lambda name: f"{where}.{'try' if name == 'grid' else name}")
-        for name, values in self.grid.items():
-            once(values, f"{where}.try.{name}", empty=False)
-            if name in self.options:
-                msg = f"`{where}.try.{name}` and `{where}.options.{name}` must not both be given"
-                raise InputError(msg)
-        count = math.prod([len(self.dropout), *map(len, self.grid.values())])
-        if count > _MOST_SETTINGS:
-            msg = (
-                f"the arm {self.name!r} has {count:,} settings; at most {_MOST_SETTINGS} are tried"
-            )
-            raise InputError(msg)
-        labels = [setting.label for setting in self.settings]
-        if len(set(labels)) < len(labels):
-            twice = next(label for label in labels if labels.count(label) > 1)
-            msg = f"the arm {self.name!r} has two settings {twice!r}; try values further apart"
-            raise InputError(msg)
-
-    def classifier_epochs(self, setting: Setting) -> int:
-        """Return the epochs of the phase that is the whole training of another objective."""
-        epochs = self.recipe.epochs
-        if self.stages:
-            # They come on top of it.
-            return epochs
-        shares = [setting.options.get(*given) for given in _LATER[self.kind].values()]
-        later = [share for share in shares if share]
-        return min(max(round(reduce(sub, later, 1.0) * epochs), 1), epochs - len(later))
-
-    def warm_up(self, setting: Setting) -> Setting | None:
-        """Return all of a setting that its warm-up knows of; None where there is no warm-up."""
-        share, later = _WARM_UPS.get(self.kind, (0.0, ()))
-        if not (self.stages or setting.options.get("warm_up", share)):
-            return None
-        known = {name: value for name, value in setting.options.items() if name not in later}
-        return Setting(setting.dropout, known)
-
-    def _refuse_name(self) -> None:
-        # A text is not sure to be one: it may come from a file.
-        given: Any = self.name
-        if not isinstance(given, str) or not NAME.fullmatch(given):
-            msg = (
-                "an arm must be named with up to 60 letters, digits, dots, hyphens and "
-                f"underscores; got {given!r}"
-            )
-            raise InputError(msg)
-        if given == ENSEMBLE:
-            msg = f"an arm must not be named {ENSEMBLE!r}: that is what all its seeds make together"
-            raise InputError(msg)
-
-    @cached_property
-    def settings(self) -> tuple[Setting, ...]:
-        """All combinations of dropout rates and options to try."""
-        return tuple(
-            # The dropout is no option of the objective.
-            Setting(float(dropout), {**self.options, **tried}, {"dropout": dropout, **tried})
-            for dropout in self.dropout
-            for tried in tried_in(self.grid)
-        )
+#: Fields that have another name in a file.
+_WRITTEN: Final = {"model": "model.name"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +57,15 @@ class Config:
         Where the files of the data set are; no part of what a job depends on.
     precision : {"32-true", "16-mixed", "bf16-mixed"}
         Of training; what a trained network says is computed in float32.
+    data : Sizes, optional
+        How much of the files of the data set is taken; by default as the task does.
+    variation : mapping, optional
+        How pictures to learn from are changed, with its name; by default as the task says.
+    weights : str
+        A file of trained weights that all networks begin with; empty where they are drawn. What
+        is in it is part of what a job depends on, and not where it is.
+    side : int
+        Height and width that pictures are scaled to before the model sees them; 0 for theirs.
 
     Raises
     ------
@@ -240,9 +92,14 @@ class Config:
     )
     folder: str = ""
     precision: Precision = "32-true"
+    data: Sizes | None = None
+    variation: Mapping[str, Any] | None = None
+    weights: str = ""
+    side: Annotated[int, between(0, 4096)] = 0
 
     def __post_init__(self) -> None:
-        hold(self, lambda name: "model.name" if name == "model" else name)
+        within = ("weights", "side")
+        hold(self, lambda name: f"model.{name}" if name in within else _WRITTEN.get(name, name))
         once([arm.name for arm in self.arms], "the names of `arms`")
         once([arm.kind for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:
@@ -273,7 +130,10 @@ def look_up(config: Config) -> None:
 
     Without torch nothing is run: models and objectives are then taken as they are named.
     """
-    _ = TASKS[config.task]
+    task = TASKS[config.task]
+    if config.data is not None and not task.needs_folder:
+        msg = f"[data] is of tasks whose pictures are files; those of {task.name!r} come with it"
+        raise InputError(msg)
     for name, catalogue in (("metrics", METRICS), ("corruptions", CORRUPTIONS)):
         for given in getattr(config, name):
             _ = catalogue[given]
@@ -285,26 +145,12 @@ def look_up(config: Config) -> None:
             raise InputError(msg)
     if has("torch"):
         from abstain.benchmark.models import MODELS
+        from abstain.benchmark.training.variations import variation_of
 
         _ = MODELS[config.model]
+        variation_of(dict(config.variation or {}))
         for arm in config.arms:
             look_up_arm(arm)
-
-
-def look_up_arm(arm: Arm) -> None:
-    """Refuse an objective that is not there, or does not take its options or epochs."""
-    from abstain.training import OBJECTIVES
-
-    kind = OBJECTIVES[arm.kind]
-    shares, epochs = kind.staged(arm.recipe.epochs, arm.stages)
-    # All of them together must be a number of epochs that a recipe may have.
-    whole = replace(arm.recipe, epochs=epochs)
-    for setting in arm.settings:
-        if arm.stages and (twice := sorted(set(kind.stages.values()) & set(setting.options))):
-            where = f"arms.{arm.name}"
-            msg = f"`{where}.stages` and the option `{twice[0]}` of {where} must not both be given"
-            raise InputError(msg)
-        kind.make(rng=0, **{**setting.options, **shares}).plan(whole.epochs)
 
 
 # --------------------------------------------------------------------- where nobody asks otherwise
@@ -361,7 +207,7 @@ def _default_arm(kind: str, task: Task, recipe: Recipe) -> Arm:
     grid = {"reward": task.rewards} if kind == "deep-gamblers" else {}
     if kind in BEGINS_WITH:
         # Its classifier is that of the other, and the branch comes on top.
-        branch = {k: n for k, n in zip(_LATER[kind], task.branch, strict=True) if n}
+        branch = {k: n for k, n in zip(LATER[kind], task.branch, strict=True) if n}
         own["stages"] = scaled(branch, recipe.epochs / task.recipe.epochs)
     rates = tuple(dict.fromkeys((0.0, task.dropout)))
     return Arm(kind, kind, recipe, **({"dropout": rates, "grid": grid} | own))

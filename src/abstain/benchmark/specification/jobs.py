@@ -7,19 +7,13 @@ were chosen. ``ensemble-validate`` and ``ensemble-test`` put the networks of all
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from abstain.benchmark.jobs import Job, Outcome
-from abstain.benchmark.specification.config import (
-    BEGINS_WITH,
-    ENSEMBLE,
-    Arm,
-    Config,
-    Setting,
-    short,
-)
+from abstain.benchmark.specification.arms import BEGINS_WITH, ENSEMBLE, Arm, Setting, short
+from abstain.benchmark.specification.config import Config
 from abstain.benchmark.store import JOBS, Run, StoredRun
 from abstain.benchmark.tasks import TASKS
 
@@ -79,6 +73,8 @@ class Specification:
         A hash of the names and sizes of the files of a folder; empty where there is none.
     variation : mapping, optional
         How the task changes its pictures; by default as its entry says.
+    weights : str
+        A hash of the weights that networks begin with; empty where they are drawn.
     """
 
     config: Config
@@ -87,6 +83,7 @@ class Specification:
     pictures: str = ""
     files: str = ""
     variation: Mapping[str, Any] | None = None
+    weights: str = ""
 
     @cached_property
     def networks(self) -> tuple[Planned, ...]:
@@ -195,19 +192,24 @@ class Specification:
         own = arm.warm_up(setting)
         if own is None or [arm.warm_up(one) for one in arm.settings].count(own) < 2:
             return ""
-        name = f"start-{arm.name}-dropout{short(own.dropout)}-seed{seed}"
+        name = f"start-{_classifier_name(arm.name, own, seed)}"
         return f"{Job(name, self._training(arm, own, seed)).stem}{START}"
 
     def _classifier(self, arm: Arm, setting: Setting, seed: int) -> Job:
         """Return the job that trains what a network begins with: one for all that need it alike."""
         kind = BEGINS_WITH[arm.kind]
-        plain = Arm(kind, kind, replace(arm.recipe, epochs=arm.classifier_epochs(setting)))
+        plain = Arm(kind, kind, arm.recipe_of(setting).lasting(arm.classifier_length(setting)))
         spec = self._training(plain, Setting(setting.dropout), seed)
         others = [one for one in self.config.arms if one.kind == kind]
-        # The arm of that kind may be trained otherwise; then the name must not be the same.
-        alike = all(one.recipe == plain.recipe for one in others)
-        own = kind if alike else f"{arm.name}-classifier"
-        return Job(f"train-{_classifier_name(own, setting, seed)}", spec)
+        # The arm of that kind has a name for it, if it trains one like that.
+        named = next(
+            (own for one in others for own in one.settings if one.recipe_of(own) == plain.recipe),
+            None if others else setting,
+        )
+        tried = setting.recipe if named is None else named.recipe
+        own = f"{arm.name}-classifier" if named is None else kind
+        name = _classifier_name(own, Setting(setting.dropout, recipe=tried), seed)
+        return Job(f"train-{name}", spec)
 
     @property
     def _tested(self) -> dict[str, object]:
@@ -215,22 +217,30 @@ class Specification:
         return spec | ({"files": self.files} if self.files else {})
 
     def _training(self, arm: Arm, setting: Setting, seed: int) -> dict[str, object]:
-        own = self.variation
+        asked = self.config.variation if self.variation is None else self.variation
+        own = TASKS[self.config.task].variation if asked is None else asked
         spec: dict[str, object] = {
             "version": TRAINED,
             "task": self.config.task,
-            "variation": dict(TASKS[self.config.task].variation if own is None else own),
+            "variation": dict(own),
             "model": self.config.model,
             "dropout": setting.dropout,
             "objective": arm.kind,
             "options": dict(setting.options),
-            "recipe": asdict(arm.recipe),
+            "recipe": arm.recipe_of(setting).said(),
             "precision": self.config.precision,
             "seed": seed,
             "device": self.device,
         }
-        spec |= {"stages": dict(arm.stages)} if arm.stages else {}
-        return spec | ({"pictures": self.pictures} if self.pictures else {})
+        data = self.config.data
+        more = {
+            "stages": dict(arm.stages),
+            "pictures": self.pictures,
+            "data": None if data is None else data.said(),
+            "weights": self.weights,
+            "side": self.config.side,
+        }
+        return spec | {name: value for name, value in more.items() if value}
 
     def _all(self, setting: Setting, arm: Arm) -> Iterator[Planned]:
         label = setting.label
@@ -254,7 +264,8 @@ class Specification:
 
 
 def _classifier_name(kind: str, setting: Setting, seed: int) -> str:
-    return f"{kind}-dropout{short(setting.dropout)}-seed{seed}"
+    tried = "".join(f"-recipe.{name}{short(value)}" for name, value in setting.recipe.items())
+    return f"{kind}-dropout{short(setting.dropout)}{tried}-seed{seed}"
 
 
 def _file(job: Job) -> str:

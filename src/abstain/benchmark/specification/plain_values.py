@@ -1,21 +1,20 @@
-"""A configuration from its task alone or from TOML, and as plain values.
+"""A configuration as plain values and as the tables of TOML, and back.
 
 A manifest has the fields of a configuration beside each other, TOML has them in tables; one is
 made into the other, so there is one reader.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
-from pathlib import Path
 from typing import Any, Final
 
 from abstain._foundation.extras import has
 from abstain._foundation.records import Word, value
-from abstain._foundation.toml import read_toml, refuse_unknown, table
+from abstain._foundation.toml import refuse_unknown, table
 from abstain.benchmark.recipe import Recipe
+from abstain.benchmark.specification.arms import Arm, look_up_arm
 from abstain.benchmark.specification.changes import (
-    changed,
     folder_of,
     seeds_of,
     trained_for,
@@ -23,133 +22,30 @@ from abstain.benchmark.specification.changes import (
 )
 from abstain.benchmark.specification.config import (
     SEEDS,
-    Arm,
     Config,
     Samples,
     default_arms,
     default_methods,
     look_up,
-    look_up_arm,
 )
-from abstain.benchmark.tasks import TASKS
+from abstain.benchmark.tasks import TASKS, Sizes, Task
 from abstain.errors import InputError
 
-__all__ = [
-    "changed",
-    "default_config",
-    "from_plain",
-    "from_run",
-    "plain",
-    "read_config",
-    "tables_of",
-]
+__all__ = ["flat", "from_plain", "from_run", "plain", "tables_of"]
 
 #: The fields of each table.
 _TABLES: Final = {
     "benchmark": ("task", "seeds", "metrics", "methods", "samples", "precision", "folder"),
     "exposures": ("corruptions", "severities"),
-    "model": ("name",),
+    "model": ("name", "weights", "side"),
 }
+#: Fields that are left out of manifests where the task says the same, as runs at first had none.
+_LATER: Final = ("data", "variation", "weights", "side")
 #: Of `Config`, and what its arms have in common.
-_FIELDS: Final = (*_TABLES["benchmark"], *_TABLES["exposures"], "model", "recipe", "arms")
+_FIELDS: Final = (*_TABLES["benchmark"], *_TABLES["exposures"], "model", *_LATER, "recipe", "arms")
+_OF_DATA: Final = tuple(f.name for f in fields(Sizes) if f.name != "records")
 _OF_RECIPE: Final = tuple(f.name for f in fields(Recipe))
 _OF_ARM: Final = ("kind", "dropout", "options", "try", "recipe", "stages")
-
-
-def default_config(
-    task: str,
-    *,
-    seeds: int | Sequence[int] | None = None,
-    arms: Sequence[str] | None = None,
-    folder: str | Path | None = None,
-    epochs: int | None = None,
-    model: str | None = None,
-    samples: int | None = None,
-    methods: Sequence[str] | None = None,
-    metrics: Sequence[str] | None = None,
-    corruptions: Sequence[str] | None = None,
-    severities: Sequence[int] | None = None,
-    precision: str | None = None,
-) -> Config:
-    """Return the configuration of a task for which nothing is written down.
-
-    Parameters
-    ----------
-    task : str
-        In `TASKS`.
-    seeds, arms, folder, epochs, model, samples, methods : optional
-        What is otherwise, as for `changed`.
-    metrics, corruptions, severities, precision : optional
-        The same.
-
-    Returns
-    -------
-    Config
-        The papers' four ways to train, each method that scores one of them, all exposures.
-
-    Raises
-    ------
-    InputError
-        There is no such task, or a change that cannot be.
-
-    Examples
-    --------
-    >>> from abstain.benchmark.specification import default_config
-    >>> config = default_config("glyphs", seeds=2)
-    >>> config.seeds, [arm.name for arm in config.arms]
-    ((0, 1), ['cross-entropy', 'confidnet', 'devries', 'deep-gamblers'])
-    """
-    return changed(
-        from_plain({"task": task}),
-        seeds=seeds,
-        arms=arms,
-        folder=folder,
-        epochs=epochs,
-        model=model,
-        samples=samples,
-        methods=methods,
-        metrics=metrics,
-        corruptions=corruptions,
-        severities=severities,
-        precision=precision,
-    )
-
-
-def read_config(path: str | Path) -> Config:
-    r"""Read a configuration from a TOML file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; what it does not say is as in `default_config`.
-
-    Returns
-    -------
-    Config
-        What it describes.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, or a field of it is wrong: the error names it.
-    FileFormatError
-        The file is no TOML.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from abstain.benchmark.specification import read_config
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "mine.toml"
-    ...     _ = path.write_text('[benchmark]\ntask = "digits"\nseeds = [3]\n[arms.devries]')
-    ...     read_config(path).methods
-    ('devries',)
-    """
-    place = Path(path)
-    found = read_toml(place)
-    with named(place.name):
-        return from_plain(_flat(found))
 
 
 def from_plain(found: Mapping[str, Any]) -> Config:
@@ -183,6 +79,7 @@ def from_plain(found: Mapping[str, Any]) -> Config:
         msg = f"`task` must name the task: one of {', '.join(TASKS)}"
         raise InputError(msg)
     task = TASKS[value(own.pop("task"), Word, "task")]
+    handled = _handled(task, own)
     recipe = recipe_of(table(own, "recipe"), "[recipe]", task.recipe)
     named = table(own, "arms")
     arms = tuple(_arm(name, table(named, name, "arms"), recipe) for name in named)
@@ -206,6 +103,8 @@ def from_plain(found: Mapping[str, Any]) -> Config:
         methods=tuple_of(methods, "methods"),
         samples=samples,
         folder=folder_of(own.pop("folder", "")),
+        weights=folder_of(own.pop("weights", "")),
+        **handled,
         **{name: _tuples(own[name]) for name in own if name not in {"recipe", "arms"}},
     )
     look_up(config)
@@ -239,8 +138,9 @@ def from_run(found: Mapping[str, Any]) -> Config:
     """
     recipe = Recipe(**found["recipe"])
     arms = tuple(_arm(name, own, recipe) for name, own in found["arms"].items())
-    given = [name for name in _FIELDS if name in found and name not in {"recipe", "arms"}]
-    return Config(arms=arms, **{name: _tuples(found[name]) for name in given})
+    given = [name for name in _FIELDS if name in found and name not in {"recipe", "arms", "data"}]
+    data = Sizes(**found["data"]) if "data" in found else None
+    return Config(arms=arms, data=data, **{name: _tuples(found[name]) for name in given})
 
 
 def plain(config: Config) -> dict[str, Any]:
@@ -263,12 +163,18 @@ def plain(config: Config) -> dict[str, Any]:
     >>> from_plain(plain(config)) == config
     True
     """
-    base = asdict(config.arms[0].recipe)
+    base = config.arms[0].recipe
     own = {name: getattr(config, name) for name in _FIELDS if name not in {"recipe", "arms"}}
     own = {name: list(x) if isinstance(x, tuple) else x for name, x in own.items()}
+    if config.data is not None:
+        own["data"] = config.data.said()
+    if config.variation is not None:
+        own["variation"] = dict(config.variation)
+    unsaid = [name for name in _LATER if getattr(config, name) == getattr(Config, name)]
+    own = {name: x for name, x in own.items() if name not in unsaid}
     return own | {
-        "recipe": base,
-        "arms": {arm.name: _plain_arm(arm, base) for arm in config.arms},
+        "recipe": base.said(),
+        "arms": {arm.name: _plain_arm(arm, asdict(base)) for arm in config.arms},
     }
 
 
@@ -289,25 +195,43 @@ def tables_of(config: Config) -> dict[str, Any]:
     --------
     >>> from abstain.benchmark.specification import default_config, tables_of
     >>> tables_of(default_config("digits"))["model"]
-    {'name': 'small-conv'}
+    {'name': 'small-conv', 'weights': '', 'side': 0}
     """
-    found = plain(config)
-    tables = {
+    found, task = plain(config), TASKS[config.task]
+    tables: dict[str, Any] = {
         name: {key: found[key] for key in _TABLES[name]} for name in ("benchmark", "exposures")
     }
-    return tables | {"model": {"name": found["model"]}} | {k: found[k] for k in ("recipe", "arms")}
+    tables["model"] = {"name": config.model, "weights": config.weights, "side": config.side}
+    if task.needs_folder:
+        tables["data"] = (config.data or Sizes()).said()
+    changed = task.variation if config.variation is None else config.variation
+    tables |= {"variation": dict(changed), "recipe": asdict(config.arms[0].recipe)}
+    return tables | {"arms": found["arms"]}
 
 
-def _flat(found: Mapping[str, Any]) -> dict[str, Any]:
+def flat(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a configuration from the tables of TOML."""
-    refuse_unknown(found, (*_TABLES, "recipe", "arms"), "the configuration")
+    whole = ("data", "variation", "recipe", "arms")
+    refuse_unknown(found, (*_TABLES, *whole), "the configuration")
     tables = {name: table(found, name) for name in _TABLES}
     for name, known in _TABLES.items():
         refuse_unknown(tables[name], known, f"[{name}]")
-    own = {**tables["benchmark"], **tables["exposures"]}
-    if "name" in tables["model"]:
-        own["model"] = tables["model"]["name"]
-    return own | {name: found[name] for name in ("recipe", "arms") if name in found}
+    own = {**tables["benchmark"], **tables["exposures"], **tables["model"]}
+    if "name" in own:
+        own["model"] = own.pop("name")
+    return own | {name: found[name] for name in whole if name in found}
+
+
+def _handled(task: Task, own: dict[str, Any]) -> dict[str, Any]:
+    """Take the data and the variation out of the fields; None where the task says the same."""
+    data, changes = table(own, "data"), table(own, "variation")
+    refuse_unknown(data, _OF_DATA, "[data]")
+    with named("[data]"):
+        sizes = Sizes(**data)
+    asked = "variation" in own and changes != dict(task.variation)
+    own.pop("data", None)
+    own.pop("variation", None)
+    return {"data": None if sizes == Sizes() else sizes, "variation": changes if asked else None}
 
 
 def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
@@ -316,15 +240,18 @@ def _arm(name: str, own: Mapping[str, Any], base: Recipe) -> Arm:
     options, grid, recipe, stages = (
         table(own, part, f"arms.{name}") for part in ("options", "try", "recipe", "stages")
     )
+    recipes = table(grid, "recipe", f"arms.{name}.try")
+    grid.pop("recipe", None)
     # An arm of that name needs no other word about what it is.
     kind = own.get("kind", name)
     rates = own.get("dropout", 0.0)
     rates = rates if isinstance(rates, list) else [rates]
     rates = [float(rate) if type(rate) is int else rate for rate in rates]
     tried = {key: tuple_of(values, f"arms.{name}.try.{key}") for key, values in grid.items()}
+    also = {key: tuple_of(x, f"arms.{name}.try.recipe.{key}") for key, x in recipes.items()}
     own_recipe = recipe_of(recipe, f"[arms.{name}.recipe]", base)
     with named(where):
-        return Arm(name, kind, own_recipe, tuple(rates), options, tried, stages)
+        return Arm(name, kind, own_recipe, tuple(rates), options, tried, stages, also)
 
 
 def _look_up_named(arm: Arm) -> None:
@@ -343,7 +270,10 @@ def _plain_arm(arm: Arm, base: Mapping[str, Any]) -> dict[str, Any]:
         "kind": arm.kind,
         "dropout": list(arm.dropout),
         "options": dict(arm.options),
-        "try": {name: list(values) for name, values in arm.grid.items()},
+        "try": {
+            **{name: list(values) for name, values in arm.grid.items()},
+            **({"recipe": {k: list(x) for k, x in arm.recipes.items()}} if arm.recipes else {}),
+        },
         "recipe": recipe,
         "stages": dict(arm.stages),
     }

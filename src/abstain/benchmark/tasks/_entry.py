@@ -2,14 +2,15 @@
 
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import numpy as np
 
 from abstain._foundation.catalogue import Catalogue
+from abstain._foundation.records import between, hold
 from abstain.benchmark.data import Exposure, Images
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.data.downloads import SOURCES, DownloadSource
@@ -79,7 +80,8 @@ class Task:
     source : str
         Where the pictures come from.
     load : callable
-        From the folder of the files (None where none is needed) to the parts.
+        From the folder of the files (None where none is needed) to the parts; where there are
+        files, also from how much of them is taken.
     model : str
         In `abstain.benchmark.models.MODELS`.
     recipe : Recipe
@@ -100,7 +102,7 @@ class Task:
     title: str
     meaning: str
     source: str
-    load: Callable[[Path | None], Parts]
+    load: Callable[..., Parts]
     model: str
     recipe: Recipe
     variation: Mapping[str, Any] = field(default_factory=dict)
@@ -108,6 +110,10 @@ class Task:
     dropout: float = 0.3
     rewards: tuple[float, ...] = (2.2, 3.0, 6.0, 10.0)
     branch: tuple[int, int] = (200, 20)
+
+    def parts(self, folder: Path | None, sizes: "Sizes | None" = None) -> Parts:
+        """Return the pictures in a folder, as much of them as was asked for."""
+        return self.load(folder) if sizes is None else self.load(folder, sizes)
 
 
 #: Every task by name.
@@ -136,7 +142,7 @@ def in_memory(
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of a published data set is taken.
+    """How much of a published data set is taken, and how large its pictures are.
 
     Attributes
     ----------
@@ -146,16 +152,40 @@ class Sizes:
         Pictures set aside of the i.i.d. test pictures to choose on.
     learned, tested : int
         The most pictures to learn from, and of an exposure, of data sets that are files; all are
-        held in memory, as floats when they are scored.
+        held in memory. 0 for all there are.
     side : int
         Height and width of pictures that are files.
+    chosen : {"official", "first"}
+        What choices are made on where the data set has a part for it: that part, or the first
+        i.i.d. test pictures, as FD-Shifts does.
+    corrupted : {"tested", "all", "tenth"}
+        Which test pictures the official corruptions are taken of: those that are tested, all of
+        them, or a tenth of all, the first ten of each hundred of CIFAR-100.
+    new_side : int
+        Height and width of pictures of new classes that are files; 0 for those that are learned.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.tasks import Sizes
+    >>> Sizes(learned=0, corrupted="all").said()["corrupted"]
+    'all'
     """
 
     records: Mapping[str, int] = field(default_factory=dict)
-    validation: int = 1000
-    learned: int = 50_000
-    tested: int = 10_000
-    side: int = 64
+    validation: Annotated[int, between(1, 10**9)] = 1000
+    learned: Annotated[int, between(0, 10**9)] = 50_000
+    tested: Annotated[int, between(0, 10**9)] = 10_000
+    side: Annotated[int, between(8, 4096)] = 64
+    chosen: Literal["official", "first"] = "official"
+    corrupted: Literal["tested", "all", "tenth"] = "tested"
+    new_side: Annotated[int, between(0, 4096)] = 0
+
+    def __post_init__(self) -> None:
+        hold(self, lambda name: f"data.{name}")
+
+    def said(self) -> dict[str, Any]:
+        """Return what a configuration says of it, as plain values."""
+        return {k: v for k, v in asdict(self).items() if k != "records"}
 
 
 OFFICIAL: Final = Sizes()
@@ -189,9 +219,14 @@ def required(name: str, folder: Path | None, read: Callable[[Path], ReadT]) -> R
         raise MissingInputError(msg) from None
 
 
-def of_no_class(images: Images, classes: tuple[str, ...], shape: tuple[int, int, int]) -> Images:
-    """Return the pictures of another data set, of which none is of a known class."""
-    if images.shape != shape:
+def of_no_class(
+    images: Images, classes: tuple[str, ...], shape: tuple[int, int, int] | None
+) -> Images:
+    """Return the pictures of another data set, of which none is of a known class.
+
+    Refused where they have another shape; None for any.
+    """
+    if shape is not None and images.shape != shape:
         msg = f"pictures of new classes must have the shape {shape}; got {images.shape}"
         raise InputError(msg)
     return Images(images.pixels, np.full(images.n, -1), classes, images.places)

@@ -40,8 +40,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 
 
 def read(files: PictureFiles, limit: int, sizes: Sizes) -> Load:
-    """Return what reads these pictures, at most so many, when it is called."""
-    return partial(files.some(limit).read, side=sizes.side)
+    """Return what reads these pictures, at most so many (0: all), when it is called."""
+    return partial(files.some(limit or None).read, side=sizes.side)
 
 
 def chosen_on(files: FileParts) -> PictureFiles:
@@ -50,6 +50,19 @@ def chosen_on(files: FileParts) -> PictureFiles:
         msg = "a task must have validation pictures of its own: nothing is chosen on test pictures"
         raise InputError(msg)
     return files.validation
+
+
+def apart(files: FileParts, sizes: Sizes, *, drawn: bool = False) -> tuple[PictureFiles, ...]:
+    """Return the pictures to choose on, and those of the i.i.d. test.
+
+    Where FD-Shifts draws both of one part, they are drawn here too, by another seed.
+    """
+    if sizes.chosen == "official":
+        return chosen_on(files), files.test
+    if drawn:
+        return _divided(chosen_on(files).joined(files.test), sizes.validation)
+    rows = np.arange(files.test.n)
+    return files.test.subset(rows[: sizes.validation]), files.test.subset(rows[sizes.validation :])
 
 
 def from_files(
@@ -66,7 +79,8 @@ def from_files(
 
 
 def _entity13(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
-    files = required("imagenet", folder, lambda place: find_entity13(place, test=sizes.tested))
+    count = sizes.tested or OFFICIAL.tested
+    files = required("imagenet", folder, lambda place: find_entity13(place, test=count))
     chosen, tested = _divided(files.test, sizes.validation)
     shifted = read(files.shifts["sub-class"], sizes.tested, sizes)
     exposure = Exposure("unseen-sub-classes", "sub-class", shifted)
@@ -79,7 +93,8 @@ def _wilds(name: str, shift: str, folder: Path | None, sizes: Sizes = OFFICIAL) 
     files = required(name, folder, lambda place: finder(place, records=records))
     shifted = read(files.shifts[shift], sizes.tested, sizes)
     exposure = Exposure(f"other-{shift}", "sub-class", shifted)
-    return from_files(sizes, files.train, chosen_on(files), files.test, exposure)
+    chosen, tested = apart(files, sizes, drawn=name == "camelyon17")
+    return from_files(sizes, files.train, chosen, tested, exposure)
 
 
 def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
@@ -152,7 +167,7 @@ def _new(place: Path, whole: PictureFiles, sizes: Sizes) -> Images:
     if known := sorted(set(files.classes) & set(whole.classes)):
         msg = f"{str(place)!r} has the class {known[0]!r}, which 'train' has too: it is not new"
         raise InputError(msg)
-    found = files.some(sizes.tested).read(side=sizes.side)
+    found = read(files, sizes.tested, sizes)()
     return Images(found.pixels, np.full(found.n, -1), whole.classes, found.places)
 
 

@@ -35,7 +35,7 @@ from abstain.benchmark.tasks.large import (
     IWILDCAM_BRANCH,
     RESNET_DROPOUT,
     RESNET_REWARDS,
-    chosen_on,
+    apart,
     from_files,
     read,
 )
@@ -71,8 +71,9 @@ def _iwildcam(rotation: int, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
     files = required("iwildcam", folder, lambda place: find_iwildcam(place, records=records))
     out = rotated(len(files.train.classes), rotation)
     train, _ = _without(files.train, out)
-    chosen, _ = _without(chosen_on(files), out)
-    tested, new = _without(files.test, out)
+    chosen, tested = apart(files, sizes)
+    chosen, _ = _without(chosen, out)
+    tested, new = _without(tested, out)
     exposure = Exposure("held-out-classes", "new-class", read(new, sizes.tested, sizes))
     return from_files(sizes, train, chosen, tested, exposure)
 

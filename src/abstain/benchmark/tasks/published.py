@@ -43,7 +43,7 @@ def _as_fd_shifts(name: str, folder: Path | None, sizes: Sizes = OFFICIAL) -> Pa
     train, test = whole(name, folder, sizes)
     validation, tested = divided(test, sizes.validation)
     where = folder or Path()
-    spoiled, notes = _spoiled(name, where, tested, sizes)
+    spoiled, notes = _spoiled(name, where, (test, tested), sizes)
     new, lacking = _new_classes(name, where, train, sizes)
     return in_memory(train, validation, tested, *spoiled, *new, notes=(*notes, *lacking))
 
@@ -66,10 +66,13 @@ def _super(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
 
 
 def _spoiled(
-    name: str, folder: Path, tested: Images, sizes: Sizes
+    name: str, folder: Path, clean: tuple[Images, Images], sizes: Sizes
 ) -> tuple[tuple[Exposure, ...], tuple[str, ...]]:
-    """Return the official corruptions if there are any, or our own where no file of them is."""
-    data = DATASETS[name]
+    """Return the official corruptions if there are any, or our own where no file of them is.
+
+    They are of the clean test pictures: of all, or of those that are tested.
+    """
+    data, (whole_test, tested) = DATASETS[name], clean
     if data.corrupted is None:
         return (), ()
     source = SOURCES[f"{name}-c"]
@@ -86,7 +89,18 @@ def _spoiled(
         if (own, official) not in there
     )
     read = partial(data.corrupted, where, records=sizes.records.get(name))
-    return tuple(_official(read, there, tested)), notes
+    wanted = {"tested": tested, "all": whole_test, "tenth": _tenth(whole_test)}[sizes.corrupted]
+    return tuple(_official(read, there, wanted)), notes
+
+
+def _tenth(test: Images) -> Images:
+    """Return a tenth of the pictures as Traub et al. draw it: the first of each stretch.
+
+    There are as many stretches as classes. Their code sorts by class and does not use that, so
+    classes are not equally frequent here either.
+    """
+    stretch = max(1, test.n // test.count)
+    return test.subset(np.flatnonzero(np.arange(test.n) % stretch < max(1, stretch // 10)))
 
 
 def _official(
@@ -130,8 +144,10 @@ def _new_classes(
 
 def _others(other: str, where: Path, train: Images, sizes: Sizes) -> Images:
     """Read the test pictures of another data set, of which none is of a known class."""
-    found = DATASETS[other].outliers(where, sizes.records.get(other), train.shape[1])
-    return of_no_class(found, train.classes, train.shape)
+    side = sizes.new_side or train.shape[1]
+    found = DATASETS[other].outliers(where, sizes.records.get(other), side)
+    # Where they have a size of their own, the network scales what it sees.
+    return of_no_class(found, train.classes, None if sizes.new_side else train.shape)
 
 
 #: As checked in the configurations of FD-Shifts; cutout, which they use too, is not there yet.

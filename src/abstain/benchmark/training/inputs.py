@@ -1,188 +1,20 @@
 """`Inputs`: from stored pictures, varied at run time, to what a network sees."""
 
-import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from abstain._foundation import checks
-from abstain._foundation.records import between, hold
 from abstain.benchmark._library import torch
 from abstain.benchmark.data import Exposure, Images
 from abstain.benchmark.data.corruptions import corrupt
-from abstain.errors import InputError
+from abstain.benchmark.training.variations import Variation
 
 #: torch may be absent when types are checked.
 Tensor = Any
-Draws = Any
 
-#: Pixels; more than any picture here is wide.
-_MOST_PADDING = 256
-
-
-class Variation(ABC):
-    """A random change of pictures with values in [0, 1].
-
-    Attributes
-    ----------
-    of_task : bool
-        Whether it belongs to the task, so that pictures to validate and test on are changed too
-        (drawn once), or only helps to learn.
-    """
-
-    of_task: ClassVar[bool] = False
-
-    @abstractmethod
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
-
-
-@dataclass(frozen=True)
-class CropFlip(Variation):
-    """Move each picture by up to a few pixels and mirror half of them, as usual on CIFAR.
-
-    Attributes
-    ----------
-    padding : int
-        Black pixels on each side, from which a part of the old size is cut.
-    mirror : bool
-        Whether to mirror left and right.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from abstain.benchmark.training import CropFlip
-    >>> draws = torch.Generator().manual_seed(0)
-    >>> CropFlip()(torch.ones(2, 3, 32, 32), draws).shape
-    torch.Size([2, 3, 32, 32])
-    """
-
-    padding: Annotated[int, between(1, _MOST_PADDING)] = 4
-    mirror: bool = True
-
-    def __post_init__(self) -> None:
-        hold(self)
-
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
-        n, _, height, width = pictures.shape
-        around, where = self.padding, pictures.device
-        padded = torch.nn.functional.pad(pictures, (around,) * 4)
-        shift = torch.randint(0, 2 * around + 1, (2, n, 1), generator=draws, device=where)
-        rows = shift[0] + torch.arange(height, device=where)
-        columns = shift[1] + torch.arange(width, device=where)
-        if self.mirror:
-            flip = torch.rand(n, 1, generator=draws, device=where) < 0.5
-            columns = torch.where(flip, columns.flip(1), columns)
-        one = torch.arange(n, device=where)[:, None, None]
-        # Indexing puts the channels last.
-        cut = padded[one, :, rows[:, :, None], columns[:, None, :]]
-        return cut.permute(0, 3, 1, 2)
-
-
-@dataclass(frozen=True)
-class Distortion(Variation):
-    """Turn, scale, shear and shift each picture, lower its contrast and add noise.
-
-    It belongs to the task: pictures to validate and test on are distorted too.
-
-    Attributes
-    ----------
-    rotation : float
-        Degrees, at most, to either side.
-    scale : float
-        Pictures are scaled by a factor between 1 / (1 + scale) and 1 + scale.
-    shear : float
-        Shear, at most, to either side.
-    shift : float
-        Share of the picture's side, at most, in each direction.
-    contrast : float
-        The lowest contrast; 1 leaves it as it is.
-    noise : float
-        Standard deviation of normal noise; the pictures' values lie in [0, 1].
-    background : float
-        What is black gets a level of its own in each picture, from 0 to this; the rest is moved
-        up with it, so that white stays white.
-    side : int
-        Height and width of what comes out, sampled once from the pictures; 0 for theirs.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from abstain.benchmark.training import Distortion
-    >>> draws = torch.Generator().manual_seed(0)
-    >>> Distortion(noise=0.0)(torch.zeros(2, 1, 28, 28), draws).abs().max()
-    tensor(0.)
-    """
-
-    rotation: float = 20.0
-    scale: float = 0.2
-    shear: float = 0.2
-    shift: float = 0.08
-    contrast: float = 0.4
-    noise: float = 0.25
-    background: float = 0.0
-    side: int = 0
-
-    of_task: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        for name in ("rotation", "scale", "shear", "noise"):
-            checks.fraction(getattr(self, name), name, high=math.inf)
-        for name in ("shift", "contrast", "background"):
-            checks.fraction(getattr(self, name), name)
-        if self.side:
-            checks.positive_int(self.side, "side")
-
-    def __call__(self, pictures: Tensor, draws: Draws) -> Tensor:
-        """Return the pictures (n, channels, height, width), each changed on its own."""
-        n, where = len(pictures), pictures.device
-
-        def between(low: float, high: float) -> Tensor:
-            return low + (high - low) * torch.rand(n, generator=draws, device=where)
-
-        turn = between(-1, 1) * math.radians(self.rotation)
-        size = torch.exp(between(-1, 1) * math.log1p(self.scale))
-        shear = between(-1, 1) * self.shear
-        # The grid spans [-1, 1], so a share of the side counts twice.
-        across, down = (between(-2, 2) * self.shift for _ in range(2))
-        cos, sin = size * turn.cos(), size * turn.sin()
-        first = torch.stack([cos, shear * cos - sin, across], dim=1)
-        second = torch.stack([sin, shear * sin + cos, down], dim=1)
-        side = [self.side, self.side] if self.side else list(pictures.shape[2:])
-        grid = torch.nn.functional.affine_grid(
-            torch.stack([first, second], dim=1), [n, 1, *side], align_corners=False
-        )
-        moved = torch.nn.functional.grid_sample(pictures, grid, align_corners=False)
-        out = moved * between(self.contrast, 1.0)[:, None, None, None]
-        if self.background:
-            level = between(0.0, self.background)[:, None, None, None]
-            out = level + (1 - level) * out
-        return out + self.noise * torch.randn(out.shape, generator=draws, device=where)
-
-
-#: Every variation by the name that configurations use.
-VARIATIONS: dict[str, type[Variation]] = {"crop-flip": CropFlip, "distortion": Distortion}
-
-
-def variation_of(options: dict[str, Any] | None) -> Variation | None:
-    """Make a variation from its name and options, as a configuration has them; None for none."""
-    if not options:
-        return None
-    known = dict(options)
-    name = known.pop("name", None)
-    if not isinstance(name, str) or name not in VARIATIONS:
-        there = ", ".join(map(repr, VARIATIONS))
-        msg = f"`variation.name` must be one of {there}; got {name!r}"
-        raise InputError(msg)
-    kind = VARIATIONS[name]
-    fields = tuple(getattr(kind, "__dataclass_fields__", ()))
-    if unknown := sorted(set(known) - set(fields)):
-        msg = f"the variation {name!r} has no option {unknown[0]!r}; it has {', '.join(fields)}"
-        raise InputError(msg)
-    return kind(**known)
+#: Pictures at a time of which the levels are counted.
+_BLOCK = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +62,10 @@ class Inputs:
         mean, deviation = [], []
         for channel in np.moveaxis(train.pixels, 1, 0):
             # Whole-number sums are exact, whatever the order of the pictures.
-            levels = np.bincount(channel.ravel(), minlength=256) / channel.size
+            counts = np.zeros(256, np.int64)
+            for start in range(0, train.n, _BLOCK):
+                counts += np.bincount(channel[start : start + _BLOCK].ravel(), minlength=256)
+            levels = counts / channel.size
             value = np.arange(256) / 255
             middle = float(levels @ value)
             mean.append(round(middle, 12))
@@ -241,9 +76,9 @@ class Inputs:
     def varied(self, pixels: Tensor, draws: Any) -> Tensor:
         """Return training pictures (bytes) as a network sees them, varied anew at each call."""
         pictures = pixels.float() / 255
-        if self.variation is not None:
-            pictures = self.variation(pictures, draws)
-        return self._scaled(pictures)
+        if self.variation is None:
+            return self._scaled(pictures)
+        return self.variation.after(self._scaled(self.variation(pictures, draws)), draws)
 
     def fixed(self, images: Images, *, seed: int, copies: int = 1, device: str = "cpu") -> Tensor:
         """Return pictures to validate or test on: varied once where that belongs to the task.
@@ -305,8 +140,10 @@ class Inputs:
     def _of_task(self, images: Images, seed: int, copies: int) -> Tensor:
         """Return pictures in [0, 1], varied once where that belongs to the task."""
         pictures = torch.from_numpy(images.pixels).float() / 255
-        if self.variation is None or not self.variation.of_task:
+        if self.variation is None:
             return pictures.repeat(copies, 1, 1, 1)
+        if not self.variation.of_task:
+            return self.variation.fixed(pictures).repeat(copies, 1, 1, 1)
         # On the CPU, so that the test set is the same whatever the device.
         draws = torch.Generator().manual_seed(seed)
         return torch.cat([self.variation(pictures, draws) for _ in range(copies)])

@@ -16,6 +16,7 @@ from abstain.benchmark.data import Images
 from abstain.benchmark.recipe import Recipe
 from abstain.benchmark.training.inputs import Inputs
 from abstain.benchmark.training.precision import FullPrecision, Machine, precision_of
+from abstain.benchmark.training.rates import Rates
 from abstain.errors import FileFormatError, InputError
 from abstain.training import Network, Objective
 from abstain.typing import Array
@@ -195,7 +196,7 @@ def train(
     >>> losses[1] < losses[0]
     True
     """
-    precision = precision_of(machine)
+    precision, recipe = precision_of(machine), recipe.counted(images.n)
     data = _Data(images, inputs or Inputs.of(images), machine.device)
     run = _Run(network, objective, data, recipe, (seed, _before(done, recipe)), precision)
     losses = [] if saving is None else run.begun(saving)
@@ -255,6 +256,7 @@ class _Run:
         self.objective = objective.to(data.device)
         self.data, self.recipe, (self.seed, self.done) = data, recipe, start
         self.plan = objective.plan(recipe.epochs)
+        self.rates = Rates(self.plan, recipe, recipe.batches(len(data.labels)))
         self.descent: Any = None
 
     def epoch(self, number: int, on_step: OnStep | None = None) -> float:
@@ -268,14 +270,17 @@ class _Run:
         batches = order.split(self.recipe.batch_size)
         self.network.train()
         self.objective.train()
+        if self.recipe.steps:
+            # The last epoch may be cut short.
+            batches = batches[: self.recipe.steps - number * len(batches)]
         total = torch.zeros((), dtype=torch.float64, device=where)
         for i, rows in enumerate(batches):
             for group in self.descent.param_groups:
-                group["lr"] = self._rate(number, i / len(batches))
+                group["lr"] = self.rates.at(number, i)
             total += self._step(rows, draws).double() * len(rows)
             if on_step is not None:
                 on_step(number + (i + 1) / len(batches))
-        return self._finite(float(total) / len(order), number)
+        return self._finite(float(total) / sum(map(len, batches)), number)
 
     def _enter(self, number: int) -> None:
         """Start the phase of an epoch: what learns in it, with fresh momenta."""
@@ -293,17 +298,6 @@ class _Run:
         adapted = descent if own is None else torch.optim.Adam(learning, lr=own)
         self.descent = self.precision.optimizer(adapted)
 
-    def _rate(self, number: int, within: float) -> float:
-        """Return the learning rate, of the schedule of the phases that share one."""
-        own = self.plan[number].learning_rate
-        first, last = number, number + 1
-        while first > 0 and self.plan[first - 1].learning_rate == own:
-            first -= 1
-        while last < len(self.plan) and self.plan[last].learning_rate == own:
-            last += 1
-        rate = self.recipe.rate((number + within - first) / (last - first), last - first)
-        return rate if own is None else own * rate / self.recipe.learning_rate
-
     def _step(self, rows: Tensor, draws: Any) -> Tensor:
         self.descent.zero_grad(set_to_none=True)
         pictures = self.data.inputs.varied(self.data.pixels[rows], draws)
@@ -312,6 +306,8 @@ class _Run:
             msg = "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"
             raise InputError(msg)
         self.precision.backward(loss)
+        if self.recipe.clip:
+            self.precision.clip(self.network, self.descent, self.recipe.clip)
         self.descent.step()
         return loss.detach()
 

@@ -47,6 +47,10 @@ class FullPrecision:
         """Add the gradients of a loss to those of the weights."""
         loss.backward()
 
+    def clip(self, network: Any, optimizer: Any, largest: float) -> None:  # noqa: ARG002
+        """Scale the gradients of a step down to a norm, where theirs is larger."""
+        torch.nn.utils.clip_grad_norm_(network.parameters(), largest)
+
     def state(self) -> dict[str, Any]:
         """Return what goes on from one epoch to the next."""
         return {}
@@ -73,6 +77,10 @@ class MixedPrecision(FullPrecision):
     def backward(self, loss: Any) -> None:
         """Add the gradients of a loss, scaled, to those of the weights."""
         self.fabric.backward(loss)
+
+    def clip(self, network: Any, optimizer: Any, largest: float) -> None:
+        """Scale the gradients down to a norm, as they are without the scale of the loss."""
+        self.fabric.clip_gradients(network, optimizer, max_norm=largest, error_if_nonfinite=False)
 
     def state(self) -> dict[str, Any]:
         """Return the scale of the gradients."""

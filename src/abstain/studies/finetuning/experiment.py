@@ -15,11 +15,11 @@ from abstain._foundation.records import Count, Natural, Word, between, hold, onc
 from abstain._foundation.toml import read_toml, refuse_unknown, table
 from abstain.benchmark.data import DATASETS
 from abstain.benchmark.models import MODELS
+from abstain.benchmark.specification.arms import tried_in
 from abstain.benchmark.specification.changes import seeds_of
-from abstain.benchmark.specification.config import tried_in
 from abstain.benchmark.specification.plain_values import named, recipe_of
 from abstain.benchmark.training import Recipe
-from abstain.benchmark.training.inputs import variation_of
+from abstain.benchmark.training.variations import variation_of
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import OF_POPULATION

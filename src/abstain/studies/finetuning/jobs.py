@@ -21,8 +21,8 @@ from abstain.benchmark.data import DATASETS, Images, Splits
 from abstain.benchmark.jobs import Job
 from abstain.benchmark.pictures import digest_of
 from abstain.benchmark.training import Inputs, Recipe, logits_of
-from abstain.benchmark.training.inputs import variation_of
 from abstain.benchmark.training.loop import save_state
+from abstain.benchmark.training.variations import variation_of
 from abstain.benchmark.work import Trainer, network_of, start_from
 from abstain.confidence.registry import BASELINE
 from abstain.errors import MissingInputError

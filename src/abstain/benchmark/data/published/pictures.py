@@ -75,6 +75,23 @@ class PictureFiles:
             rows=whole[chosen],
         )
 
+    def joined(self, other: "PictureFiles") -> "PictureFiles":
+        """Return these pictures and others of the same source, which are no part of these."""
+        both, own = self.groups is not None and other.groups is not None, (self, other)
+        return PictureFiles(
+            folder=self.folder,
+            names=self.names + other.names,
+            labels=np.concatenate([one.labels for one in own]),
+            classes=self.classes,
+            groups=np.concatenate([one.groups for one in own if one.groups is not None])
+            if both
+            else None,
+            crop=self.crop,
+            rows=np.concatenate(
+                [np.arange(one.n) if one.rows is None else one.rows for one in own]
+            ),
+        )
+
     def some(self, limit: int | None, *, rng: Rng = 0) -> "PictureFiles":
         """Draw at most `limit` pictures, in the order of the source; None for all."""
         if limit is None or checks.positive_int(limit, "limit") >= self.n:
