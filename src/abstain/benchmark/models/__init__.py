@@ -13,8 +13,8 @@ from abstain.benchmark.models.plain import SmallConv as SmallConv
 from abstain.benchmark.models.residual import PreResNet as PreResNet
 from abstain.benchmark.models.residual import ResNet as ResNet
 from abstain.benchmark.models.residual import WideResNet as WideResNet
-from abstain.benchmark.models.resized import Resized as Resized
 from abstain.benchmark.models.vit import ViT as ViT
+from abstain.benchmark.models.zoom import Resized as Resized
 
 __all__ = [
     "MODELS",

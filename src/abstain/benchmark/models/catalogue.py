@@ -14,8 +14,8 @@ from abstain.benchmark.models.backbone import Backbone, Tensor
 from abstain.benchmark.models.fd_shifts import StreetConv, vgg13_as_run
 from abstain.benchmark.models.plain import THIRTEEN, VGG, SmallConv
 from abstain.benchmark.models.residual import PreResNet, ResNet, WideResNet
-from abstain.benchmark.models.resized import Resized
 from abstain.benchmark.models.vit import ViT
+from abstain.benchmark.models.zoom import Resized
 from abstain.errors import FileFormatError, InputError, MissingInputError
 
 
