@@ -9,7 +9,7 @@ from tests.docs.blocks import ROOT
 
 import abstain as ab
 from abstain.confidence import SCORES, score
-from abstain.metrics import METRICS
+from abstain.metrics import METRICS, Need
 
 
 def _load():
@@ -43,13 +43,17 @@ def data():
 
 @pytest.mark.parametrize("name", METRICS)
 def test_the_function_of_a_metric_gives_its_number(name, data):
-    p = ab.Predictions(logits=data["logits"], labels=data["labels"])
+    labels, own = data["labels"], {}
+    if Need.UNKNOWN_CLASSES in METRICS[name].needs:
+        labels, own = np.where(np.arange(60) % 4 == 0, -1, labels), {"unknown_label": -1}
+    p = ab.Predictions(logits=data["logits"], labels=labels, **own)
     own = score("msr", p)
     names = {
         **{n: getattr(ab.metrics, n) for n in ab.metrics.__all__},
         "confidence": own.probability,
         "loss": ab.per_sample_loss(p),
-        "labels": data["labels"],
+        "labels": labels,
+        "unknown": labels < 0,
         "prediction": p.prediction_codes,
         "probabilities": np.exp(p.class_scores.log_probabilities()),
     }

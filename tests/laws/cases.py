@@ -12,15 +12,25 @@ _FINE = st.floats(0, 1, allow_subnormal=False)
 
 
 @st.composite
-def scored_cases(draw: st.DrawFn, *, least: int = 1, most: int = 12, ties: bool = True) -> Scored:
-    """Draw a two-class problem with 0/1 loss; half of the cases are full of ties."""
+def scored_cases(
+    draw: st.DrawFn, *, least: int = 1, most: int = 12, ties: bool = True, unknown: bool = False
+) -> Scored:
+    """Draw a two-class problem with 0/1 loss; half of the cases are full of ties.
+
+    Where samples of no known class are asked for, the first is one, and so is a third.
+    """
     n = draw(st.integers(least, most))
     numbers = draw(st.sampled_from([_GRID, _FINE])) if ties else _FINE
     confidence = np.array(draw(st.lists(numbers, min_size=n, max_size=n, unique=not ties)))
     wrong = np.array(draw(st.lists(st.booleans(), min_size=n, max_size=n)))
-    labels = np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n)))
+    lowest = -1 if unknown else 0
+    labels = np.array(draw(st.lists(st.integers(lowest, 1), min_size=n, max_size=n)))
+    if unknown:
+        labels[0] = -1
+        wrong |= labels < 0
     sure = np.array(draw(st.lists(st.integers(1, 9), min_size=n, max_size=n))) / 20 + 0.5
-    return make(confidence, wrong.astype(float), labels, np.where(wrong, 1 - labels, labels), sure)
+    prediction = np.where(wrong, np.minimum(1 - labels, 1), labels)
+    return make(confidence, wrong.astype(float), labels, prediction, sure)
 
 
 def make(

@@ -28,6 +28,8 @@ ON_HOST: Mapping[str, str] = MappingProxyType(
         "metric_difference": _STATISTICS,
         "metric_bootstrap": _STATISTICS,
         "monte_carlo_aurc": _DRAWN,
+        "scod_loss": "it prepares losses for what is computed on a device",
+        "smooth_ece": "the cosine transforms are SciPy's: confidences and losses are copied there",
         "weight_bias": _SPECIAL,
         "weight_error_scale": _SPECIAL,
         "mean_weight_error_scale": _SPECIAL,

@@ -42,6 +42,9 @@ def _at_points(f, d, w):
 CALLS = {
     "accepted_auroc": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
     "accuracy": lambda f, d, w: f(d.prediction, d.labels, weight=w),
+    "auprc_retention": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
+    "auroc_retention": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
+    "ause": lambda f, d, w: (f(d.confidence, d.loss, weight=w), f(d.confidence, d.errors)),
     "balanced_accuracy": lambda f, d, w: f(d.prediction, d.labels, weight=w),
     "balanced_augrc": lambda f, d, w: f(d.confidence, d.loss, d.labels, weight=w),
     "balanced_aurc": lambda f, d, w: f(d.confidence, d.loss, d.labels, weight=w),
@@ -84,9 +87,14 @@ CALLS = {
     "monte_carlo_aurc": lambda f, d, w: f(
         d.confidence, d.loss, draws=9, rng=0, weight=None if w is None else w * 4 / 3
     ),
+    "multiclass_oc_auc": lambda f, d, w: f(
+        d.confidence, d.labels, d.probabilities, review=0.3, weight=w
+    ),
     "nll": lambda f, d, w: f(d.probabilities, d.labels, weight=w),
+    "oc_accuracy": lambda f, d, w: f(d.confidence, d.loss, review=0.37, weight=w),
     "oc_ap": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
     "oc_auc": lambda f, d, w: f(d.confidence, d.labels, d.score, weight=w),
+    "oscr": lambda f, d, w: f(d.confidence, d.prediction, d.labels - 1, weight=w),
     "partial_augrc": lambda f, d, w: f(d.confidence, d.loss, low=0.13, high=0.77, weight=w),
     "partial_aurc": lambda f, d, w: tuple(
         f(d.confidence, d.loss, low=0.13, high=0.77, interpolation=how, weight=w)
@@ -117,6 +125,8 @@ CALLS = {
         for binning in ("equal_width", "equal_mass")
     ),
     "risk_coverage_band": lambda f, d, w: f(d.confidence, d.loss, draws=50, weight=w),
+    "scod_loss": lambda f, d, w: f(d.loss, d.errors, outlier_cost=0.7),
+    "selective_accuracy": lambda f, d, w: f(d.confidence, d.loss, threshold=0.35, weight=w),
     "selective_confusion_matrix": lambda f, d, w: f(
         d.labels, d.prediction, d.errors == 0, weight=w
     ),

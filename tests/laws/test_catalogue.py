@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.laws.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
-from abstain.metrics import METRICS, Metric, metric_named
+from abstain.metrics import METRICS, Metric, Need, metric_named
 
 _MADE_BY_NAME = (
     "selective_risk@37cov",
@@ -18,14 +18,25 @@ _MADE_BY_NAME = (
     "cwsa_plus@0.6",
     "partial_aurc@20.3-55.7cov",
     "partial_augrc@50.3-80.7cov",
+    "selective_accuracy@0.4",
+    "oc_accuracy@37review",
+    "oc_auc@37review",
+    "oc_ap@37review",
+    "scod_aurc@0.7cost",
+    "scod_augrc@0.3cost",
+    "scod_risk@62cov-0.7cost",
 )
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
+
+# What needs samples of no known class is undefined without them; with them all laws are tried anew.
+OPEN_SET = [metric for metric in ALL if Need.UNKNOWN_CLASSES in metric.needs]
 
 # A case is drawn once for the whole catalogue: drawing costs ten times what a metric does.
 
 
 def value(metric: Metric, s: Scored) -> float:
-    assert not metric.missing(s), metric.name
+    missing = metric.needs if metric.missing(s) else frozenset()
+    assert not missing or Need.UNKNOWN_CLASSES in missing, metric.name
     measured = metric.compute(s)
     says_why = np.isnan(measured.value) == bool(measured.reason)
     assert says_why, f"{metric.name}: NaN if and only if a reason"
@@ -104,6 +115,25 @@ def test_duplication_leaves_the_value_or_its_limit(s: Scored) -> None:
             near, far = value(metric, repeated[64]), value(metric, repeated[128])
             assert np.isnan(near) == np.isnan(far), metric.name
             assert np.isnan(near) or abs(near - far) <= 0.02 * max(1.0, abs(near)), metric.name
+
+
+@given(s=scored_cases(unknown=True), data=st.data())
+def test_the_laws_hold_with_samples_of_no_known_class(s: Scored, data: st.DataObject) -> None:
+    shuffled = rows(s, np.array(data.draw(st.permutations(range(s.n)))))
+    times = np.array(data.draw(st.lists(st.integers(0, 3), min_size=s.n, max_size=s.n)))
+    assume(times.any())
+    weighted, repeated = (
+        replace(s, weight=times.astype(float)),
+        rows(s, np.repeat(range(s.n), times)),
+    )
+    for metric in OPEN_SET:
+        v = value(metric, s)
+        assert np.isnan(v) or metric.low - 1e-12 <= v <= metric.high + 1e-12, metric.name
+        assert same(v, value(metric, shuffled)), metric.name
+        assert same(v, value(metric, replace(s, confidence=4 * s.confidence))), metric.name
+        assert same(value(metric, weighted), value(metric, repeated)), metric.name
+        if metric.duplication == "exact":
+            assert same(v, value(metric, rows(s, np.tile(np.arange(s.n), 3)))), metric.name
 
 
 @given(s=scored_cases())

@@ -7,7 +7,7 @@ import pytest
 from tests.laws.cases import make, rows
 
 from abstain._foundation.scored import Scored
-from abstain.metrics import METRICS, Metric, metric_named
+from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.intervals import influence_of
 
 _MADE_BY_NAME = (
@@ -17,13 +17,16 @@ _MADE_BY_NAME = (
     "cwsa_plus@0.6",
     "partial_aurc@20.3-55.7cov",
     "partial_augrc@50.3-80.7cov",
+    "selective_accuracy@0.4",
+    "oc_accuracy@37review",
+    "oc_auc@37review",
 )
 ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
 WITH = [m for m in ALL if not m.why_no_influence]
 
 # Their number changes with the scale of the weights, which are counts to them: the influence is
 # that of one more sample, and the derivative agrees with it to the order 1/n.
-COUNTING = {"aurc_plugin", "e_aurc", "normalized_aurc"}
+COUNTING = {"aurc_plugin", "e_aurc", "normalized_aurc", "ause"}
 
 # Their threshold moves with the data; at fixed data the number is piecewise constant or linear, so
 # the derivative says nothing. tests/metrics/test_metric_intervals.py compares them with simulation.
@@ -32,7 +35,10 @@ MOVING = {m.name for m in WITH if m.family == "working point"}
 # Where hull vertices are collinear (equal weights) the hull has kinks; other weights have none.
 KINKED = {"achievable_aurc"}
 
-SMOOTH = [m for m in WITH if m.name not in COUNTING | MOVING]
+#: Undefined here: tests/metrics/test_open_set.py has samples of no known class.
+OPEN_SET = {m.name for m in WITH if Need.UNKNOWN_CLASSES in m.needs}
+
+SMOOTH = [m for m in WITH if m.name not in COUNTING | MOVING | OPEN_SET]
 
 
 def case(seed: int, n: int = 60, *, ties: bool, weights: bool) -> Scored:

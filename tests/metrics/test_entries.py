@@ -17,6 +17,8 @@ PER_THOUSAND = {
     "e_aurc",
     "achievable_aurc",
     "aurc_ba",
+    "scod_aurc@0.5cost",
+    "scod_augrc@0.5cost",
 }
 
 

@@ -3,6 +3,8 @@
 from abstain.metrics.areas.achievable import achievable_aurc as achievable_aurc
 from abstain.metrics.areas.balanced import balanced_augrc as balanced_augrc
 from abstain.metrics.areas.balanced import balanced_aurc as balanced_aurc
+from abstain.metrics.areas.binary import auprc_retention as auprc_retention
+from abstain.metrics.areas.binary import auroc_retention as auroc_retention
 from abstain.metrics.areas.excess import e_aurc as e_aurc
 from abstain.metrics.areas.excess import normalized_aurc as normalized_aurc
 from abstain.metrics.areas.generalized import augrc as augrc
@@ -23,6 +25,7 @@ from abstain.metrics.areas.selective import (
     area_under_accuracy_rejection as area_under_accuracy_rejection,
 )
 from abstain.metrics.areas.selective import aurc as aurc
+from abstain.metrics.areas.sparsification import ause as ause
 from abstain.metrics.calibration import classwise_ece as classwise_ece
 from abstain.metrics.calibration import ece as ece
 from abstain.metrics.calibration import mce as mce
@@ -32,6 +35,8 @@ from abstain.metrics.classifier import accuracy as accuracy
 from abstain.metrics.classifier import balanced_accuracy as balanced_accuracy
 from abstain.metrics.classifier import brier as brier
 from abstain.metrics.classifier import nll as nll
+from abstain.metrics.collaboration import multiclass_oc_auc as multiclass_oc_auc
+from abstain.metrics.collaboration import oc_accuracy as oc_accuracy
 from abstain.metrics.confidence_weighted.sweep import CwsaSweep as CwsaSweep
 from abstain.metrics.confidence_weighted.sweep import cwsa_area as cwsa_area
 from abstain.metrics.confidence_weighted.sweep import cwsa_plus_area as cwsa_plus_area
@@ -54,6 +59,8 @@ from abstain.metrics.failure_ranking import failure_auroc as failure_auroc
 from abstain.metrics.failure_ranking import fpr_at_tpr as fpr_at_tpr
 from abstain.metrics.intervals import metric_difference as metric_difference
 from abstain.metrics.intervals import metric_interval as metric_interval
+from abstain.metrics.open_set import oscr as oscr
+from abstain.metrics.open_set import scod_loss as scod_loss
 from abstain.metrics.resampling import BootstrapResult as BootstrapResult
 from abstain.metrics.resampling import metric_bootstrap as metric_bootstrap
 from abstain.metrics.retention import f1_auc as f1_auc
@@ -64,6 +71,7 @@ from abstain.metrics.selective_confusion import SelectiveConfusion as SelectiveC
 from abstain.metrics.selective_confusion import (
     selective_confusion_matrix as selective_confusion_matrix,
 )
+from abstain.metrics.smooth_calibration import smooth_ece as smooth_ece
 from abstain.metrics.ties import TieBounds as TieBounds
 from abstain.metrics.ties import tie_bounds as tie_bounds
 from abstain.metrics.weight_statistics import mean_weight_error_scale as mean_weight_error_scale
@@ -72,6 +80,7 @@ from abstain.metrics.weight_statistics import weight_error_scale as weight_error
 from abstain.metrics.weight_statistics import weight_mse as weight_mse
 from abstain.metrics.weight_statistics import weight_mse_given_rank as weight_mse_given_rank
 from abstain.metrics.weight_statistics import weight_variance as weight_variance
+from abstain.metrics.working_points.accuracy import selective_accuracy as selective_accuracy
 from abstain.metrics.working_points.points import WorkingPoint as WorkingPoint
 from abstain.metrics.working_points.points import coverage_at_risk as coverage_at_risk
 from abstain.metrics.working_points.points import generalized_risk as generalized_risk
@@ -95,7 +104,10 @@ __all__ = [
     "area_under_accuracy_rejection",
     "augrc",
     "augrc_terms",
+    "auprc_retention",
     "aurc",
+    "auroc_retention",
+    "ause",
     "balanced_accuracy",
     "balanced_augrc",
     "balanced_aurc",
@@ -125,10 +137,13 @@ __all__ = [
     "metric_named",
     "metrics_named",
     "monte_carlo_aurc",
+    "multiclass_oc_auc",
     "nll",
     "normalized_aurc",
+    "oc_accuracy",
     "oc_ap",
     "oc_auc",
+    "oscr",
     "partial_augrc",
     "partial_aurc",
     "population_aurc",
@@ -141,8 +156,11 @@ __all__ = [
     "rank_weights",
     "risk_coverage_areas",
     "sample_contributions",
+    "scod_loss",
+    "selective_accuracy",
     "selective_confusion_matrix",
     "selective_risk",
+    "smooth_ece",
     "tie_bounds",
     "weight_bias",
     "weight_error_scale",

@@ -3,27 +3,52 @@
 from typing import Final
 
 from abstain.errors import UnknownNameError
-from abstain.metrics import calibration, classifier, failure_ranking, retention, review
-from abstain.metrics.areas import achievable, balanced, excess, generalized, partial, selective
+from abstain.metrics import (
+    calibration,
+    classifier,
+    collaboration,
+    failure_ranking,
+    open_set,
+    retention,
+    review,
+    smooth_calibration,
+)
+from abstain.metrics.areas import (
+    achievable,
+    balanced,
+    binary,
+    excess,
+    generalized,
+    partial,
+    selective,
+    sparsification,
+)
 from abstain.metrics.confidence_weighted import sweep, threshold
 from abstain.metrics.entry import METRICS, Family, Metric
+from abstain.metrics.working_points import accuracy
 from abstain.metrics.working_points import entries as working_points
 
 for _entry in (
     *generalized.ENTRIES,
     *selective.ENTRIES,
     *excess.ENTRIES,
+    *sparsification.ENTRIES,
     *achievable.ENTRIES,
     selective.AUARC,
     *balanced.ENTRIES,
     *failure_ranking.ENTRIES,
     *retention.ENTRIES,
     *working_points.ENTRIES,
+    *accuracy.ENTRIES,
+    *collaboration.ENTRIES,
     *classifier.ENTRIES,
     *calibration.ENTRIES,
+    *smooth_calibration.ENTRIES,
     *threshold.ENTRIES,
     *sweep.ENTRIES,
     *review.ENTRIES,
+    *binary.ENTRIES,
+    *open_set.ENTRIES,
 ):
     METRICS.add(_entry)
 
@@ -41,6 +66,9 @@ FAMILIES: tuple[Family, ...] = (
     *working_points.FAMILIES,
     *partial.FAMILIES,
     *threshold.FAMILIES,
+    *accuracy.FAMILIES,
+    *collaboration.FAMILIES,
+    *open_set.FAMILIES,
 )
 
 
@@ -58,8 +86,10 @@ def metric_named(name: str) -> Metric:
     name : str
         A name of `METRICS`, or ``selective_risk@85cov``, ``generalized_risk@85cov``,
         ``classification_quality@85cov``, ``rejection_quality@85cov``, ``coverage@2risk``,
-        ``partial_aurc@50-80cov``, ``partial_augrc@50-80cov``, ``cwsa@0.8`` or ``cwsa_plus@0.8``
-        with numbers of your own.
+        ``partial_aurc@50-80cov``, ``partial_augrc@50-80cov``, ``cwsa@0.8``, ``cwsa_plus@0.8``,
+        ``selective_accuracy@0.8``, ``oc_accuracy@0.5review``, ``oc_auc@0.5review``,
+        ``oc_ap@0.5review``, ``scod_aurc@0.75cost``, ``scod_augrc@0.75cost`` or
+        ``scod_risk@80cov-0.75cost`` with numbers of your own.
 
     Returns
     -------

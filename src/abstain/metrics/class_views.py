@@ -1,11 +1,13 @@
 """Labels, predictions and class probabilities: validated at the public edge, read by metrics."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import beside, is_on_device, namespace, to_numpy
 from abstain._foundation.foreign import double, is_foreign, scalar, without_gradient
-from abstain._foundation.scored import ClassView, Scored
+from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import MissingInputError
 from abstain.predictions.outputs import class_scores
 from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray, Scalar
@@ -123,6 +125,31 @@ def of_probabilities(probabilities: AnyArray, labels: AnyArray) -> ClassView:
     p = p / xp.sum(p, axis=1, keepdims=True)
     guess = xp.argmax(without_gradient(p), axis=1)
     return ClassView(like_codes(truth, guess), guess, tuple(range(classes)), p)
+
+
+def joined(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Scored:
+    """Validate a confidence and join it with classes, brought to where it is, without gradients.
+
+    The loss is that of the predictions: 1 where they are wrong.
+    """
+    c = without_gradient(confidence)
+    away = is_on_device(c)
+
+    def own(x: AnyArray, name: str) -> AnyArray:
+        fixed = without_gradient(x)
+        return beside(fixed, name, c) if away else to_numpy(fixed, name)
+
+    labels, prediction = own(view.labels, "labels"), own(view.prediction, "prediction")
+    p, log_p = view.probabilities, view.log_probabilities
+    s = scored(c, prediction != labels, weight)
+    held = ClassView(
+        labels,
+        prediction,
+        view.classes,
+        None if p is None else own(p, "probabilities"),
+        None if log_p is None else own(log_p, "probabilities"),
+    )
+    return replace(s, view=held)
 
 
 def weighted_mean(x: FloatArray, weight: FloatArray | None) -> Scalar:

@@ -39,6 +39,7 @@ class Need(StrEnum):
     CLASSES = "needs labels and predictions"
     PROBABILITIES = "needs class probabilities or logits"
     TWO_CLASSES = "needs a task with two classes"
+    UNKNOWN_CLASSES = "needs samples of no known class"
 
 
 @dataclass(frozen=True)
@@ -284,6 +285,7 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
     Need.CLASSES: lambda s: s.view is not None,
     Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
     Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
+    Need.UNKNOWN_CLASSES: lambda s: s.view is not None and bool(s.xp.any(s.view.labels < 0)),
 }
 
 

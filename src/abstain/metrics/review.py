@@ -104,18 +104,25 @@ def _where_it_lies(
     return BinaryTask(s, y, floats(score))
 
 
-def _task_of(s: Scored) -> BinaryTask | Measured:
+def task_of(s: Scored) -> BinaryTask | Measured:
+    """Return the task of a `Scored` that meets `Need.TWO_CLASSES`, or why there is none."""
+    if reason := of_no_class(s):
+        return undefined(reason)
     view = view_of(s)
-    unknown = view.labels < 0
+    return BinaryTask(s, double(view.labels == 1), log_odds(view))
+
+
+def of_no_class(s: Scored) -> str:
+    """Return how many samples are of no known class, in words; empty where none is."""
+    unknown = view_of(s).labels < 0
     if s.weight is not None:
         unknown = unknown & (s.weight > 0)
-    if s.xp.any(unknown):
-        return undefined(f"{int(s.xp.count_nonzero(unknown))} samples have no known class")
-    return BinaryTask(s, double(view.labels == 1), _log_odds(view))
+    count = int(s.xp.count_nonzero(unknown))
+    return f"{count} samples have no known class" if count else ""
 
 
-def _log_odds(view: ClassView) -> AnyArray:
-    """Rank by log-odds where they are known: probabilities near 0 and 1 tie by rounding."""
+def log_odds(view: ClassView) -> AnyArray:
+    """Rank two classes by log-odds where there are some: probabilities near 0 and 1 are rounded."""
     log_p = view.log_probabilities
     if log_p is None:
         return without_gradient(probabilities_of(view)[:, 1])
@@ -183,11 +190,12 @@ def oc_auc(
     """
     share = checks.fraction(review, "review")
     return value_of(
-        _oc_auc(binary_task(confidence, labels, positive_score, weight), share), "oc_auc"
+        oc_auc_of(binary_task(confidence, labels, positive_score, weight), share), "oc_auc"
     )
 
 
-def _oc_auc(task: BinaryTask, review: float) -> Measured:
+def oc_auc_of(task: BinaryTask, review: float) -> Measured:
+    """ROC AUC with the least confident share put right."""
     positive, negative = _collaborative(task, review)
     if not some(positive) or not some(negative):
         return undefined("all samples are of one class")
@@ -252,10 +260,13 @@ def oc_ap(
     1.0
     """
     share = checks.fraction(review, "review")
-    return value_of(_oc_ap(binary_task(confidence, labels, positive_score, weight), share), "oc_ap")
+    return value_of(
+        oc_ap_of(binary_task(confidence, labels, positive_score, weight), share), "oc_ap"
+    )
 
 
-def _oc_ap(task: BinaryTask, review: float) -> Measured:
+def oc_ap_of(task: BinaryTask, review: float) -> Measured:
+    """Average precision of the positive class likewise."""
     positive, negative = _collaborative(task, review)
     if not some(positive):
         return undefined("there are no positives")
@@ -333,7 +344,7 @@ def _of(
     kernel: Callable[[BinaryTask, float], Measured], share: float
 ) -> Callable[[Scored], Measured]:
     def compute(s: Scored) -> Measured:
-        task = _task_of(s)
+        task = task_of(s)
         return task if isinstance(task, Measured) else kernel(task, share)
 
     return compute
@@ -360,14 +371,14 @@ ENTRIES = (
     _entry(
         "oc_auc",
         "OC-AUC",
-        _of(_oc_auc, REVIEW),
+        _of(oc_auc_of, REVIEW),
         meaning="With the least confident 10 % answered by people, a positive ranks above a "
         "negative with probability {value}.",
     ),
     _entry(
         "oc_ap",
         "OC-AP",
-        _of(_oc_ap, REVIEW),
+        _of(oc_ap_of, REVIEW),
         meaning="With the least confident 10 % answered by people, the average precision of the "
         "positive class is {value}.",
     ),

@@ -269,7 +269,7 @@ def _random_factor(total: float, estimator: str) -> float:
     return rank_weighted_risk(everything, ESTIMATORS[estimator])
 
 
-def _excess_influence(s: Scored) -> FloatArray:
+def excess_influence(s: Scored) -> FloatArray:
     """AURC less its optimum."""
     return trapezoid_influence(s) - _best_influence(s)
 
@@ -356,7 +356,7 @@ ENTRIES = (
         per_thousand=True,
         headline=4,
         duplication="limit",
-        influence=of_bends(_excess_influence),
+        influence=of_bends(excess_influence),
         heavy=True,
         extremes=(lambda _: 0.0, _entropy),
     ),

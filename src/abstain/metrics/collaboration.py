@@ -1,0 +1,261 @@
+"""People answer what the model is least sure of: what model and people reach together."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.foreign import double, scalar, without_gradient
+from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.scored import Scored, scored
+from abstain._foundation.segments import from_zero, interpolated
+from abstain.metrics.class_views import joined, of_probabilities, probabilities_of, view_of
+from abstain.metrics.entry import Family, Metric, Need, value_of
+from abstain.metrics.influences import of_mean, of_turns
+from abstain.metrics.review import BinaryTask, log_odds, oc_ap_of, oc_auc_of, of_no_class
+from abstain.metrics.working_points.vertices import accepted_failures, at_coverage
+from abstain.typing import AnyArray, FloatArray
+
+_SOURCE = "Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212"
+
+#: From a binary task and the share reviewed to a number.
+_Kernel = Callable[[BinaryTask, float], Measured]
+
+
+# ------------------------------------------------------------------------------------ accuracy
+def oc_accuracy(
+    confidence: AnyArray, loss: AnyArray, *, review: float = 0.1, weight: AnyArray | None = None
+) -> float:
+    """Compute the oracle-collaborative accuracy.
+
+    Answers: how many of all answers are right when people answer the share `review` that the model
+    is least confident about, and always answer right?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; only the order matters. Says who is reviewed.
+    loss : array of shape (n,)
+        In [0, 1]; 1 for an error.
+    review : float, default=0.1
+        Share of the samples that is reviewed, in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**; 1 when all are reviewed, the accuracy when none is.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a loss or `review` is outside [0, 1], or a weight is
+        negative.
+
+    Notes
+    -----
+    One minus the generalized risk at a coverage of exactly 1 - `review`: of a tie group at the edge
+    each member is reviewed by the same share. The authors' code, made for streams, bins the
+    confidences and reviews a whole number of samples, by default 1 % of them. Never NaN. Cost: one
+    sort.
+
+    References
+    ----------
+    .. [1] Kivlichan et al. (2021), Measuring and improving model-moderator collaboration using
+       uncertainty estimation, https://arxiv.org/abs/2107.04212
+
+    Examples
+    --------
+    >>> from abstain.metrics import oc_accuracy
+    >>> oc_accuracy([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], review=0.25)
+    0.75
+    """
+    s = scored(confidence, loss, weight)
+    checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
+    return value_of(_accuracy(s, review=checks.fraction(review, "review")), "oc_accuracy")
+
+
+def _accuracy(s: Scored, *, review: float) -> Measured:
+    groups = s.turns
+    at = from_zero(groups.through)[:1] + (1.0 - review) * groups.total
+    lost = interpolated(at, from_zero(groups.through), from_zero(groups.loss_through))
+    return Measured(1.0 - scalar(lost[0]) / groups.total)
+
+
+def _influence(s: Scored, *, review: float) -> FloatArray:
+    """Right, or reviewed; and what one more sample pushes over the edge.
+
+    How often those at the edge are wrong is taken over one standard error of the coverage to
+    either side: a sample alone is right or wrong. Successes around the edge are taken as accepted.
+    """
+    groups, share = s.groups, 1.0 - review
+    through, lost = from_zero(groups.through), from_zero(groups.loss_through)
+    reach = float(np.sqrt(share * review / groups.n))
+    ends = np.array([max(share - reach, 0.0), min(share + reach, 1.0)]) * groups.total
+    rise = np.diff(np.interp(ends, through, lost))[0]
+    edge = float(rise / (ends[1] - ends[0])) if ends[1] > ends[0] else 0.0
+    at = share * groups.total
+    wrong = np.append(groups.loss > 0, True)
+    first = int(np.argmax(wrong & (np.append(groups.through, np.inf) > at)))
+    at = max(at, float(through[first]))
+    kept = np.clip((at - groups.above) / groups.weight, 0.0, 1.0)
+    taken = np.append(kept, 0.0).take(s.home)
+    return of_mean(s, -taken * (s.loss - edge))
+
+
+def _accuracy_named(name: str, percent: str) -> Metric | None:
+    review = float(percent) / 100
+    if review > 1:
+        return None
+    return Metric(
+        name=name,
+        title=f"OC-accuracy with {percent} % reviewed",
+        family="working point",
+        compute=partial(_accuracy, review=review),
+        lower_is_better=False,
+        meaning=f"With the least confident {percent} % answered by people, {{value}} of all "
+        "answers are right.",
+        source=_SOURCE,
+        needs=frozenset({Need.UNIT_LOSS}),
+        convention=f"review fraction {review:g}",
+        function=f"oc_accuracy(confidence, loss, review={review:g})",
+        averages_ties=True,
+        influence=of_turns(partial(_influence, review=review)),
+        accepted_failures=lambda s: accepted_failures(
+            s, lambda groups: at_coverage(groups, 1.0 - review, first=True)
+        ),
+        extremes=(lambda r: 1.0 - max(0.0, r - review), lambda r: 1.0 - min(r, 1.0 - review)),
+    )
+
+
+# ------------------------------------------------------------------------------- many classes
+def multiclass_oc_auc(
+    confidence: AnyArray,
+    labels: AnyArray,
+    probabilities: AnyArray,
+    *,
+    review: float = 0.005,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the oracle-collaborative ROC AUC of a task with many classes.
+
+    Answers: how well does the system rank the samples of each class above the others when people
+    answer the share `review` that the model is least confident about, and always answer right?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; only the order matters. Says who is reviewed.
+    labels : array of shape (n,)
+        True class codes from 0 to K - 1.
+    probabilities : array of shape (n, K)
+        Class probabilities.
+    review : float, default=0.005
+        Share of the samples that is reviewed, in [0, 1].
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **higher is better**; 1 when all are reviewed. NaN, with an
+        `UndefinedMetricWarning`, when no two classes occur or a sample has no known class.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If probabilities are negative or do not sum to 1, a label is no class, `review` is outside
+        [0, 1], or a weight is negative.
+
+    Notes
+    -----
+    The paper has two classes. Here each class in turn is the positive one, ranked by its
+    probability, and the mean over the classes that occur counts (one against the rest, macro
+    average); with two classes it is `oc_auc`. Review as there. Cost: two sorts for each class.
+
+    References
+    ----------
+    .. [1] Kivlichan et al. (2021), https://arxiv.org/abs/2107.04212, for two classes
+    .. [2] Tran et al. (2022), Plex, https://arxiv.org/abs/2207.07411, for a review of 0.5 %
+
+    Examples
+    --------
+    >>> from abstain.metrics import multiclass_oc_auc
+    >>> p = [[0.7, 0.2, 0.1], [0.3, 0.6, 0.1], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]]
+    >>> round(multiclass_oc_auc([0.7, 0.6, 0.4, 0.7], [0, 1, 2, 2], p, review=0.25), 4)
+    1.0
+    """
+    share = checks.fraction(review, "review")
+    view = of_probabilities(probabilities, labels)
+    s = joined(confidence, view, weight)
+    return value_of(_of_classes(s, oc_auc_of, share), "multiclass_oc_auc")
+
+
+def _of_classes(s: Scored, kernel: _Kernel, review: float) -> Measured:
+    """Mean over the classes that occur of one against the rest."""
+    view = view_of(s)
+    if reason := of_no_class(s):
+        return undefined(reason)
+    if len(view.classes) == 2:
+        return kernel(BinaryTask(s, double(view.labels == 1), log_odds(view)), review)
+    log_p = view.log_probabilities
+    scores = without_gradient(probabilities_of(view) if log_p is None else log_p)
+    each = [
+        kernel(BinaryTask(s, double(view.labels == k), scores[:, k]), review)
+        for k in range(len(view.classes))
+    ]
+    known = [measured.value for measured in each if not measured.reason]
+    return Measured(sum(known) / len(known)) if known else undefined("all samples are of one class")
+
+
+def _named(name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str) -> Metric | None:
+    review = float(percent) / 100
+    if review > 1:
+        return None
+    return Metric(
+        name=name,
+        title=f"{title} with {percent} % reviewed",
+        family="working point",
+        compute=lambda s: _of_classes(s, kernel, review),
+        lower_is_better=False,
+        meaning=f"With the least confident {percent} % answered by people, {meaning}",
+        source=f"{_SOURCE}, one class against the rest",
+        needs=frozenset({Need.CLASSES, Need.PROBABILITIES}),
+        convention=f"review fraction {review:g}, mean over the classes",
+        ordered=False,
+        gradients=frozenset(),
+        no_influence="the edge of what is reviewed moves every sample of every class",
+    )
+
+
+FAMILIES = (
+    Family("oc_accuracy@{}review", _accuracy_named, ("0.5",)),
+    Family(
+        "oc_auc@{}review",
+        partial(
+            _named,
+            kernel=oc_auc_of,
+            title="OC-AUC",
+            meaning="a sample of a class ranks above one of another with probability {value}.",
+        ),
+        ("0.5",),
+    ),
+    Family(
+        "oc_ap@{}review",
+        partial(
+            _named,
+            kernel=oc_ap_of,
+            title="OC-AP",
+            meaning="the average precision of a class is {value}.",
+        ),
+        ("0.5",),
+    ),
+)
+
+ENTRIES = tuple(filter(None, (_accuracy_named("oc_accuracy@10review", "10"),)))

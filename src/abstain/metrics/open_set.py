@@ -1,0 +1,278 @@
+"""Samples of no known class among the others: OSCR, and risks in which accepting one has a cost."""
+
+from functools import partial
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import like
+from abstain._foundation.foreign import double
+from abstain._foundation.measurement import Measured, undefined
+from abstain._foundation.scored import Scored
+from abstain.inference.influence import tail_sums
+from abstain.metrics.areas.generalized import AUGRC
+from abstain.metrics.areas.selective import AURC
+from abstain.metrics.class_views import joined, of_predictions, view_of, weighted_mean
+from abstain.metrics.entry import Family, Metric, Need, value_of
+from abstain.metrics.influences import weights_of
+from abstain.metrics.roc import area_under_roc, some
+from abstain.metrics.working_points.entries import FAMILIES as POINTS
+from abstain.typing import AnyArray, BoolArray, FloatArray
+
+_DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
+_NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
+_NONE = "no sample is of no known class"
+
+
+# ---------------------------------------------------------------------------------------- OSCR
+def oscr(
+    confidence: AnyArray,
+    prediction: AnyArray,
+    labels: AnyArray,
+    *,
+    weight: AnyArray | None = None,
+) -> float:
+    """Compute the area under the open-set classification rate curve (OSCR).
+
+    Answers: averaged over how many samples of unknown classes are let through, how many samples of
+    the known classes are accepted and right?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        Higher means more trusted; any real scale, only the order matters.
+    prediction : array of shape (n,)
+        Predicted class codes 0, 1, ...
+    labels : array of shape (n,)
+        True class codes; -1 for a sample of no known class.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        From 0 to the accuracy on the known classes; **higher is better**. NaN, with an
+        `UndefinedMetricWarning`, when no sample is of a known class, or all are.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a confidence is NaN or infinite, a code is no integer or below -1, or a weight is
+        negative.
+
+    Notes
+    -----
+    The area under the correct classification rate against the false positive rate, by straight
+    lines between the thresholds: the accuracy on the known classes times the AUROC of their right
+    answers against the unknown samples. Ties count half; the paper's inequalities count them as
+    lost. What is wrong about a known class is neither. Cost: one sort.
+
+    References
+    ----------
+    .. [1] Dhamija, Günther and Boult (2018), Reducing network agnostophobia,
+       https://arxiv.org/abs/1811.04110
+
+    Examples
+    --------
+    >>> from abstain.metrics import oscr
+    >>> oscr([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1], [0, -1, 0, 0])
+    0.3333333333333333
+    """
+    view = of_predictions(prediction, labels)
+    return value_of(_oscr(joined(confidence, view, weight)), "oscr")
+
+
+def _kinds(s: Scored) -> tuple[BoolArray, BoolArray]:
+    """Tell which samples are of a known class and right, and which of none."""
+    view = view_of(s)
+    right, unknown = (view.prediction == view.labels) & (view.labels >= 0), view.labels < 0
+    return (
+        (right, unknown) if s.weight is None else (right & (s.weight > 0), unknown & (s.weight > 0))
+    )
+
+
+def _oscr(s: Scored) -> Measured:
+    right, unknown = _kinds(s)
+    found, passed = (s.regrouped(double(x)).loss for x in (right, unknown))
+    if not some(passed):
+        return undefined(_NONE)
+    known = weighted_mean(double(~unknown), s.weight)
+    if not float(known) > 0:
+        return undefined("no sample is of a known class")
+    if not some(found):
+        return Measured(0.0)
+    share = weighted_mean(double(right), s.weight) / known
+    return Measured(float(share) * area_under_roc(found, passed))
+
+
+def _oscr_influence(s: Scored) -> FloatArray:
+    """Say of a right answer how many unknown samples are below it, of those what is above."""
+    right, unknown = _kinds(s)
+    w = weights_of(s)
+    found, passed = (s.regrouped(x.astype(np.float64)).loss for x in (right, unknown))
+    known, others = float(w[~unknown].sum()), float(w[unknown].sum())
+    below = np.append((tail_sums(passed) - passed / 2) / others, 0.0).take(s.home)
+    above = np.append((np.cumsum(found) - found / 2) / known, 0.0).take(s.home)
+    value = float((w * right * below).sum()) / known
+    out = np.where(unknown, (above - value) / others, (right * below - value) / known) * s.total
+    out[w == 0] = 0.0
+    return out
+
+
+OSCR = Metric(
+    name="oscr",
+    title="OSCR",
+    family="ranking",
+    compute=_oscr,
+    lower_is_better=False,
+    meaning="Averaged over how many samples of unknown classes pass, {value} of the known are "
+    "accepted and right.",
+    source=_DHAMIJA,
+    needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES}),
+    function="oscr(confidence, prediction, labels)",
+    averages_ties=True,
+    gradients=frozenset(),
+    influence=_oscr_influence,
+)
+
+
+# ---------------------------------------------------------------------------------------- SCOD
+def scod_loss(loss: AnyArray, unknown: AnyArray, *, outlier_cost: float = 0.5) -> AnyArray:
+    """Return losses in which accepting a sample of no known class has a cost of its own.
+
+    Answers: what does each accepted sample cost where wrong answers and outliers cost differently
+    (selective classification with out-of-distribution detection, SCOD)?
+
+    Parameters
+    ----------
+    loss : array of shape (n,)
+        In [0, 1]; what is there for outliers does not matter.
+    unknown : array of shape (n,)
+        1 or True for a sample of no known class.
+    outlier_cost : float, default=0.5
+        The cost c of an accepted outlier, in [0, 1]; a wrong answer about a known class costs
+        1 - c.
+
+    Returns
+    -------
+    array of shape (n,)
+        c for outliers, (1 - c) times the loss for the others: for `aurc`, `augrc`,
+        `selective_risk` and all that takes a confidence and a loss.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a loss or `outlier_cost` is outside [0, 1], or `unknown` is neither 0 nor 1.
+
+    Notes
+    -----
+    The AURC of these losses is what Narasimhan et al. and torch-uncertainty report; its value
+    depends on how many of the samples are outliers. Where an outlier costs r times a wrong answer,
+    as in the benchmark, c = r / (1 + r), and the numbers there are 1 + r times as large. Cost: one
+    pass.
+
+    References
+    ----------
+    .. [1] Narasimhan et al. (2024), Plugin estimators for selective classification with
+       out-of-distribution detection, https://arxiv.org/abs/2301.12386
+    .. [2] Xia and Bouganis (2022), Augmenting softmax information for selective classification with
+       out-of-distribution data, https://arxiv.org/abs/2207.07506
+
+    Examples
+    --------
+    >>> from abstain.metrics import scod_loss
+    >>> scod_loss([0, 1, 1], [0, 0, 1], outlier_cost=0.75).tolist()
+    [0.0, 0.25, 0.75]
+    """
+    cost = checks.fraction(outlier_cost, "outlier_cost")
+    x = checks.unit_interval(checks.loss(loss), "loss")
+    outlier = checks.vector(unknown, "unknown", length=x.size, like="loss")
+    checks.refuse("unknown", "must be 0 or 1", outlier, (outlier != 0) & (outlier != 1))
+    return like(np.where(outlier != 0, cost, (1.0 - cost) * x), loss)
+
+
+def _costed(s: Scored, cost: float) -> Scored:
+    """Return the samples with the losses of these costs."""
+    plain, unknown = s.plain, view_of(s).labels < 0
+    loss = (1.0 - cost) * double(plain.loss)
+    loss = s.xp.where(unknown, s.xp.zeros_like(loss) + cost, loss)
+    return Scored(plain.confidence, loss, s.weight, view=s.view)
+
+
+def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
+    """Return a metric of risks, of the losses with these costs."""
+    c, of_losses = float(cost), base.influence
+    if c > 1:
+        return None
+
+    def compute(s: Scored) -> Measured:
+        if not s.xp.any(_kinds(s)[1]):
+            return undefined(_NONE)
+        return base.compute(_costed(s, c))
+
+    def influence(s: Scored) -> FloatArray:
+        return np.zeros(s.n) if of_losses is None else of_losses(_costed(s, c))
+
+    return Metric(
+        name=name,
+        title=f"{title}, outliers at {cost}",
+        family=base.family,
+        compute=compute,
+        lower_is_better=True,
+        meaning=f"{meaning} {{value}}: {cost} for an outlier, {1 - c:g} for a wrong answer.",
+        source=_NARASIMHAN,
+        low=base.low,
+        high=base.high,
+        needs=frozenset({Need.CLASSES, Need.UNKNOWN_CLASSES, Need.UNIT_LOSS}),
+        convention=base.convention,
+        function=base.function.replace("loss", f"scod_loss(loss, unknown, outlier_cost={c:g})"),
+        per_thousand=base.per_thousand,
+        # An outlier that costs less than a wrong answer is better accepted in its place.
+        ordered=False,
+        duplication=base.duplication,
+        gradients=frozenset(),
+        influence=influence,
+        at_coverage=base.at_coverage,
+        heavy=base.heavy,
+    )
+
+
+def _of_area(name: str, cost: str, *, base: Metric) -> Metric | None:
+    return _scod(
+        base,
+        name,
+        cost,
+        title=f"SCOD {base.title}",
+        meaning=f"Averaged over all coverages, {_WHOM[base.name]} cost",
+    )
+
+
+def _at_coverage(name: str, percent: str, cost: str) -> Metric | None:
+    base = POINTS[0].named(f"selective_risk@{percent}cov")
+    return base and _scod(
+        base,
+        name,
+        cost,
+        title=f"SCOD risk at {percent} % coverage",
+        meaning=f"Keeping at least {percent} % of the samples, the accepted cost",
+    )
+
+
+_WHOM = {AURC.name: "the accepted", AUGRC.name: "the accepted, over all samples,"}
+
+FAMILIES = (
+    Family("scod_aurc@{}cost", partial(_of_area, base=AURC), ("0.75",)),
+    Family("scod_augrc@{}cost", partial(_of_area, base=AUGRC), ("0.75",)),
+    Family("scod_risk@{}cov-{}cost", _at_coverage, ("80", "0.75")),
+)
+
+_LISTED = ("scod_aurc@0.5cost", "scod_augrc@0.5cost", "scod_risk@80cov-0.5cost")
+
+ENTRIES = (
+    OSCR,
+    *(entry for name in _LISTED for family in FAMILIES if (entry := family.named(name))),
+)

@@ -1,0 +1,218 @@
+"""Calibration error without bins: residuals smoothed by a kernel that is as wide as the error."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import to_numpy
+from abstain._foundation.foreign import without_gradient
+from abstain._foundation.measurement import Measured
+from abstain._foundation.scored import Scored, scored
+from abstain._foundation.segments import sums_by
+from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
+from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.influences import of_mean
+from abstain.typing import AnyArray, FloatArray, IntArray
+
+_SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
+
+#: Cells of the grid on [0, 1] that residuals are handed out to.
+_CELLS = 1 << 14
+#: The narrowest kernel, as in the authors' code.
+_NARROWEST = 1e-3
+
+#: Newton's steps to the width at most; each that leaves the bracket halves it.
+_STEPS = 60
+
+
+def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
+    """Compute the smooth calibration error (smECE).
+
+    Answers: by how much does the confidence differ from the accuracy, without choosing bins?
+
+    Parameters
+    ----------
+    confidence : array of shape (n,)
+        In [0, 1], read as the probability of being right.
+    loss : array of shape (n,)
+        In [0, 1]; 1 for an error under 0/1 loss.
+    weight : array of shape (n,), optional
+        Frequency weights: an integer weight counts a sample that many times.
+
+    Returns
+    -------
+    float
+        In [0, 1]; **lower is better**.
+
+    Raises
+    ------
+    ShapeError
+        If the lengths differ or an array is empty.
+    DomainError
+        If a value is NaN or infinite, a confidence or loss is outside [0, 1], or a weight is
+        negative.
+
+    Notes
+    -----
+    Residuals (right minus confidence) are smoothed by a Gaussian kernel reflected at 0 and 1; the
+    mean absolute value of what is left falls as the kernel gets wider. The value is where it equals
+    the width, found to rounding; the authors' code stops within 0.001 of it. Neither uses a kernel
+    narrower than 0.001, where the mean at that width is the value. It moves little when confidences
+    do; that of bins may jump. Never NaN, and on samples hardly ever 0: a calibrated confidence has
+    some too. Cost: one pass and some cosine transforms, about 10 ms; arrays of a device are copied
+    to the host.
+
+    References
+    ----------
+    .. [1] Błasiok and Nakkiran (2024), Smooth ECE: principled reliability diagrams via kernel
+       smoothing, section 3, https://arxiv.org/abs/2309.12236
+
+    Examples
+    --------
+    >>> from abstain.metrics import smooth_ece
+    >>> round(smooth_ece([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0]), 4)
+    0.1459
+    """
+    s = scored(confidence, loss, weight, by_value=True)
+    checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)
+    checks.unit_interval(s.loss, "loss", hint=LOSS_HINT)
+    return value_of(_smooth_ece(s), "smooth_ece")
+
+
+@dataclass(frozen=True, eq=False)
+class _Smoothed:
+    """Residuals on the grid, as amplitudes of cosines, which a reflected kernel only shrinks."""
+
+    #: Shape (n,). Cell of each sample, and how far into it.
+    cell: IntArray
+    part: FloatArray
+    #: Shape (n,). Right minus confidence.
+    residual: FloatArray
+    #: Shape (_CELLS + 1,). Mean of the residual times the cosine.
+    amplitude: FloatArray
+
+    @classmethod
+    def of(cls, s: Scored) -> "_Smoothed":
+        p, loss = (
+            to_numpy(without_gradient(x), name).astype(np.float64)
+            for x, name in ((s.shown, "confidence"), (s.loss, "loss"))
+        )
+        cell = np.minimum((p * _CELLS).astype(np.int64), _CELLS - 1)
+        part, residual = p * _CELLS - cell, 1.0 - loss - p
+        w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
+        mass = sums_by(cell, w * residual * (1.0 - part), _CELLS + 1)
+        mass = mass + sums_by(cell + 1, w * residual * part, _CELLS + 1)
+        return cls(cell, part, residual, _analyzed(mass) / w.sum())
+
+    def at(self, width: float) -> FloatArray:
+        """Return the smoothed residuals at the points of the grid."""
+        return _built(self.amplitude * _shrunk(width))
+
+    def error(self, width: float) -> float:
+        """Mean absolute value of the smoothed residuals."""
+        return float(_area(self.at(width)))
+
+    def spread(self, width: float) -> FloatArray:
+        """Return how the error changes with a residual at each sample's place, shape (n,)."""
+        back = _built(_analyzed(_slopes(self.at(width))) * _shrunk(width))
+        out: FloatArray = back[self.cell] * (1.0 - self.part) + back[self.cell + 1] * self.part
+        return out
+
+    def narrowing(self, width: float) -> float:
+        """Return the derivative of the error with respect to the width."""
+        falling = -width * np.square(np.pi * np.arange(_CELLS + 1)) * _shrunk(width)
+        return float(_slopes(self.at(width)) @ _built(self.amplitude * falling))
+
+
+def _shrunk(width: float) -> FloatArray:
+    """Return what a reflected Gaussian kernel leaves of each cosine."""
+    out: FloatArray = np.exp(-np.square(np.pi * width * np.arange(_CELLS + 1)) / 2)
+    return out
+
+
+def _analyzed(mass: FloatArray) -> FloatArray:
+    """Return the sums over the grid of mass x cos(pi k t), for each k."""
+    halved = mass / 2
+    halved[[0, -1]] *= 2
+    return _built(halved)
+
+
+def _built(amplitude: FloatArray) -> FloatArray:
+    """Return a_0 + 2 sum of a_k cos(pi k t) at the points of the grid, and the last one once."""
+    even = np.concatenate((amplitude, amplitude[-2:0:-1]))
+    return np.asarray(np.fft.rfft(even).real)
+
+
+def _area(y: FloatArray) -> float:
+    """Area under |y|, y a straight line in each cell."""
+    a, b = y[:-1], y[1:]
+    crossing = a * b < 0
+    size = np.abs(a) + np.abs(b)
+    each = np.where(crossing, (a * a + b * b) / np.where(crossing, size, 1.0), size)
+    return float(each.sum()) / (2 * _CELLS)
+
+
+def _slopes(y: FloatArray) -> FloatArray:
+    """Return the derivative of that area with respect to y at each point."""
+    a, b = y[:-1], y[1:]
+    crossing = a * b < 0
+    square = np.where(crossing, np.square(a - b), 1.0)
+    sign = np.sign(a - b)
+    first = np.where(crossing, sign * (a * a - 2 * a * b - b * b) / square, np.sign(a))
+    second = np.where(crossing, sign * (a * a + 2 * a * b - b * b) / square, np.sign(b))
+    out = np.append(first, 0.0)
+    out[1:] += second
+    return out / (2 * _CELLS)
+
+
+def _width(smoothed: _Smoothed) -> float:
+    """Return the width that the error at it equals; the narrowest where that is narrower."""
+    low, high = _NARROWEST, 1.0
+    width = smoothed.error(low)
+    if width <= low:
+        return low
+    for _ in range(_STEPS):
+        gap = smoothed.error(width) - width
+        low, high = (width, high) if gap > 0 else (low, width)
+        # The error falls as the kernel gets wider, so the slope of the gap is at least one.
+        step = width + gap / (1.0 - smoothed.narrowing(width))
+        if abs(step - width) <= np.finfo(np.float64).eps * width:
+            break
+        width = step if low < step < high else (low + high) / 2
+    return width
+
+
+def _smooth_ece(s: Scored) -> Measured:
+    smoothed = _Smoothed.of(s)
+    return Measured(smoothed.error(_width(smoothed)))
+
+
+def _influence(s: Scored) -> FloatArray:
+    """Say what each residual does at the width, and what it does to the width."""
+    smoothed = _Smoothed.of(s)
+    width = _width(smoothed)
+    each = of_mean(s, smoothed.residual * smoothed.spread(width))
+    return each if width == _NARROWEST else each / (1.0 - smoothed.narrowing(width))
+
+
+ENTRIES = (
+    Metric(
+        name="smooth_ece",
+        title="smooth ECE",
+        family="calibration",
+        compute=_smooth_ece,
+        lower_is_better=True,
+        meaning="The confidence is {value} away from the accuracy, smoothed over as wide a range.",
+        source=_SOURCE,
+        needs=frozenset({Need.UNIT_CONFIDENCE, Need.UNIT_LOSS}),
+        convention="reflected Gaussian kernel, as wide as the error",
+        function="smooth_ece(confidence, loss)",
+        rank_based=False,
+        ordered=False,
+        gradients=frozenset(),
+        influence=_influence,
+        caution="a confidence that is calibrated still has some error on finite samples",
+        rests_on_failures=False,
+    ),
+)
