@@ -141,6 +141,16 @@ def test_a_metric_without_influence_is_decided_by_the_bootstrap():
     assert any("bootstrap" in f.message and "FPR" in f.message for f in found.findings)
 
 
+def test_equal_methods_have_the_rank_that_is_asked_for(found):
+    lowest = ab.compare(predictions(0), metrics=METRICS, ties="min")
+    before, after = ([(s.method, s.rank) for s in own.standings] for own in (found, lowest))
+    assert before[:3] == [("sharp", 1.5), ("blunt", 3.0), ("copy", 1.5)]
+    assert after[:3] == [("sharp", 1.0), ("blunt", 3.0), ("copy", 1.0)]
+    assert list(map(str, lowest.pairs)) == list(map(str, found.pairs))
+    with pytest.raises(InputError, match="`ties` must be one of"):
+        ab.compare(predictions(0), ties="first")
+
+
 def test_permutation():
     found = ab.compare(predictions(0, n=150), test="permutation", metrics=("augrc", "aurc_plugin"))
     first = [p for p in found.pairs if p.test == "permutation"]

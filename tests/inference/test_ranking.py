@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.inference.ranking import expected_ranks, rank_chances, ranks, superiority
@@ -238,3 +239,23 @@ def test_refusals():
         ranks(["a", "b"], lower_is_better=True)
     with pytest.raises(DomainError, match="`level`"):
         rank_summary(np.eye(2), level=95)
+
+
+@given(TABLES)
+def test_lowest_ranks_are_those_of_scipy(table):
+    for lower, values in ((True, table), (False, -table)):
+        found = ranks(values, lower_is_better=lower, ties="min")
+        np.testing.assert_array_equal(found, stats.rankdata(table, method="min", axis=0))
+
+
+def test_rankings_over_resamples_take_the_rank_that_is_asked_for():
+    drawn = [[[1.0, 1.0], [1.0, 2.0], [3.0, 3.0]]]
+    shared = rank_then_aggregate(drawn, lower_is_better=True)
+    lowest = rank_then_aggregate(drawn, lower_is_better=True, ties="min")
+    assert shared.mean_ranks.tolist() == [1.25, 1.75, 3.0]
+    assert lowest.mean_ranks.tolist() == [1.0, 1.5, 3.0]
+    np.testing.assert_array_equal(shared.chances, lowest.chances)
+    same = aggregate_then_rank([[[1.0], [1.0], [3.0]]], lower_is_better=True, ties="min")
+    assert same.ranks.tolist() == [1.0, 1.0, 3.0]
+    with pytest.raises(InputError, match=r"`ties` must be one of 'mean', 'min'"):
+        rank_then_aggregate(drawn, lower_is_better=True, ties="max")

@@ -46,6 +46,10 @@ class Tests:
         bool,
         Parameter(help="also test the resamples as papers do, which decides nothing", negative=()),
     ] = False
+    ties: Annotated[
+        Literal["mean", "min"],
+        Parameter(help="the rank of equal methods; published tables have the lowest (min)"),
+    ] = "mean"
     margin: Annotated[
         float | None, Parameter(help="test that nothing is worse than --reference by this much")
     ] = None

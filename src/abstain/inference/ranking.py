@@ -5,6 +5,8 @@ covariance of their influence functions. Who is better than whom is then known i
 and so is the mean rank; the chance of each rank is the share of draws from that law.
 """
 
+from typing import Final, Literal, TypeAlias
+
 import numpy as np
 
 from abstain._foundation import checks
@@ -13,6 +15,10 @@ from abstain._foundation.imports import special
 from abstain._foundation.random import generator
 from abstain.errors import DomainError, ShapeError
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Rng
+
+#: Which of their ranks equal methods have: the mean of them all, or the lowest.
+Ties: TypeAlias = Literal["mean", "min"]
+TIES: Final = ("mean", "min")
 
 #: Values that are no farther apart than this share of them are equal but for rounding.
 ROUNDING = 1e-13
@@ -37,8 +43,10 @@ def stack(x: AnyArray, name: str, *axes: str) -> FloatArray:
     return out.astype(np.float64)
 
 
-def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArray:
-    """Rank methods by their values: 1 is best, equal values share the mean of their ranks.
+def ranks(
+    values: AnyArray, *, lower_is_better: bool, axis: int = 0, ties: Ties = "mean"
+) -> FloatArray:
+    """Rank methods by their values: 1 is best, equal values have the same rank.
 
     Values that differ by rounding only (a share of 1e-13 of them) are equal.
 
@@ -52,6 +60,9 @@ def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArr
         Whether rank 1 goes to the lowest value or to the highest.
     axis : int, default=0
         The axis of the methods.
+    ties : {"mean", "min"}, default="mean"
+        Which rank equal methods have: the mean of theirs, as rank tests need it, or the lowest, as
+        published tables print it.
 
     Returns
     -------
@@ -62,13 +73,18 @@ def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArr
     ------
     DomainError
         If `values` are not numbers.
+    InputError
+        If `ties` is unknown.
 
     Examples
     --------
     >>> from abstain.inference.ranking import ranks
     >>> ranks([0.2, 0.1, 0.2, 0.5], lower_is_better=True).tolist()
     [2.5, 1.0, 2.5, 4.0]
+    >>> ranks([0.2, 0.1, 0.2, 0.5], lower_is_better=True, ties="min").tolist()
+    [2.0, 1.0, 2.0, 4.0]
     """
+    lowest = checks.one_of(ties, "ties", TIES) == "min"
     given = to_numpy(values, "values")
     table = stack(given, "values", *(f"axis {i}" for i in range(given.ndim)))
     if table.ndim == 0:
@@ -80,7 +96,7 @@ def ranks(values: AnyArray, *, lower_is_better: bool, axis: int = 0) -> FloatArr
         same = alike(x, own)
         better, equal = ((x < own) & ~same).sum(axis=0), same.sum(axis=0)
         # Those equal to it, itself among them, share the ranks from better + 1 on.
-        placed[i] = np.where(equal > 0, better + (equal + 1) / 2, np.nan)
+        placed[i] = np.where(equal > 0, better + (1.0 if lowest else (equal + 1) / 2), np.nan)
     return np.moveaxis(placed, 0, axis)
 
 

@@ -4,9 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain.errors import DomainError
 from abstain.inference.intervals import level_of
-from abstain.inference.ranking import among, chances_from, ranks, stack, standings_of
+from abstain.inference.ranking import (
+    TIES,
+    Ties,
+    among,
+    chances_from,
+    ranks,
+    stack,
+    standings_of,
+)
 from abstain.typing import AnyArray, FloatArray
 
 
@@ -113,7 +122,7 @@ class AggregatedRanking:
     Attributes
     ----------
     ranks : ndarray of shape (k,)
-        The final ranks; 1 is best, equal methods share the mean of theirs.
+        The final ranks; 1 is best, equal methods share the mean of theirs or have the lowest.
     mean_ranks : ndarray of shape (k,)
         The mean over resamples (and over blocks, where each block is ranked by itself).
     chances : ndarray of shape (k, k)
@@ -145,7 +154,7 @@ class AggregatedRanking:
 
 
 def rank_then_aggregate(
-    replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95
+    replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95, ties: Ties = "mean"
 ) -> AggregatedRanking:
     """Rank the methods in each block and resample, average the ranks, and rank the averages.
 
@@ -159,6 +168,9 @@ def rank_then_aggregate(
         The direction of the metric.
     level : float, default=0.95
         Of the central range of the ranks.
+    ties : {"mean", "min"}, default="mean"
+        Which rank equal methods have, in each block and resample and in the end; chances are
+        shared in either case.
 
     Returns
     -------
@@ -172,6 +184,8 @@ def rank_then_aggregate(
         If `replicates` does not have three axes.
     DomainError
         If nothing is left, or `level` is not between 0 and 1.
+    InputError
+        If `ties` is unknown.
 
     Notes
     -----
@@ -190,17 +204,19 @@ def rank_then_aggregate(
     >>> result.mean_ranks.tolist(), result.ranks.tolist()
     ([1.25, 1.75], [1.0, 2.0])
     """
+    known = checks.one_of(ties, "ties", TIES)
     table, note = _complete(replicates)
     blocks, k, resamples = table.shape
     pooled = np.moveaxis(table, 1, 0).reshape(k, -1)
     better, equal = standings_of(pooled, lower_is_better=lower_is_better)
     # Ranks are multiples of one half, so their sums are exact and equal sums are seen as equal.
-    total = (1.0 + better + equal / 2).reshape(k, blocks, resamples).sum(axis=1)
+    each = 1.0 + better + (equal / 2 if known == "mean" else 0)
+    total = each.reshape(k, blocks, resamples).sum(axis=1)
     chances = chances_from(*standings_of(total, lower_is_better=True))
     mean = total.sum(axis=1) / (blocks * resamples)
     summary = rank_summary(chances, level=level)
     return AggregatedRanking(
-        ranks=ranks(mean, lower_is_better=True),
+        ranks=ranks(mean, lower_is_better=True, ties=ties),
         mean_ranks=mean,
         chances=chances,
         frequencies=chances_from(better, equal),
@@ -214,7 +230,7 @@ def rank_then_aggregate(
 
 
 def aggregate_then_rank(
-    replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95
+    replicates: AnyArray, *, lower_is_better: bool, level: float = 0.95, ties: Ties = "mean"
 ) -> AggregatedRanking:
     """Average the metric over the blocks in each resample, and rank the averages.
 
@@ -228,6 +244,8 @@ def aggregate_then_rank(
         The direction of the metric.
     level : float, default=0.95
         Of the central range of the ranks.
+    ties : {"mean", "min"}, default="mean"
+        Which rank equal methods have in the end.
 
     Returns
     -------
@@ -241,6 +259,8 @@ def aggregate_then_rank(
         If `replicates` does not have three axes.
     DomainError
         If nothing is left, or `level` is not between 0 and 1.
+    InputError
+        If `ties` is unknown.
 
     Notes
     -----
@@ -263,7 +283,7 @@ def aggregate_then_rank(
     chances = chances_from(*standings_of(mean, lower_is_better=lower_is_better))
     summary = rank_summary(chances, level=level)
     return AggregatedRanking(
-        ranks=ranks(mean.mean(axis=1), lower_is_better=lower_is_better),
+        ranks=ranks(mean.mean(axis=1), lower_is_better=lower_is_better, ties=ties),
         mean_ranks=summary.mean,
         chances=chances,
         frequencies=chances,

@@ -180,10 +180,10 @@ def _standings(blocks: Blocks, plan: Plan) -> Iterator[Standing]:
         return
     stacked = _independent([own[0] for own in replicates if own is not None], plan)
     resampled = all(part.varies for part in blocks.sampled)
-    by_rank = rank_then_aggregate(stacked, lower_is_better=lower, level=plan.level)
+    by_rank = rank_then_aggregate(stacked, lower_is_better=lower, level=plan.level, ties=plan.ties)
     source = RANK_FIRST if resampled else f"{INFLUENCE}, rank then aggregate"
     yield from aggregated_standings(blocks.metric, blocks.methods, by_rank, source)
-    by_mean = aggregate_then_rank(stacked, lower_is_better=lower, level=plan.level)
+    by_mean = aggregate_then_rank(stacked, lower_is_better=lower, level=plan.level, ties=plan.ties)
     source = AGGREGATE_FIRST if resampled else f"{INFLUENCE}, aggregate then rank"
     yield from aggregated_standings(blocks.metric, blocks.methods, by_mean, source)
 

@@ -49,6 +49,7 @@ def compare(
     notes: Sequence[str | Finding] = (),
     bands: bool = True,
     literature: bool = False,
+    ties: str = "mean",
 ) -> Comparison:
     """Compare methods on the same samples.
 
@@ -100,6 +101,9 @@ def compare(
         Whether the pairs are also tested as papers do, by Wilcoxon's test on the resamples. Its
         p-values shrink with the number of resamples, so they decide nothing and `valid` is False;
         they are for checking published ones.
+    ties : {"mean", "min"}, default="mean"
+        Which rank methods of equal value have in `standings`: the mean of theirs, or the lowest, as
+        published tables print it. Tests across data sets take the mean in either case.
 
     Returns
     -------
@@ -155,6 +159,7 @@ def compare(
         reference=reference,
         bands=bands,
         literature=literature,
+        ties=ties,
     )
     units = units_of(predictions, Roles(runs, methods, clustered, own_weights, scores, loss))
     chosen = metrics_of(metrics) or []

@@ -9,6 +9,7 @@ from abstain._foundation.random import seed_of
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
 from abstain.inference.multiplicity import ADJUSTMENTS, Adjustment
+from abstain.inference.ranking import TIES, Ties
 from abstain.typing import Rng
 
 #: What `compare` may decide by, with the name that the results carry.
@@ -48,6 +49,8 @@ class Plan:
     #: nothing was resampled the ratio of a pair, and resamples of metrics that have no influence
     #: function, which then have values without intervals, ranked as they are.
     lean: bool = False
+    #: Which rank equal methods have where ranks are shown; tests take the mean of theirs.
+    ties: Ties = "mean"
 
     @classmethod
     def checked(
@@ -63,6 +66,7 @@ class Plan:
         bands: bool = True,
         literature: bool = False,
         lean: bool = False,
+        ties: str = "mean",
     ) -> "Plan":
         """Make a plan of what a caller gave, or refuse it."""
         resamples = 0 if bootstrap == 0 else checks.positive_int(bootstrap, "bootstrap")
@@ -83,6 +87,7 @@ class Plan:
             bands=bands,
             literature=literature,
             lean=lean,
+            ties=cast("Ties", checks.one_of(ties, "ties", TIES)),
         )
 
     @property

@@ -184,7 +184,7 @@ class Standing:
     value : float
         Of the metric; NaN for all data sets together.
     rank : float
-        1 is best; tied values share the mean of their ranks.
+        1 is best; tied values share the mean of their ranks, or with `ties="min"` the lowest.
     mean_rank, rank_low, rank_high : float
         Over other studies of this size, were these values the true ones: mean and central range
         at the level of the comparison.

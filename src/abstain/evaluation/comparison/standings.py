@@ -32,7 +32,7 @@ def standings(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
     """Return where each method stands on one data set: by influences, and by resamples if any."""
     lower = sampled.metric.lower_is_better
     if plan.lean and sampled.alone:
-        yield from _by_value(sampled)
+        yield from _by_value(sampled, plan)
     if not sampled.defined:
         return
     if sampled.shares is not None:
@@ -51,7 +51,8 @@ def standings(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
 def _rows(
     sampled: Sampled, plan: Plan, chances: FloatArray, mean: FloatArray, source: str
 ) -> Iterator[Standing]:
-    place = ranks(sampled.mean, lower_is_better=sampled.metric.lower_is_better)
+    lower = sampled.metric.lower_is_better
+    place = ranks(sampled.mean, lower_is_better=lower, ties=plan.ties)
     summary = rank_summary(chances, level=plan.level)
     for i, method in enumerate(sampled.methods):
         yield Standing(
@@ -68,13 +69,14 @@ def _rows(
         )
 
 
-def _by_value(sampled: Sampled) -> Iterator[Standing]:
+def _by_value(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
     """Return ranks where it is not known how they vary."""
     known = sampled.known
     if not known:
         return
-    place = ranks(sampled.mean[known], lower_is_better=sampled.metric.lower_is_better).tolist()
-    for i, rank in zip(known, place, strict=True):
+    lower = sampled.metric.lower_is_better
+    place = ranks(sampled.mean[known], lower_is_better=lower, ties=plan.ties)
+    for i, rank in zip(known, place.tolist(), strict=True):
         about = sampled.metric.name, sampled.data, sampled.methods[i], float(sampled.mean[i])
         yield Standing(*about, rank, mean_rank=rank, source=_VALUES)
 
