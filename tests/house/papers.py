@@ -189,5 +189,11 @@ FUNCTION_TOPICS = {
     "abstain.studies.study_convergence": ("convergence",),
     "abstain.studies.study_population_forms": ("population AURC",),
     "abstain.studies.study_posterior": ("posterior",),
-    "abstain.studies.study_weights": ("bias", "scale"),
+    "abstain.studies.study_weights": (
+        "bias",
+        "scale",
+        "Monte-Carlo",
+        "squared error",
+        "consistency",
+    ),
 }

@@ -75,7 +75,7 @@ def test_weights_are_those_of_the_metrics(weights):
 
 
 def test_a_result_answers_for_itself(weights):
-    assert weights.open_tables == ("summary",)
+    assert weights.open_tables == ("summary", "mean-error")
     assert weights.frame().height == 2 * 4 * 19
     assert all(isinstance(figure, Drawable) for figure in weights.figures.values())
     assert weights.seconds > 0

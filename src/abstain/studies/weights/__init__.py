@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.random import seed_of
 from abstain.metrics import (
     population_weight,
     rank_weights,
@@ -17,19 +18,20 @@ from abstain.plots.series import SeriesDisplay
 from abstain.plots.surface import SurfaceDisplay
 from abstain.studies._data import SIZES, checked_sizes
 from abstain.studies._figures import lines
-from abstain.studies._study import Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, range_said
-from abstain.typing import FloatArray
-
-#: The estimators of the AURC whose weights depend on the rank alone.
-ESTIMATORS: Final = ("plugin", "log", "sele", "2sele")
+from abstain.studies.weights import positions
+from abstain.studies.weights.positions import ESTIMATORS
+from abstain.typing import FloatArray, Rng
 
 _SURFACE_SIZES: Final = tuple(int(n) for n in np.unique(np.geomspace(8, 1024, 22).round()))
 _SURFACE_POINTS: Final = 60
 
 
 @timed
-def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 199) -> StudyResult:
+def study_weights(
+    *, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 199, rng: Rng = 0
+) -> StudyResult:
     """Compute the exact bias and mean squared error of the rank weights.
 
     Answers: how far is the weight that a sample gets from its rank among n from the weight of its
@@ -41,13 +43,17 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
         Sample sizes, at least 2.
     points : int, default=199
         Population ranks u, evenly spaced strictly between 0 and 1.
+    rng : int, numpy.random.Generator or None, default=0
+        Of the drawn weights of the table "derivation" alone.
 
     Returns
     -------
     StudyResult
-        Tables "results" (n, rank, estimator, weight, bias, mse, scale) and "summary"; figures
-        "bias" (figures 1 and S8 of the paper), "mse" and "ratio" (over the scale, which the paper's
-        figure 2 shows).
+        Tables "results" (n, rank, estimator, weight, bias, mse, scale), "summary", "given-rank"
+        (the error at each rank among n, eq. 23 and 29), "mean-error" (its mean, beside eq. 31),
+        "consistency" (prop. A.1) and "derivation" (drawn weights, eq. 15-17; up to n = 128);
+        figures "bias" (figures 1 and S8 of the paper), "mse" and "ratio" (over the scale, which
+        the paper's figure 2 shows), "given-rank", "consistency" and "derivation".
 
     Raises
     ------
@@ -56,12 +62,14 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
 
     Notes
     -----
-    Nothing is drawn: the rank of a sample that counts itself is 1 + Binomial(n - 1, u), so its
-    expectations are finite sums. Cost: under a second.
+    The rank of a sample that counts itself is 1 + Binomial(n - 1, u), so expectations are finite
+    sums; given that rank, u has the law Beta(r, n + 1 - r), and they are closed forms. Cost: some
+    seconds.
 
     References
     ----------
-    .. [1] Zhou et al. (2025), eq. 21, 22 and 28 (bias), 24 and 30 (scale), https://arxiv.org/abs/2410.15361
+    .. [1] Zhou et al. (2025), eq. 15-17, 21, 22 and 28 (bias), 23, 24 and 29-31
+       (error), 27 (consistency), https://arxiv.org/abs/2410.15361
 
     Examples
     --------
@@ -69,16 +77,24 @@ def study_weights(*, sizes: Sequence[int] = (8, 32, 128, 1024), points: int = 19
     >>> found.frame().filter(estimator="sele")["bias"].round(3).to_list()
     [0.089, 0.011, -0.131, -0.39, -0.938]
     """
-    chosen = checked_sizes(sizes, least=2)
+    chosen, seed = checked_sizes(sizes, least=2), seed_of(rng)
     ranks = np.arange(1, checks.positive_int(points, "points") + 1) / (points + 1)
     rows = [row for n in chosen for row in _rows(n, ranks)]
     summary = [_summary(n, name, rows) for n in chosen for name in ESTIMATORS]
+    given = positions.given_rank(chosen)
+    others = {
+        "given-rank": given,
+        "mean-error": positions.mean_errors(given),
+        "consistency": positions.consistency(),
+        "derivation": positions.derivation(chosen, seed),
+    }
     return WEIGHTS.result(
-        parameters={"sizes": chosen, "points": points},
-        tables={"results": rows, "summary": summary},
-        figures=_figures(rows, chosen),
+        parameters={"sizes": chosen, "points": points, "seed": seed},
+        tables={"results": rows, "summary": summary, **others},
+        shown=("summary", "mean-error"),
+        figures=_figures(rows, chosen) | positions.figures(others),
         notes=(_NOTE,),
-        verdict=tuple(_verdict(summary, ranks)),
+        verdict=(*_verdict(summary, ranks), *positions.said(others)),
     )
 
 
@@ -203,7 +219,10 @@ def _verdict(summary: Sequence[Mapping[str, Any]], ranks: FloatArray) -> Iterato
     )
 
 
-_NOTE: Final = "Exact sums over the binomial law of the rank of a sample that counts itself."
+_NOTE: Final = (
+    "Exact: sums over the binomial law of the rank of a sample that counts itself, and closed "
+    "forms under the Beta law of its population rank; drawn are only the weights of the derivation."
+)
 
 #: The study in the catalogue.
 WEIGHTS: Final = StudyEntry(
@@ -213,14 +232,19 @@ WEIGHTS: Final = StudyEntry(
         "A sample has a rank among n; its weight should be that of its rank in the population, "
         "-ln(1 - u). How far off is it on average, and how large is the squared error?"
     ),
-    source=f"Zhou et al. (2025), fig. 1, 2 and S8, {PAPER}",
+    source=f"Zhou et al. (2025), fig. 1, 2 and S8, prop. 3.3-3.5 and A.1-A.4, {PAPER}",
     run=study_weights,
     about="""Compute the exact bias and mean squared error of the rank weights.
 
-    Of every estimator, at every population rank, for several sample sizes. Nothing is drawn.
+    Of every estimator, at every population rank and at every rank among n, for several sample
+    sizes; and where the weights come from, and go to.
     """,
     quick={"sizes": (8, 128), "points": 99},
-    options=(SIZES, StudyOption("points", int, "population ranks at which they are computed")),
+    options=(
+        SIZES,
+        StudyOption("points", int, "population ranks at which they are computed"),
+        SEED,
+    ),
     captions={
         "summary": "MSE/scale: over ranks from 1/n to 1 - 1/n. Bias and MSE: at the nearest rank.",
         "bias": (
@@ -230,6 +254,20 @@ WEIGHTS: Final = StudyEntry(
         "mse": "One color scale for all panels; the last one is the scale u/(n(1 - u) + 1).",
         "ratio": "Where a line lies at 1, the scale is the error.",
         "results": "Every rank; weight is -ln(1 - u), scale is u/(n(1 - u) + 1).",
+        "given-rank": (
+            "The rank r among n is given, and the population rank has the law Beta(r, n + 1 - r): "
+            "eq. 23 for the plug-in, eq. 29 for the log weight. The scale is that at the mean rank."
+        ),
+        "mean-error": (
+            "The error given the rank among n, averaged over the n ranks; eq. 31 is "
+            "(n + 1) ln(n + 1)/n² - 1/n."
+        ),
+        "consistency": "The weight of the sample of rank u n among n, and -ln(1 - u).",
+        "derivation": (
+            "Population ranks of n samples are drawn and -ln(1 - u) is averaged at each rank: the "
+            "distance from the plug-in weights in a hundred repetitions, and the square root of "
+            "H_n/n over the draws, which it should be."
+        ),
     },
     glossary={
         word: WORDS[word]
