@@ -123,6 +123,8 @@ def is_pattern(name: str) -> bool:
 
 
 def _usual(table: DataTable, role: str) -> str | None:
+    if role in table.meant:
+        return table.meant[role]
     found = (table.find(name) for name in USUAL[role])
     return next((name for name in found if name is not None), None)
 
@@ -145,6 +147,7 @@ def _choose_keys(table: DataTable, out: ChosenColumns) -> None:
         for role, usual in KEYED.items()
         if any(n in table.kinds for n in usual)
     }
+    found |= {role: name for role, name in table.meant.items() if role in KEYED}
     for role in ("group", "weight", "id", "features"):
         name = found.pop(role, None)
         if name is None or table.lengths.get(name) != table.height:

@@ -27,6 +27,7 @@ from abstain.tables._lines import (
     read_header,
 )
 from abstain.tables.column import DataColumn, from_series
+from abstain.tables.model_outputs import open_json, open_torch
 from abstain.tables.table import (
     DataTable,
     from_archive,
@@ -48,6 +49,9 @@ SUFFIXES = (
     ".jsonl",
     ".ndjson",
     ".npz",
+    ".json",
+    ".pth",
+    ".pt",
 )
 
 #: From so many bytes on a CSV file is looked at by columns, whose types its first rows tell.
@@ -70,7 +74,7 @@ def open_table(path: Path) -> DataTable:
 
 
 def _suffix_refusal(path: Path) -> str:
-    if path.suffix.lower() in {".pkl", ".pickle", ".pt", ".pth", ".npy", ".joblib"}:
+    if path.suffix.lower() in {".pkl", ".pickle", ".npy", ".joblib"}:
         hint = " Save the arrays with `numpy.savez(file, labels=..., logits=...)` and read that."
     elif path.suffix.lower() in {".gz", ".zip", ".xz", ".zst", ".bz2"}:
         hint = " Unpack it first."
@@ -288,6 +292,9 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
     ".jsonl": _open_jsonl,
     ".ndjson": _open_jsonl,
     ".npz": _open_npz,
+    ".json": open_json,
+    ".pth": open_torch,
+    ".pt": open_torch,
 }
 
 

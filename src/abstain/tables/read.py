@@ -45,9 +45,10 @@ def read_predictions(
     Parameters
     ----------
     source : path, list of paths, dataframe, or mapping from name to array
-        Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz;
-        a folder of FD-Shifts results (its data sets become splits). Dataframes of pandas,
-        polars, pyarrow and whatever else narwhals knows.
+        Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz,
+        .json (one object of arrays), .pth, .pt (tensors, as `torch.save` writes them); a folder
+        of FD-Shifts results (its data sets become splits). Dataframes of pandas, polars, pyarrow
+        and whatever else narwhals knows.
     label : str, optional
         The true class. By default the first of label, labels, y_true, target that exists.
     prediction : str, optional
@@ -105,7 +106,8 @@ def read_predictions(
 
     Notes
     -----
-    Files are never unpickled. Numbers keep the precision of their storage.
+    Files are never unpickled; of those of torch only tensors, arrays of numbers and plain values
+    are taken. Numbers keep the precision of their storage.
 
     Of NPZ files and mappings the keys logits or probabilities (or probs), group, weight, ids,
     features, and logit_samples or probability_samples (or mcd_logits, mcd_probabilities) of

@@ -37,6 +37,8 @@ class DataTable:
     keyed: bool = False
     #: The format has no types (CSV): a column of quoted numbers is a column of numbers.
     typeless: bool = False
+    #: Which key is the logits, the label and so on, where the layout is a known one.
+    meant: Mapping[str, str] = field(default_factory=dict)
     #: What was met on opening.
     notes: tuple[str, ...] = ()
     #: The number of rows of each key, where they may differ (archives).

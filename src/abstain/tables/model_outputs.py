@@ -1,0 +1,162 @@
+"""Outputs of a model as arrays by key: in one JSON object, or as `torch.save` wrote tensors.
+
+So the code of Zhou et al. (2025) keeps theirs: ``y_logits`` and ``y_true`` in JSON, ``preds_test``
+(logits) and ``gt_test`` in files of torch. Of the latter only tensors, arrays of numbers and plain
+values are taken; whatever else a pickle can name is refused before it is made.
+"""
+
+import math
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from abstain._foundation.extras import has
+from abstain._foundation.imports import Deferred
+from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
+from abstain._foundation.json_records import parsed
+from abstain.errors import FileFormatError, InputError, MissingInputError
+from abstain.tables.table import DataTable, from_arrays
+from abstain.typing import Array
+
+torch = Deferred("torch")
+
+#: Bytes of a JSON text, and how many of memory its numbers take for each.
+_MOST_JSON: Final = 1 << 30
+_OF_NUMBERS: Final = 16
+
+#: What the keys of known files mean, where all of them are there.
+_KNOWN: Final[tuple[Mapping[str, str], ...]] = (
+    {"logits": "y_logits", "label": "y_true"},
+    {"logits": "preds_test", "label": "gt_test"},
+)
+
+#: Of arrays in a file of torch: booleans, whole numbers and decimals, by the codes of NumPy.
+_NUMBERS: Final = "?bhilqBHILQefd"
+
+
+def open_json(path: Path) -> DataTable:
+    """Open a JSON object of arrays by key."""
+    refuse_beyond_memory(_OF_NUMBERS * size_of(path), path.name, "its text with all numbers")
+    try:
+        found = parsed(content(path, _MOST_JSON).decode(), finite=False)
+    except UnicodeDecodeError:
+        _refuse(path, "is no text in UTF-8", _AS_JSON)
+    except InputError as error:
+        if str(error) == "it is another value":
+            _refuse(path, "holds no JSON object", _AS_JSON)
+        msg = f"{path.name} cannot be read as json: {error}"
+        raise FileFormatError(msg) from None
+    lists = {name: x for name, x in found.items() if isinstance(x, list)}
+    return _table({name: _array(path, name, x) for name, x in lists.items()}, found, path, _AS_JSON)
+
+
+_AS_JSON: Final = (
+    'a .json file holds {"logits": [[...], ...], "labels": [...]}; rows of one sample each belong '
+    "in .jsonl, one object a line"
+)
+
+
+def open_torch(path: Path) -> DataTable:
+    """Open a dictionary of tensors that `torch.save` wrote."""
+    _refuse_strange(path)
+    if not has("torch"):
+        msg = f"{path.name} is read with torch: pip install 'abstain[torch]'"
+        raise MissingInputError(msg)
+    found = _loaded(path)
+    if not isinstance(found, Mapping) or not all(isinstance(name, str) for name in found):
+        _refuse(path, "holds no arrays by name", _AS_TORCH)
+    arrays = {name: _entry(path, name, x) for name, x in found.items() if _is_several(x)}
+    return _table(arrays, found, path, _AS_TORCH)
+
+
+_AS_TORCH: Final = 'save the outputs with torch.save({"logits": ..., "labels": ...}, file)'
+
+
+def _table(
+    arrays: Mapping[str, Array], found: Mapping[str, Any], path: Path, form: str
+) -> DataTable:
+    """Wrap the arrays; of a file with a known layout those of its length."""
+    if not arrays:
+        _refuse(path, "holds no arrays by name", form)
+    known = next((k for k in _KNOWN if all(name in arrays for name in k.values())), {})
+    kept = arrays
+    if known:
+        length = arrays[known["logits"]].shape[:1]
+        kept = {name: x for name, x in arrays.items() if x.shape[:1] == length}
+    left = [name for name in found if name not in kept]
+    notes = (f"keys not read: {', '.join(left[:12])}",) if left else ()
+    return replace(from_arrays(kept, path.name), meant=dict(known), notes=notes)
+
+
+def _array(path: Path, name: str, values: list[Any]) -> Array:
+    try:
+        out = np.asarray(values)
+    except ValueError:
+        _refuse(path, f"has rows of different lengths under {name!r}", _AS_JSON)
+    return out
+
+
+# ------------------------------------------------------------------------------------ torch
+def _refuse_strange(path: Path) -> None:
+    """Refuse what `torch.save` has not written since 2020, and what is longer than it says."""
+    if not zipfile.is_zipfile(path):
+        _refuse(path, "is no archive of tensors", _AS_TORCH)
+    with plain_words(path.name, "a file of torch"), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
+        _refuse(path, "is packed in a way that `torch.save` does not write", _AS_TORCH)
+    refuse_beyond_memory(sum(m.file_size for m in members), path.name, "its tensors")
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        with _of_numpy():
+            return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # noqa: BLE001  a damaged archive raises anything
+        what = f"cannot be read as tensors and arrays of numbers alone ({type(error).__name__})"
+        _refuse(path, what, _AS_TORCH)
+
+
+def _of_numpy() -> AbstractContextManager[None]:
+    """Let arrays of numbers pass beside tensors: what makes them, and their types, by name."""
+    serialization: Any = torch.serialization
+    # As old as names for what moved; before, only tensors pass.
+    if not hasattr(serialization, "get_unsafe_globals_in_checkpoint"):
+        return nullcontext()
+    made: Callable[..., Any] = np.zeros(1).__reduce__()[0]  # type: ignore[assignment]
+    ways = [(made, f"numpy.{core}.multiarray._reconstruct") for core in ("core", "_core")]
+    types = [type(np.dtype(code)) for code in _NUMBERS]
+    out: AbstractContextManager[None] = serialization.safe_globals(
+        [*ways, np.ndarray, np.dtype, *types]
+    )
+    return out
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray) or hasattr(value, "is_sparse")
+
+
+def _entry(path: Path, name: str, value: Any) -> Array:
+    """Return a tensor, an array or a list as an array of the host."""
+    if isinstance(value, list | tuple):
+        return _array(path, name, list(value))
+    size = math.prod(value.shape) * value.dtype.itemsize
+    refuse_beyond_memory(size, path.name, f"the array {name!r}")
+    if isinstance(value, np.ndarray):
+        return value
+    if value.layout != torch.strided or value.is_quantized:
+        _refuse(path, f"holds no plain tensor under {name!r}", _AS_TORCH)
+    # NumPy has no bfloat16; float32 holds all of its numbers.
+    narrow = value.dtype == torch.bfloat16
+    out: Array = (value.float() if narrow else value).detach().numpy()
+    return out
+
+
+def _refuse(path: Path, what: str, form: str) -> NoReturn:
+    msg = f"{path.name} {what}; {form}"
+    raise FileFormatError(msg) from None
