@@ -21,6 +21,8 @@ from abstain.studies.population_forms import FORMS
 from abstain.studies.population_forms import study_population_forms as study_population_forms
 from abstain.studies.posterior import POSTERIOR
 from abstain.studies.posterior import study_posterior as study_posterior
+from abstain.studies.precision import PRECISION
+from abstain.studies.precision import study_precision as study_precision
 from abstain.studies.weights import WEIGHTS
 from abstain.studies.weights import study_weights as study_weights
 
@@ -34,8 +36,9 @@ __all__ = [
     "study_estimators",
     "study_population_forms",
     "study_posterior",
+    "study_precision",
     "study_weights",
 ]
 
-for _study in (ESTIMATORS, WEIGHTS, CONVERGENCE, FORMS, POSTERIOR, FINETUNING):
+for _study in (ESTIMATORS, WEIGHTS, CONVERGENCE, FORMS, POSTERIOR, FINETUNING, PRECISION):
     STUDIES.add(_study)

@@ -204,8 +204,13 @@ def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **optio
 def _variant(name: str, title: str, meaning: str, source: str = "", **options: Any) -> Method:
     """Return the Mahalanobis distance with other options under a name of its own."""
     plain = _of_features("mahalanobis", **options)
-    found = {"name": f"mahalanobis-{name}", "title": f"{plain.title}, {title}", "meaning": meaning}
-    return replace(plain, source=source or plain.source, **found)
+    return replace(
+        plain,
+        name=f"mahalanobis-{name}",
+        title=f"{plain.title}, {title}",
+        source=source or plain.source,
+        meaning=meaning,
+    )
 
 
 _FEATURE_SPACE = (
