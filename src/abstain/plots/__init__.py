@@ -3,8 +3,8 @@
 Every display has ``.frame()``, ``.plot(ax=)`` and ``.save(path)``. Those of curves are made with
 ``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``, those of
 a checked decision rule with ``from_checks``, that of a calibration with ``from_check``. Those of
-studies (`SeriesDisplay`, `SurfaceDisplay`, `AgreementDisplay`) take their numbers as they are.
-matplotlib is loaded when something is drawn.
+studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`) take their numbers
+as they are. matplotlib is loaded when something is drawn.
 """
 
 from typing import TYPE_CHECKING
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from abstain.plots.series import Series as Series
     from abstain.plots.series import SeriesDisplay as SeriesDisplay
     from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
+    from abstain.plots.spread import Spread as Spread
+    from abstain.plots.spread import SpreadDisplay as SpreadDisplay
     from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
 else:
     __all__, __getattr__, __dir__ = waiting(
@@ -56,5 +58,6 @@ else:
         risk_excess=("RiskExcessDisplay",),
         series=("Series", "SeriesDisplay"),
         significance=("SignificanceMapDisplay",),
+        spread=("Spread", "SpreadDisplay"),
         surface=("SurfaceDisplay",),
     )

@@ -12,6 +12,8 @@ from abstain.studies._study import STUDIES as STUDIES
 from abstain.studies._study import StudyEntry as StudyEntry
 from abstain.studies._study import StudyOption as StudyOption
 from abstain.studies._study import StudyResult as StudyResult
+from abstain.studies.backbones import BACKBONES
+from abstain.studies.backbones import study_backbones as study_backbones
 from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
 from abstain.studies.estimators import ESTIMATORS
@@ -32,6 +34,7 @@ __all__ = [
     "StudyEntry",
     "StudyOption",
     "StudyResult",
+    "study_backbones",
     "study_convergence",
     "study_estimators",
     "study_population_forms",
@@ -40,5 +43,14 @@ __all__ = [
     "study_weights",
 ]
 
-for _study in (ESTIMATORS, WEIGHTS, CONVERGENCE, FORMS, POSTERIOR, FINETUNING, PRECISION):
+for _study in (
+    ESTIMATORS,
+    WEIGHTS,
+    CONVERGENCE,
+    FORMS,
+    POSTERIOR,
+    FINETUNING,
+    PRECISION,
+    BACKBONES,
+):
     STUDIES.add(_study)

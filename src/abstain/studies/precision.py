@@ -122,7 +122,8 @@ def _simulated(
     for t in temperatures:
         # The same samples at every temperature, as one network made surer.
         population = logits(_CLASSES, separation=_SEPARATION, temperature=t)
-        yield f"T = {t:g}", tuple(population.sample_logits(n, rng=named_generator(seed, "logits")))
+        z, labels = population.sample_logits(n, rng=named_generator(seed, "logits"))
+        yield f"T = {t:g}", (z, labels)
 
 
 def softmax_in(z: Array, precision: Any) -> Array:

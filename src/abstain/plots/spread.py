@@ -1,0 +1,139 @@
+"""How values scatter: a dot each, their mean and median, and the box of the quartiles."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.plots._panels import Panels, legend_below, legend_columns, name_panel, split
+from abstain.plots.labels import calm, labels, name_ticks, room, rule
+from abstain.plots.style import LIGHT, MUTED
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+
+#: Inches of a panel, and of one name in a row.
+_WIDE, _HIGH = 2.7, 0.2
+#: Panels side by side.
+_ACROSS = 3
+#: How much of a row its names fill, and of its part a box.
+_FILL, _BOX = 0.8, 0.7
+#: From so many values on there is a box.
+_BOXED = 5
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Values that belong together: a row of a panel, of one name.
+
+    Examples
+    --------
+    >>> Spread("AURC", "CIFAR-10", "ViT", (0.01, 0.02)).name
+    'ViT'
+    """
+
+    panel: str
+    row: str
+    name: str
+    values: tuple[float, ...]
+
+
+@dataclass(eq=False)
+class SpreadDisplay(Panels):
+    """Dots of single values; a thin line is their mean, a thick one their median.
+
+    From five values on there is a box from the first to the third quartile. `plot` passes its
+    options on to every ``Axes.plot`` of dots.
+
+    Attributes
+    ----------
+    spreads : tuple of Spread
+        In the order of panels, rows and colors.
+    title : str
+        What the figure shows.
+
+    Examples
+    --------
+    >>> from abstain.plots.spread import Spread, SpreadDisplay
+    >>> SpreadDisplay((Spread("AURC", "iid", "ViT", (0.1,)),), "Runs").frame().rows()
+    [('AURC', 'iid', 'ViT', 0.1)]
+    """
+
+    spreads: tuple[Spread, ...]
+    title: str
+
+    def __post_init__(self) -> None:
+        """Refuse a figure of nothing."""
+        if not any(math.isfinite(x) for s in self.spreads for x in s.values):
+            msg = "`spreads` must hold at least one value; got none"
+            raise InputError(msg)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a value."""
+        import polars as pl
+
+        rows = [(s.panel, s.row, s.name, x) for s in self.spreads for x in s.values]
+        return pl.DataFrame(rows, schema=["panel", "row", "name", "value"], orient="row")
+
+    def _draw_on(self, ax: "Axes", kwargs: dict[str, Any]) -> None:
+        panels, names = self._of("panel"), self._of("name")
+        axes = split(ax, len(panels), share_x=False, share_y=True, most=_ACROSS)
+        handles: dict[str, Any] = {}
+        for i, (one, panel) in enumerate(zip(axes, panels, strict=True)):
+            self._draw_panel(one, panel, kwargs, handles)
+            one.tick_params(labelleft=i % _ACROSS == 0)
+        written = labels(names)
+        named = [name for name in names if name in handles]
+        legend_below(axes[0], [handles[n] for n in named], [written[n] for n in named])
+        self.ax_ = axes[0]
+
+    def _draw_panel(
+        self, ax: "Axes", panel: str, kwargs: dict[str, Any], handles: dict[str, Any]
+    ) -> None:
+        rows, names = self._of("row"), self._of("name")
+        part = _FILL / len(names)
+        for y in range(len(rows) - 1):
+            rule(ax, [0, 1], [y + 0.5, y + 0.5], transform=ax.get_yaxis_transform())
+        for s in self.spreads:
+            known = np.array([x for x in s.values if math.isfinite(x)])
+            if s.panel == panel and known.size:
+                i = names.index(s.name)
+                y = rows.index(s.row) + part * (i + 0.5) - _FILL / 2
+                line = _drawn(ax, known, (y, part * _BOX / 2), LIGHT[i % len(LIGHT)], kwargs)
+                handles.setdefault(s.name, line)
+        calm(ax)
+        ax.grid(visible=False)
+        written = labels(rows)
+        name_ticks(ax, "y", [written[name] for name in rows], range(len(rows)))
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+        ax.locator_params(axis="x", nbins=4)
+        ax.tick_params(axis="x", labelsize=8, colors=MUTED)
+        name_panel(ax, panel)
+
+    def _of(self, name: str) -> list[str]:
+        return list(dict.fromkeys(getattr(s, name) for s in self.spreads))
+
+    def _size(self) -> tuple[float, float]:
+        count, rows, names = (self._of(part) for part in ("panel", "row", "name"))
+        width = min(len(count), _ACROSS) * _WIDE + room(rows) + 0.3
+        below = math.ceil(len(names) / legend_columns(names, width - 0.3))
+        high = max(_HIGH * len(rows) * max(len(names), 2), 1.0) + 0.7
+        return width, math.ceil(len(count) / _ACROSS) * high + 0.3 + 0.2 * below
+
+
+def _drawn(
+    ax: "Axes", values: Any, place: tuple[float, float], color: str, kwargs: dict[str, Any]
+) -> Any:
+    """Draw the values of one name in one row; return its dots."""
+    y, half = place
+    low, median, high = np.quantile(values, [0.25, 0.5, 0.75])
+    if values.size >= _BOXED:
+        ax.barh([y], [high - low], left=[low], height=2 * half, color=color, alpha=0.18, zorder=2)
+    ax.plot([values.mean()] * 2, [y - half, y + half], color=color, linewidth=1, zorder=3)
+    ax.plot([median] * 2, [y - half, y + half], color=color, linewidth=2.6, zorder=3)
+    style = {"color": color, "marker": "o", "markersize": 3, "linestyle": "none", "alpha": 0.55}
+    (dots,) = ax.plot(values, np.full(values.size, y), **{**style, "zorder": 4, **kwargs})
+    return dots
