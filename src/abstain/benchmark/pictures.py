@@ -27,6 +27,8 @@ _TRAIN_SEED: Final = 2
 
 #: Bytes of pictures that a process keeps for the next network.
 _KEPT: Final = 1 << 30
+#: Bytes of a number that a network sees, for each byte of a picture.
+_FLOAT: Final = 4
 #: Pictures at a time that a hash is taken of.
 _BLOCK: Final = 5000
 
@@ -71,6 +73,8 @@ class LoadedTask:
 
         def read() -> InputPictures:
             images = exposure.load()
+            if exposure.ready or not exposure.corruption:
+                return self._fixed(images, EXPOSED_SEED)
             # They may come from a large file, and are read once.
             pictures = self.inputs.exposed(exposure, seed=EXPOSED_SEED, images=images)
             return InputPictures(pictures, images.labels, images.places)
@@ -82,7 +86,11 @@ class LoadedTask:
         return digest_of([self.parts.train, self.parts.validation])
 
     def _fixed(self, images: Images, seed: int) -> InputPictures:
-        return InputPictures(self.inputs.fixed(images, seed=seed), images.labels, images.places)
+        large = images.pixels.nbytes * _FLOAT > _KEPT
+        pictures = self.inputs.lazily(images) if large else None
+        if pictures is None:
+            pictures = self.inputs.fixed(images, seed=seed)
+        return InputPictures(pictures, images.labels, images.places)
 
     def _once(self, name: str, make: Callable[[], InputPictures]) -> InputPictures:
         """Keep pictures for the next network, unless they are too many."""

@@ -93,9 +93,9 @@ class Images:
         """Which pictures of the whole source these are."""
         return np.arange(self.n) if self.rows is None else self.rows
 
-    def subset(self, rows: Array) -> "Images":
+    def subset(self, rows: Array | slice) -> "Images":
         """Return these pictures only, in this order."""
-        chosen = np.asarray(rows)
+        chosen = rows if isinstance(rows, slice) else np.asarray(rows)
         own = self.pixels[chosen], self.labels[chosen], self.classes, self.places[chosen]
         return Images(*own)
 

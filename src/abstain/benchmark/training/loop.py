@@ -227,13 +227,23 @@ def _before(done: Any, recipe: Recipe) -> int:
     return done
 
 
+#: Bytes of pictures that are brought to the device whole.
+_MOST = 1 << 33
+
+
 class _Data:
-    """The training pictures on their device."""
+    """The training pictures on their device, or on the host where they are too many."""
 
     def __init__(self, images: Images, inputs: Inputs, device: str) -> None:
         self.inputs, self.device = inputs, device
-        self.pixels = torch.from_numpy(images.pixels).to(device)
+        self.pixels = torch.from_numpy(images.pixels)
+        if images.pixels.nbytes <= _MOST:
+            self.pixels = self.pixels.to(device)
         self.labels = torch.from_numpy(images.labels).to(device)
+
+    def pictures(self, rows: Tensor) -> Tensor:
+        """Return some as bytes on the device."""
+        return self.pixels[rows.to(self.pixels.device)].to(self.device)
 
 
 class _Run:
@@ -300,7 +310,7 @@ class _Run:
 
     def _step(self, rows: Tensor, draws: Any) -> Tensor:
         self.descent.zero_grad(set_to_none=True)
-        pictures = self.data.inputs.varied(self.data.pixels[rows], draws)
+        pictures = self.data.inputs.varied(self.data.pictures(rows), draws)
         loss = self.objective(self.called(pictures), self.data.labels[rows], index=rows)
         if not loss.requires_grad:
             msg = "the loss has no gradient: with hard ranks the 0/1 loss has none; give `soft`"

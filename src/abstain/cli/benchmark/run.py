@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from abstain._foundation.extras import has
+from abstain.cli.benchmark.budget import show_budget
 from abstain.cli.console import JobLines, console, interruptible, progress, say, working
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
@@ -55,6 +56,16 @@ class RunOptions:
     precision: Annotated[
         Literal["32-true", "16-mixed", "bf16-mixed"] | None, Parameter(help="of training")
     ] = None
+    weights: Annotated[
+        Path | None, Parameter(help="file of trained weights that every network begins with")
+    ] = None
+    side: Annotated[
+        int | None, Parameter(help="height and width that the network sees pictures at")
+    ] = None
+    protocol: Annotated[
+        Literal["fd-shifts", "fd-shifts-paper", "fd-shifts-2024"] | None,
+        Parameter(help="take the settings of a published benchmark for the task"),
+    ] = None
 
     def changes(self) -> dict[str, Any]:
         """Return what was asked for, as `abstain.benchmark.specification.changed` takes it."""
@@ -86,7 +97,19 @@ class Workers:
     ] = ""
 
 
-_AS_IT_IS, _THIS_MACHINE = RunOptions(), Workers()
+@dataclass(frozen=True, kw_only=True)
+class DryRun:
+    """Whether anything is done, and how fast the GPU is that it would be done by."""
+
+    dry_run: Annotated[
+        bool, Parameter(help="print jobs, hours on one GPU and disk, and do nothing", negative=())
+    ] = False
+    teraflops: Annotated[
+        float, Parameter(help="of --dry-run: what the GPU keeps up, 10^12 operations a second")
+    ] = 10.0
+
+
+_AS_IT_IS, _THIS_MACHINE, _DONE = RunOptions(), Workers(), DryRun()
 
 
 def run(
@@ -96,6 +119,7 @@ def run(
     out: Annotated[Path, Parameter(help="folder that everything is kept in")] = Path("runs"),
     asked: Annotated[RunOptions, Parameter(name="*")] = _AS_IT_IS,
     machine: Annotated[Workers, Parameter(name="*")] = _THIS_MACHINE,
+    dry: Annotated[DryRun, Parameter(name="*")] = _DONE,
     print_config: PrintConfig = False,
 ) -> None:
     """Train networks, choose settings on validation data, and test what was chosen.
@@ -103,7 +127,7 @@ def run(
     Says which job is done, and what each network reached. The same command goes on after a kill.
     The exit status is 1 when jobs failed; what the others found is still there.
     """
-    if not has("torch"):
+    if not has("torch") and not dry.dry_run:
         msg = "a benchmark trains networks and needs torch; pip install 'abstain[benchmark]'"
         raise MissingInputError(msg)
     from abstain.benchmark.store import JOBS
@@ -111,6 +135,9 @@ def run(
     config = config_of(task, asked.changes())
     if print_config:
         sys.stdout.write(_text(config))
+        return
+    if dry.dry_run:
+        show_budget(config, dry.teraflops)
         return
     _say_changes(out, config)
     with (
@@ -146,6 +173,12 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
 
     if task in TASKS:
         return default_config(task, **changes)
+    if protocol := changes.get("protocol"):
+        msg = (
+            f"the protocol {protocol!r} is of a task (`abstain list tasks`); got {task!r}. A file "
+            "says all itself: begin with one that --print-config wrote"
+        )
+        raise InputError(msg)
     path = Path(task)
     if path.suffix.lower() == ".toml" or path.is_file():
         return changed(read_config(path), **changes)
