@@ -6,7 +6,7 @@ from tests.benchmark.made_store import made_store
 
 from abstain.benchmark.results import results_of
 from abstain.errors import InputError
-from abstain.plots import Spread, SpreadDisplay
+from abstain.plots import SpreadDisplay, SpreadValues
 from abstain.published import table
 from abstain.studies import study_backbones
 
@@ -64,10 +64,10 @@ def test_dots_boxes_and_their_table(printed):
     assert display.frame().height == 3 * 483
     display.plot()
     assert display.ax_.get_yticklabels()[0].get_text() == "iWildCam"
-    few = SpreadDisplay((Spread("a", "r", "n", (1.0, 2.0, np.nan)),), "Few").plot()
+    few = SpreadDisplay((SpreadValues("a", "r", "n", (1.0, 2.0, np.nan)),), "Few").plot()
     assert not few.ax_.patches
-    many = SpreadDisplay((Spread("a", "r", "n", (1.0, 2.0, 3.0, 4.0, 5.0)),), "Many").plot()
+    many = SpreadDisplay((SpreadValues("a", "r", "n", (1.0, 2.0, 3.0, 4.0, 5.0)),), "Many").plot()
     (box,) = many.ax_.patches
     assert (box.get_x(), box.get_width()) == (2.0, 2.0)
     with pytest.raises(InputError, match="at least one value"):
-        SpreadDisplay((Spread("a", "r", "n", (np.nan,)),), "None")
+        SpreadDisplay((SpreadValues("a", "r", "n", (np.nan,)),), "None")

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from abstain.plots.series import Series as Series
     from abstain.plots.series import SeriesDisplay as SeriesDisplay
     from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
-    from abstain.plots.spread import Spread as Spread
     from abstain.plots.spread import SpreadDisplay as SpreadDisplay
+    from abstain.plots.spread import SpreadValues as SpreadValues
     from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
 else:
     __all__, __getattr__, __dir__ = waiting(
@@ -58,6 +58,6 @@ else:
         risk_excess=("RiskExcessDisplay",),
         series=("Series", "SeriesDisplay"),
         significance=("SignificanceMapDisplay",),
-        spread=("Spread", "SpreadDisplay"),
+        spread=("SpreadValues", "SpreadDisplay"),
         surface=("SurfaceDisplay",),
     )

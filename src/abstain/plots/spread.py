@@ -26,12 +26,12 @@ _BOXED = 5
 
 
 @dataclass(frozen=True)
-class Spread:
+class SpreadValues:
     """Values that belong together: a row of a panel, of one name.
 
     Examples
     --------
-    >>> Spread("AURC", "CIFAR-10", "ViT", (0.01, 0.02)).name
+    >>> SpreadValues("AURC", "CIFAR-10", "ViT", (0.01, 0.02)).name
     'ViT'
     """
 
@@ -50,19 +50,19 @@ class SpreadDisplay(Panels):
 
     Attributes
     ----------
-    spreads : tuple of Spread
+    spreads : tuple of SpreadValues
         In the order of panels, rows and colors.
     title : str
         What the figure shows.
 
     Examples
     --------
-    >>> from abstain.plots.spread import Spread, SpreadDisplay
-    >>> SpreadDisplay((Spread("AURC", "iid", "ViT", (0.1,)),), "Runs").frame().rows()
+    >>> from abstain.plots.spread import SpreadValues, SpreadDisplay
+    >>> SpreadDisplay((SpreadValues("AURC", "iid", "ViT", (0.1,)),), "Runs").frame().rows()
     [('AURC', 'iid', 'ViT', 0.1)]
     """
 
-    spreads: tuple[Spread, ...]
+    spreads: tuple[SpreadValues, ...]
     title: str
 
     def __post_init__(self) -> None:
@@ -95,15 +95,15 @@ class SpreadDisplay(Panels):
     ) -> None:
         rows, names = self._of("row"), self._of("name")
         part = _FILL / len(names)
-        for y in range(len(rows) - 1):
-            rule(ax, [0, 1], [y + 0.5, y + 0.5], transform=ax.get_yaxis_transform())
+        for line in range(len(rows) - 1):
+            rule(ax, [0, 1], [line + 0.5] * 2, transform=ax.get_yaxis_transform())
         for s in self.spreads:
             known = np.array([x for x in s.values if math.isfinite(x)])
             if s.panel == panel and known.size:
                 i = names.index(s.name)
                 y = rows.index(s.row) + part * (i + 0.5) - _FILL / 2
-                line = _drawn(ax, known, (y, part * _BOX / 2), LIGHT[i % len(LIGHT)], kwargs)
-                handles.setdefault(s.name, line)
+                dots = _drawn(ax, known, (y, part * _BOX / 2), LIGHT[i % len(LIGHT)], kwargs)
+                handles.setdefault(s.name, dots)
         calm(ax)
         ax.grid(visible=False)
         written = labels(rows)

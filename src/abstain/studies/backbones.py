@@ -13,7 +13,7 @@ from abstain.metrics import ece, metric_named
 from abstain.metrics.areas.selective import AURC
 from abstain.metrics.classifier import ACCURACY
 from abstain.metrics.failure_ranking import FAILURE_AUROC
-from abstain.plots.spread import Spread, SpreadDisplay
+from abstain.plots.spread import SpreadDisplay, SpreadValues
 from abstain.published import table
 from abstain.studies._study import Row, StudyEntry, StudyOption, StudyResult, timed
 
@@ -201,7 +201,7 @@ def _figure(rows: Sequence[Row]) -> SpreadDisplay:
         dict.fromkeys(row["network"] for row in rows),
     )
     spreads = [
-        Spread(
+        SpreadValues(
             _titled(metric),
             data,
             name,
