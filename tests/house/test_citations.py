@@ -26,7 +26,22 @@ OF_ONE_PAPER = {
             "weights",
         )
     },
-    "src/abstain/studies": "Zhou",
+    **{
+        f"src/abstain/studies/{study}": "Zhou"
+        for study in (
+            "_",
+            "convergence",
+            "estimators",
+            "finetuning",
+            "population_forms",
+            "posterior",
+            "weights",
+        )
+    },
+    "src/abstain/studies/backbones": "Jaeger",
+    "src/abstain/studies/precision": "Jaeger",
+    "docs/studies/backbones": "Jaeger",
+    "docs/studies/precision": "Jaeger",
     "docs/choosing-a-metric.md": "Traub",
 }
 

@@ -45,7 +45,7 @@ OTHER_WORDS = {
     "studies/_words.py": "estimator",
     "studies/estimators/__init__.py": "estimator",
     "studies/estimators/words.py": "estimator",
-    "studies/weights.py": "estimator",
+    "studies/weights/positions.py": "estimator",
 }
 
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -27,6 +27,7 @@ What = Literal[
     "datasets",
     "corruptions",
     "tasks",
+    "protocols",
 ]
 
 
@@ -238,6 +239,14 @@ CHAPTERS: dict[What, tuple[Chapter, ...]] = {
             "For configurations of `abstain study finetune`; in Python: abstain.benchmark.data",
             "benchmark.data:DATASETS",
             _explained,
+        ),
+    ),
+    "protocols": (
+        Chapter(
+            "Settings of published benchmarks",
+            "For `abstain benchmark run --protocol`",
+            "benchmark.specification:PROTOCOLS",
+            lambda p: (p.meaning, _named("Tasks", p.tasks), p.source),
         ),
     ),
     "corruptions": (

@@ -129,7 +129,7 @@ def _ramp_by_coverage(population: Any, threshold: float) -> tuple[float, float]:
         return np.maximum(np.asarray(population.threshold(coverage)) - threshold, 0.0)
 
     def right_at(coverage: FloatArray) -> FloatArray:
-        return 1.0 - curve.margin(coverage)
+        return np.asarray(1.0 - curve.margin(coverage))
 
     pieces = list(pairwise(sorted(edge for edge in edges if edge <= end)))
     right, wrong = (

@@ -187,7 +187,7 @@ class ScaledPictures:
         """Return one, or some."""
         if isinstance(rows, slice):
             return self.scaled(self.images.subset(rows))
-        return self.scaled(self.images.subset([rows]))[0]
+        return self.scaled(self.images.subset(slice(rows, rows + 1)))[0]
 
     @property
     def shape(self) -> tuple[int, ...]:

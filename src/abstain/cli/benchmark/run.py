@@ -156,6 +156,12 @@ def run(
             address=machine.address,
             on_outcome=lines,
         )
+    _show_all(store)
+    _end(outcomes, out)
+
+
+def _show_all(store: "Store") -> None:
+    """Say what the jobs noted, and print what was found."""
     for note in store.facts.get("notes", ()):
         _note(f"Note: {note}")
     try:
@@ -163,7 +169,6 @@ def run(
     except AbstainError as error:
         # What was run is there all the same: scores of others may be of networks that have changed.
         _note(f"There is no summary: {error}")
-    _end(outcomes, out)
 
 
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
