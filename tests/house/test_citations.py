@@ -12,38 +12,20 @@ from abstain._foundation.extras import has
 from abstain.metrics import METRICS
 from abstain.studies import STUDIES
 
+#: Whose paper a study is about: how its file and its page begin.
+STUDIES_OF = {
+    "Jaeger": ("backbones", "precision"),
+    "Shahnazari": ("cwsa",),
+    "Zhou": ("_", "convergence", "estimators", "finetun", "population", "posterior", "weights"),
+}
+
 #: Where "the paper" has one meaning and its author is not always named.
 OF_ONE_PAPER = {
-    "docs/estimators.md": "Zhou",
-    **{
-        f"docs/studies/{study}.md": "Zhou"
-        for study in (
-            "convergence",
-            "estimators",
-            "finetune",
-            "population-forms",
-            "posterior",
-            "weights",
-        )
-    },
-    **{
-        f"src/abstain/studies/{study}": "Zhou"
-        for study in (
-            "_",
-            "convergence",
-            "estimators",
-            "finetuning",
-            "population_forms",
-            "posterior",
-            "weights",
-        )
-    },
-    "src/abstain/studies/backbones": "Jaeger",
-    "src/abstain/studies/precision": "Jaeger",
-    "docs/studies/backbones": "Jaeger",
-    "docs/studies/precision": "Jaeger",
-    "docs/choosing-a-metric.md": "Traub",
-}
+    f"{folder}/{study}": author
+    for author, studies in STUDIES_OF.items()
+    for study in studies
+    for folder in ("docs/studies", "src/abstain/studies")
+} | {"docs/estimators.md": "Zhou", "docs/choosing-a-metric.md": "Traub"}
 
 _NUMBER = r"(?:[A-Z](?:\.\d+)+|S?\d+(?:\.\d+)*|[A-J])\b"
 _AND = r"(?:, (?:and )?| and |[-–])"

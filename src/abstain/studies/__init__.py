@@ -16,6 +16,8 @@ from abstain.studies.backbones import BACKBONES
 from abstain.studies.backbones import study_backbones as study_backbones
 from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
+from abstain.studies.cwsa import CWSA
+from abstain.studies.cwsa import study_cwsa as study_cwsa
 from abstain.studies.estimators import ESTIMATORS
 from abstain.studies.estimators import study_estimators as study_estimators
 from abstain.studies.finetuning import FINETUNING
@@ -36,6 +38,7 @@ __all__ = [
     "StudyResult",
     "study_backbones",
     "study_convergence",
+    "study_cwsa",
     "study_estimators",
     "study_population_forms",
     "study_posterior",
@@ -52,5 +55,6 @@ for _study in (
     FINETUNING,
     PRECISION,
     BACKBONES,
+    CWSA,
 ):
     STUDIES.add(_study)

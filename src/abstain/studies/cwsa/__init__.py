@@ -1,0 +1,330 @@
+"""What CWSA, CWSA+ and the AUC-MCC do, on models of known law and on predictions."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.random import seed_of
+from abstain.errors import InputError
+from abstain.metrics import cwsa_area, cwsa_plus_area
+from abstain.studies._data import Data, chosen_names, enough
+from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
+from abstain.studies.cwsa import claims, experiments
+from abstain.studies.cwsa.answers import Answers, answers_of
+from abstain.studies.cwsa.claims import Axioms, Claim
+from abstain.studies.cwsa.experiments import IMBALANCE, NOISE, SHARPENING, SHIFT, Conditions, tidy
+from abstain.studies.cwsa.facts import printed_claims, printed_rows
+from abstain.studies.cwsa.figures import TITLES, figures_of
+from abstain.studies.cwsa.models import (
+    OVERCONFIDENT_TEXT,
+    QUANTITIES,
+    Simulated,
+    area_of,
+    models,
+    number,
+    swept_quietly,
+)
+from abstain.studies.cwsa.verdict import verdict_of
+from abstain.typing import FloatArray, Rng
+
+PAPER: Final = "https://arxiv.org/abs/2505.18622"
+
+#: The thresholds of the released code.
+_LOW, _HIGH, _COUNT = 0.5, 0.99, 20
+
+
+@timed
+def study_cwsa(
+    data: Data = None,
+    *,
+    thresholds: Sequence[float] = (),
+    at: float = 0.9,
+    scores: Sequence[str] = (),
+    samples: int = 1000,
+    repeats: int = 200,
+    rng: Rng = 0,
+) -> StudyResult:
+    """Sweep CWSA and CWSA+ over thresholds, and try what is claimed of them.
+
+    Answers: what do CWSA, CWSA+ and the area under them say of a model, and do they reward what
+    they are meant to reward?
+
+    Parameters
+    ----------
+    data : Predictions, or mapping from name or split to Predictions, optional
+        With confidences in [0, 1] and a 0/1 loss. Of several parts the first is where the model was
+        made for, and the others are shifts of it. Without data a softmax regression on
+        scikit-learn's digits, and the same digits with noise on their pixels.
+    thresholds : sequence of float, optional
+        In [0, 1), at least 2. By default the 20 of the released code, even from 0.5 to 0.99.
+    at : float, default=0.9
+        The threshold at which labels are replaced, classes made rare and shifts compared.
+    scores : sequence of str, optional
+        Confidence columns, or scores of the catalogue that are probabilities. By default all
+        columns, or the maximum softmax response.
+    samples : int, default=1000
+        Of a simulated model.
+    repeats : int, default=200
+        How often each model is simulated, at least 2.
+    rng : int, numpy.random.Generator or None, default=0
+        A seed, a generator, or None for fresh entropy.
+
+    Returns
+    -------
+    StudyResult
+        Tables "results" (a row a number: sweeps and experiments), "claims", "models", "areas",
+        "label-noise", "imbalance", "shift" and "sharpening", each where the data allow it; figures
+        "sweep", "sharpening" and "label-noise".
+
+    Raises
+    ------
+    InputError
+        If a threshold lies outside [0, 1) or there is only one, or data have weights.
+    MissingInputError
+        If no confidence lies in [0, 1], or the loss is not 0 or 1.
+
+    Notes
+    -----
+    What a simulated model has in expectation is exact (`abstain.simulate.expected_cwsa`). Cost: a
+    pass over the samples for each repeat, and one for each temperature and claim.
+
+    References
+    ----------
+    .. [1] Shahnazari et al. (2025), sections 3 to 5, appendix A.2, https://arxiv.org/abs/2505.18622
+
+    Examples
+    --------
+    >>> found = study_cwsa(thresholds=[0.5, 0.7, 0.9], repeats=5)
+    >>> found.rows("models")[0]["cwsa"]
+    0.225
+    """
+    grid, seed = _grid(thresholds), seed_of(rng)
+    asked = Conditions(_threshold(at), checks.positive_int(samples, "samples"), seed)
+    options = {"samples": asked.samples, "repeats": enough(repeats)}
+    laws, parts = models(), answers_of(data, chosen_names(scores))
+    simulated = [
+        Simulated.of(name, law, grid, seed=seed + i, **options)
+        for i, (name, law) in enumerate(laws.items())
+    ]
+    found = _experiments(parts, grid, asked)
+    printed = printed_rows(_of_their_grid(simulated))
+    said = [
+        *_claims(parts[0], grid, found, simulated),
+        *printed_claims(printed, laws[OVERCONFIDENT_TEXT]),
+    ]
+    tables = {
+        "results": [*_sweeps(simulated, parts, grid), *_tidied(found, asked.at)],
+        "claims": [claim.row() for claim in said],
+        "models": [_model_row(model, asked.at) for model in simulated],
+        "areas": [*map(_law_areas, simulated), *(_areas(part, grid) for part in parts)],
+    } | {name: rows for name, rows in (found | {"printed": printed}).items() if rows}
+    usual = {"data": tuple(part.name for part in parts), "thresholds": tuple(grid.tolist())}
+    return CWSA.result(
+        parameters=usual | {"at": asked.at, **options},
+        tables=tables,
+        figures=figures_of(simulated, parts, grid, found),
+        notes=_NOTES,
+        verdict=tuple(verdict_of(said, simulated, found, parts[0])),
+        shown=tuple(name for name in tables if name not in {"results", SHARPENING, "printed"}),
+    )
+
+
+def _experiments(
+    parts: Sequence[Answers], grid: FloatArray, asked: Conditions
+) -> dict[str, list[Row]]:
+    """Do everything to the first part that is done to it, and compare it with the others."""
+    first = parts[0]
+    return {
+        NOISE: experiments.noise_rows(first, asked),
+        IMBALANCE: experiments.imbalance_rows(first, asked),
+        SHIFT: experiments.shift_rows(parts, asked),
+        SHARPENING: experiments.sharpening_rows(first, grid),
+    }
+
+
+def _sweeps(
+    simulated: Sequence[Simulated], parts: Sequence[Answers], grid: FloatArray
+) -> Iterator[Row]:
+    for model in simulated:
+        yield from model.rows()
+    for part in parts:
+        yield from _sweep_rows(part, grid)
+
+
+def _tidied(found: dict[str, list[Row]], at: float) -> Iterator[Row]:
+    settings = {NOISE: "rate", IMBALANCE: "share", SHIFT: "", SHARPENING: "temperature"}
+    for name, setting in settings.items():
+        yield from tidy(found[name], name, setting, at)
+
+
+def _grid(thresholds: Sequence[float]) -> FloatArray:
+    if not len(thresholds):
+        return np.linspace(_LOW, _HIGH, _COUNT)
+    found = np.unique([_threshold(t) for t in thresholds])
+    if found.size < 2:
+        msg = f"`thresholds` must hold at least 2; got {tuple(thresholds)}"
+        raise InputError(msg)
+    return found
+
+
+def _threshold(x: float) -> float:
+    value = checks.fraction(x, "thresholds")
+    if value == 1:
+        msg = "`thresholds` must lie in [0, 1); got 1.0. At 1 the ramp has no width."
+        raise InputError(msg)
+    return value
+
+
+def _of_their_grid(simulated: Sequence[Simulated]) -> dict[str, Simulated]:
+    """Return the models at the thresholds of the paper, drawn again where others were asked for."""
+    grid = _grid(())
+    return {m.name: m if np.array_equal(m.thresholds, grid) else m.again(grid) for m in simulated}
+
+
+def _claims(
+    judged: Answers, grid: FloatArray, found: dict[str, list[Row]], simulated: Sequence[Simulated]
+) -> list[Claim]:
+    laws = {model.name: model.population for model in simulated}
+    return [
+        *Axioms(judged, grid).claims(),
+        *claims.of_sharpening(found[SHARPENING]),
+        *claims.of_models(laws, grid),
+        *claims.of_predictions(judged, grid),
+        claims.of_noise([row for row in found[NOISE] if row["data"] == judged.name]),
+    ]
+
+
+def _sweep_rows(part: Answers, grid: FloatArray) -> list[Row]:
+    swept = swept_quietly(part.confidence, part.loss, grid)
+    usual: dict[str, Any] = {"experiment": "sweep", "data": part.name, "setting": None}
+    return [
+        usual
+        | {
+            "threshold": threshold,
+            "quantity": quantity,
+            "value": number(getattr(swept, quantity)[i]),
+            "expected": None,
+            "sd": None,
+        }
+        for quantity in QUANTITIES
+        for i, threshold in enumerate(grid.tolist())
+    ]
+
+
+def _model_row(model: Simulated, at: float) -> Row:
+    """Return what a model has at one threshold, exactly and over repeated samples."""
+    near, (_, _, signed, plus) = model.again(np.array([at])), QUANTITIES
+    exact = {name: number(values[0]) for name, values in near.expected.items()}
+    row: dict[str, Any] = {"model": model.name, "right": 1 - model.population.risk}
+    row["coverage"] = exact["coverage"]
+    for name in (signed, plus):
+        row[name] = exact[name]
+        row[f"{name}_mean"] = number(near.drawn[name].mean())
+        row[f"{name}_sd"] = number(near.spread(name)[0])
+    return row | {"ECE": model.ece, "AURC": model.population.aurc()}
+
+
+def _law_areas(model: Simulated) -> Row:
+    exact = model.expected
+    areas = {name: area_of(exact[name], exact["coverage"]) for name in QUANTITIES[1:]}
+    span = float(exact["coverage"][0] - exact["coverage"][-1])
+    usual = {"data": model.name, "coverage_between": span, **areas}
+    return usual | {"whole_cwsa": None, "whole_cwsa_plus": None}
+
+
+def _areas(part: Answers, grid: FloatArray) -> Row:
+    swept = swept_quietly(part.confidence, part.loss, grid)
+    return {
+        "data": part.name,
+        "coverage_between": float(swept.coverage[0] - swept.coverage[-1]),
+        **{name: swept.auc_mcc(name) for name in QUANTITIES[1:]},
+        "whole_cwsa": cwsa_area(part.confidence, part.loss),
+        "whole_cwsa_plus": cwsa_plus_area(part.confidence, part.loss),
+    }
+
+
+_NORMALIZED: Final = (
+    "CWSA is divided by the number of all samples and CWSA+ by the number accepted, as in the "
+    "tables and the code of the paper; its equation divides both by the number accepted."
+)
+_SHIFTED: Final = (
+    "The released test of a shift replaces labels, as its test of label noise does; here a shift "
+    "is of what the model sees."
+)
+_BALANCED: Final = (
+    "In the released test of imbalance errors do not depend on the class, so that nothing can "
+    "change; here the class with the most failures is weighed up and down."
+)
+_NOTES: Final = (_NORMALIZED, _SHIFTED, _BALANCED)
+
+#: The study in the catalogue.
+CWSA: Final = StudyEntry(
+    name="cwsa",
+    title="Confidence-weighted selective accuracy",
+    question=(
+        "What do CWSA, CWSA+ and the area under them say of a model, and do they reward what they "
+        "are meant to reward?"
+    ),
+    source=f"Shahnazari et al. (2025), {PAPER}",
+    run=study_cwsa,
+    about="""Sweep CWSA and CWSA+ over thresholds, and try what is claimed of them.
+
+    On five simulated models whose values are known, and on files of predictions, or on digits that
+    a small model has read: noise in labels, a rare class, a shift, bolder and shyer claims.
+    """,
+    reads=True,
+    quick={"repeats": 20},
+    options=(
+        StudyOption("thresholds", tuple[float, ...], "such as 0.5 0.7 0.9 (default: 20 to 0.99)"),
+        StudyOption("at", float, "threshold at which the experiments are read"),
+        StudyOption(
+            "scores", tuple[str, ...], "a confidence column or score (default: all)", "score"
+        ),
+        StudyOption("samples", int, "of a simulated model"),
+        StudyOption("repeats", int, "how often each model is simulated"),
+        SEED,
+    ),
+    captions={
+        "results": "One row a number. Expected: exact, of endless data. SD: over repeated samples.",
+        "claims": "Each claim of the paper that these data can decide, by its section.",
+        "models": (
+            "Exact, of endless data, at the threshold of the experiments. Mean and SD: over "
+            "repeated samples."
+        ),
+        "areas": (
+            "AUC-MCC: trapezoids over the thresholds, so between the coverages of the first and "
+            "the last. Whole: from the origin to full coverage, a vertex for each confidence."
+        ),
+        NOISE: (
+            "Another class instead of the true one, in a share of the samples: the mean over the "
+            "labels that may be drawn."
+        ),
+        IMBALANCE: (
+            "The class with the most failures is weighed to the share given. Its own CWSA does not "
+            "change."
+        ),
+        "printed": (
+            "Every number that the paper prints of a simulated model, beside what that model has. "
+            "Away: in standard deviations of a sample of 1,000."
+        ),
+        SHIFT: "The first part is where the model was made for.",
+        SHARPENING: (
+            "The same answers, with logits divided by a temperature: below 1 each claim is bolder."
+        ),
+        "sweep": "Lines are exact for simulated models.",
+    },
+    glossary={
+        "CWSA": (
+            "Accepted samples weigh (confidence - threshold)/(1 - threshold), right ones added and "
+            "wrong ones taken away; divided by the number of all samples."
+        ),
+        "CWSA+": "The same of the right ones alone, divided by the number accepted.",
+        "AUC-MCC": "Area under a metric against coverage, over the thresholds of a sweep.",
+        "Brier": "Mean of (confidence - right)²: least where claims are chances of being right.",
+        "ECE": "How far confidence is from accuracy in bins of equal width, on average.",
+        "Right": "Share of right answers, before anything is rejected.",
+    },
+    labels=TITLES,
+)
