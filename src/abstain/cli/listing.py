@@ -28,6 +28,7 @@ What = Literal[
     "corruptions",
     "tasks",
     "protocols",
+    "published",
 ]
 
 
@@ -38,7 +39,7 @@ class Chapter:
     title: str
     #: Where its names are asked for.
     use: str
-    #: Where its entries are, below `abstain`; imported when they are asked for.
+    #: Where its entries are, or what returns them, below `abstain`; imported when asked for.
     catalogue: str
     #: From an entry to the sentences under its title.
     said: Callable[[Any], Iterable[str]]
@@ -76,7 +77,9 @@ def _chapters(what: What, width: int) -> Iterator[Text]:
             msg = f"the {what} need torch; pip install 'abstain[{chapter.extra}]'"
             raise MissingInputError(msg)
         yield from _wrapped(f"{chapter.title}. {chapter.use}{chapter.ending()}.", width, "", "dim")
-        for entry in (*resolve_name(f"abstain.{chapter.catalogue}").values(), *chapter.beside):
+        found = resolve_name(f"abstain.{chapter.catalogue}")
+        entries = found() if callable(found) else found
+        for entry in (*entries.values(), *chapter.beside):
             yield Text("")
             yield Text(entry.name, style="bold").append(f"  {entry.title}", style="not bold")
             for sentence in filter(None, chapter.said(entry)):
@@ -264,6 +267,14 @@ CHAPTERS: dict[What, tuple[Chapter, ...]] = {
             "For `abstain benchmark run TASK`; in Python: abstain.benchmark.tasks",
             "benchmark.tasks:TASKS",
             _explained,
+        ),
+    ),
+    "published": (
+        Chapter(
+            "Tables of the literature, as facts",
+            "For abstain.published.table(NAME)",
+            "published:tables",
+            lambda one: (f"Scale: {one.scale}.", *(d.text for d in one.doubts), one.source),
         ),
     ),
 }

@@ -11,6 +11,7 @@ Nothing here was measured by this package.
 from abstain.published.cells import table as table
 from abstain.published.cells import tables as tables
 from abstain.published.records import Doubt as Doubt
+from abstain.published.records import Fact as Fact
 from abstain.published.records import PublishedTable as PublishedTable
 
-__all__ = ["Doubt", "PublishedTable", "table", "tables"]
+__all__ = ["Doubt", "Fact", "PublishedTable", "table", "tables"]

@@ -27,6 +27,8 @@ from abstain.studies.posterior import POSTERIOR
 from abstain.studies.posterior import study_posterior as study_posterior
 from abstain.studies.precision import PRECISION
 from abstain.studies.precision import study_precision as study_precision
+from abstain.studies.published import PUBLISHED
+from abstain.studies.published import study_published as study_published
 from abstain.studies.weights import WEIGHTS
 from abstain.studies.weights import study_weights as study_weights
 
@@ -43,6 +45,7 @@ __all__ = [
     "study_population_forms",
     "study_posterior",
     "study_precision",
+    "study_published",
     "study_weights",
 ]
 
@@ -56,5 +59,6 @@ for _study in (
     PRECISION,
     BACKBONES,
     CWSA,
+    PUBLISHED,
 ):
     STUDIES.add(_study)
