@@ -29,6 +29,8 @@ VARIANTS = {
     "knn": [{"k": 1, "normalize": False}],
     "vim": [{"dim": 2}, {"last_layer": (WEIGHT, BIAS)}, {"centered": True}],
     "react": [{"base": "msr", "temperature": 2.0}, {"base": "mls", "percentile": 60}],
+    "ash": [{"variant": "binarize", "percentile": 50}, {"variant": "prune", "base": "mls"}],
+    "scale": [{"base": "msr", "temperature": 2.0, "percentile": 40}],
     "pnorm": [{"base": "msr", "exponents": [0, 2, 3], "temperatures": [0.3, 1, 2]}],
     "temperature": [{"score": "energy"}, {"temperature": 1.7}],
     "rank": [{"score": "energy"}],

@@ -22,7 +22,8 @@ from abstain.confidence import (
     SCORES,
     FitNeed,
     FittedScore,
-    RectifiedActivations,
+    ShapedActivations,
+    StoredPatterns,
     fit,
     from_arrays,
     score,
@@ -211,8 +212,9 @@ def test_features_beyond_all_numbers_are_refused_in_words(i, name, options):
 
 
 def _overflows(state):
-    """Only a length-normalized or clipped feature is small whatever it was."""
-    return not (isinstance(state, RectifiedActivations) or getattr(state, "normalize", False))
+    """Only what squares features overflows, or what does not divide them by their length."""
+    linear = isinstance(state, ShapedActivations | StoredPatterns)
+    return not (linear or getattr(state, "normalize", False))
 
 
 def test_weights_are_used_or_refused():

@@ -51,6 +51,14 @@ def test_scores_equal_explicit_loops():
         np.testing.assert_allclose(
             confidence.negative_softmax_deviation(**given_), -deviation, rtol=1e-12
         )
+    top = [int(np.argmax(m)) for m in mean]
+    waic = [
+        m[k] - np.sqrt(np.mean([(p[k] - m[k]) ** 2 for p in sample]))
+        for sample, m, k in zip(P, mean, top, strict=True)
+    ]
+    for given_ in ({"logit_samples": Z}, {"probability_samples": P}):
+        found = confidence.penalized_softmax_response(**given_)
+        np.testing.assert_allclose(found + 1, waic, rtol=1e-12)
     logits = [max(sum(sample[:, k]) / 5 for k in range(4)) for sample in Z]
     np.testing.assert_allclose(confidence.mean_max_logit(Z), logits, rtol=1e-12)
 
@@ -86,6 +94,7 @@ def test_scores_do_not_saturate():
         "negative_expected_entropy",
         "negative_mutual_information",
         "negative_softmax_deviation",
+        "penalized_softmax_response",
     ):
         values = getattr(confidence, name)(z)
         assert values[0] > values[1], name

@@ -16,7 +16,7 @@ LABELS = np.zeros(30, int)
 DETERMINISTIC = [
     "msr", "mls", "pe", "margin", "logit_margin", "gini", "gen", "energy", "pnorm",
 ]  # fmt: skip
-SAMPLED = ["mcd_msr", "mcd_mls", "mcd_pe", "mcd_ee", "mcd_mi", "mcd_sv"]
+SAMPLED = ["mcd_msr", "mcd_mls", "mcd_pe", "mcd_ee", "mcd_mi", "mcd_sv", "mcd_waic"]
 
 
 def probabilities(z):
@@ -90,6 +90,7 @@ def test_functions_and_names_agree():
         "mcd_ee": confidence.negative_expected_entropy(p.logit_samples),
         "mcd_mi": confidence.negative_mutual_information(p.logit_samples),
         "mcd_sv": confidence.negative_softmax_deviation(p.logit_samples),
+        "mcd_waic": confidence.penalized_softmax_response(p.logit_samples),
     }
     assert pairs.keys() == SCORES.keys()
     for name, values in pairs.items():
@@ -114,6 +115,7 @@ def test_applicable():
     sampled = Predictions(probability_samples=probabilities(Z)[:, None].repeat(2, 1), labels=LABELS)
     assert applicable(sampled) == (
         "msr", "pe", "margin", "logit_margin", "gini", "gen", "mcd_msr", "mcd_pe", "mcd_ee", "mcd_mi", "mcd_sv",
+        "mcd_waic",
     )  # fmt: skip
     np.testing.assert_allclose(score("msr", sampled).values, score("mcd_msr", sampled).values)
     own = Predictions(prediction=[0], labels=[0], confidence={"b": [1], "a": [2]})

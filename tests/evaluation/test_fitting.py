@@ -311,6 +311,10 @@ def test_digits_of_scikit_learn_with_their_last_layer():
         fit_score("temperature", held, by="nll"),
         fit("combine", held, scores=("msr", "energy"), how="learned"),
         fit("rank", held, score="energy"),
+        # Of pixels, unlike activations, a few say little.
+        fit("ash", train, **layer, percentile=50),
+        fit("scale", train, **layer),
+        fit("she", train),
     ]
     assert {getattr(s, "state", s).kind for s in states} == set(FITTED)
     found = ab.evaluate(test, scores=["msr", *states], metrics=["failure_auroc"])

@@ -5,9 +5,15 @@ plain arrays through the functions. Scores that need fitting are in the catalogu
 ``fit`` makes a `FittedScore` of one, which `score` takes in place of a name.
 """
 
+from abstain.confidence.activations import (
+    PrunedActivations,
+    RectifiedActivations,
+    ScaledActivations,
+    ShapedActivations,
+)
 from abstain.confidence.combined import Combined, Ranked
 from abstain.confidence.distances import Mahalanobis, RelativeMahalanobis
-from abstain.confidence.energies import RectifiedActivations, VirtualLogit
+from abstain.confidence.energies import VirtualLogit
 from abstain.confidence.entry import ConfidenceScore, Score, ScoreNeed
 from abstain.confidence.fitted_kinds import FITTED, fit, from_arrays
 from abstain.confidence.fitted_score import FitNeed, FittedKind, FittedScore, ScoreState
@@ -26,6 +32,7 @@ from abstain.confidence.monte_carlo import (
     negative_softmax_deviation,
 )
 from abstain.confidence.neighbors import NeighborDistance
+from abstain.confidence.patterns import StoredPatterns
 from abstain.confidence.registry import SCORES, applicable, find, score
 from abstain.confidence.softmax_scores import (
     max_softmax_response,
@@ -35,6 +42,7 @@ from abstain.confidence.softmax_scores import (
     probability_margin,
 )
 from abstain.confidence.tuned import ScoreCriterion, TunedNorm, TunedTemperature
+from abstain.confidence.waic import penalized_softmax_response
 
 __all__ = [
     "FITTED",
@@ -46,13 +54,17 @@ __all__ = [
     "FittedScore",
     "Mahalanobis",
     "NeighborDistance",
+    "PrunedActivations",
     "Ranked",
     "RectifiedActivations",
     "RelativeMahalanobis",
+    "ScaledActivations",
     "Score",
     "ScoreCriterion",
     "ScoreNeed",
     "ScoreState",
+    "ShapedActivations",
+    "StoredPatterns",
     "TunedNorm",
     "TunedTemperature",
     "VirtualLogit",
@@ -74,6 +86,7 @@ __all__ = [
     "negative_predictive_entropy",
     "negative_softmax_deviation",
     "normalized_max_logit",
+    "penalized_softmax_response",
     "probability_margin",
     "score",
 ]

@@ -1,14 +1,14 @@
-"""Energies of logits and features: rectified activations (ReAct), virtual-logit matching (ViM)."""
+"""Energies of logits and features: virtual-logit matching (ViM), and what it knows of layers."""
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.records import ClassNames, NotNegative, Number, Positive, axes
-from abstain.confidence.entry import ConfidenceScore, positive_temperature
+from abstain._foundation.records import ClassNames, NotNegative, axes
+from abstain.confidence.entry import ConfidenceScore
 from abstain.confidence.fitted_score import (
     FitNeed,
     FittedKind,
@@ -21,99 +21,9 @@ from abstain.confidence.fitted_score import (
     refuse_other_classes,
 )
 from abstain.confidence.logit_scores import max_logit, negative_energy
-from abstain.confidence.softmax_scores import max_softmax_response
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array, FloatArray
-
-#: The percentile of Sun et al.
-DEFAULT_PERCENTILE = 90.0
-#: What the clipped logits may be scored by.
-Base = Literal["energy", "msr", "mls"]
-BASES = get_args(Base)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RectifiedActivations(FittedScore):
-    """A logit score of features whose large values are cut off.
-
-    Attributes
-    ----------
-    name : str
-        The name that results carry.
-    classes : tuple
-        The class names, in the order of the logits.
-    threshold : float
-        Features above it are set to it.
-    base : {"energy", "msr", "mls"}
-        The score of the logits.
-    temperature : float
-        Divides the logits, for "energy" and "msr".
-    weight : ndarray of shape (K, d)
-        The last layer's weight.
-    bias : ndarray of shape (K,)
-        The last layer's bias.
-    """
-
-    kind: ClassVar[str] = "react"
-
-    classes: ClassNames
-    threshold: Number
-    base: Base
-    temperature: Positive
-    weight: Annotated[FloatArray, axes("K", "d")]
-    bias: Annotated[FloatArray, axes("K")]
-
-    def score(self, predictions: Predictions) -> ConfidenceScore:
-        """Return the confidences of other samples, shape (n,); labels are not looked at."""
-        refuse_other_classes(predictions, self.classes, self.name)
-        values = np.empty(predictions.n)
-        k, d = self.weight.shape
-        for rows, x in feature_blocks(predictions, d, self.name, also=k):
-            logits = _logits_of(np.minimum(x, self.threshold), self.weight, self.bias)
-            values[rows] = self._of(logits)
-        # No probability: the clipped logits may prefer another class than the prediction.
-        return confidences(self.name, values)
-
-    def _of(self, logits: FloatArray) -> FloatArray:
-        score = negative_energy if self.base == "energy" else max_softmax_response
-        plain = self.base == "mls"
-        out: FloatArray = (
-            max_logit(logits) if plain else score(logits, temperature=self.temperature)
-        )
-        return out
-
-
-def fit_rectified(
-    predictions: Predictions,
-    *,
-    last_layer: AnyArray,
-    percentile: Any,
-    base: Base,
-    temperature: Any,
-) -> RectifiedActivations:
-    """Fit the threshold on the training features."""
-    share = checks.fraction(percentile, "percentile", high=100.0)
-    checks.one_of(base, "base", BASES)
-    cooled = positive_temperature(temperature)
-    if base == "mls" and cooled != 1:
-        msg = "a temperature does not change the order of the largest logit; drop `temperature`"
-        raise InputError(msg)
-    weight, bias = _layer(last_layer, predictions, RectifiedActivations.kind)
-    return RectifiedActivations(
-        name=option_name(
-            "react",
-            base=(base, "energy"),
-            percentile=(share, DEFAULT_PERCENTILE),
-            T=(cooled, 1.0),
-        ),
-        classes=predictions.class_names or tuple(range(len(bias))),
-        threshold=float(np.percentile(doubles(predictions), share)),
-        base=base,
-        temperature=cooled,
-        weight=weight,
-        bias=bias,
-    )
 
 
 # ------------------------------------------------------------------------------------ ViM
@@ -173,7 +83,7 @@ class VirtualLogit(FittedScore):
         if self.weight is None or self.bias is None:
             own: Array = predictions.logits[rows]
             return own
-        return _logits_of(x, self.weight, self.bias)
+        return logits_of(x, self.weight, self.bias)
 
 
 def residual(x: FloatArray, complement: FloatArray) -> FloatArray:
@@ -228,8 +138,8 @@ def _outputs(
 ) -> tuple[FloatArray | None, FloatArray | None, Array]:
     """Return the last layer, if given, and the logits."""
     if given is not None:
-        weight, bias = _layer(given, predictions, "vim")
-        return weight, bias, _logits_of(x, weight, bias)
+        weight, bias = last_layer_of(given, predictions, "vim")
+        return weight, bias, logits_of(x, weight, bias)
     if not predictions.has_logits:
         msg = "the score 'vim' needs logits, or the last layer: `last_layer=(weight, bias)`"
         raise MissingInputError(msg)
@@ -256,7 +166,7 @@ def _complement(x: FloatArray, dim: int) -> FloatArray:
 
 
 # ------------------------------------------------------------------------------------ last layer
-def _layer(given: AnyArray, predictions: Predictions, name: str) -> tuple[FloatArray, ...]:
+def last_layer_of(given: AnyArray, predictions: Predictions, name: str) -> tuple[FloatArray, ...]:
     """Validate (weight (K, d), bias (K,)) of the last layer against features and logits."""
     if not isinstance(given, list | tuple) or len(given) != 2:
         msg = "`last_layer` must be a pair (weight of shape (K, d), bias of shape (K,))"
@@ -311,7 +221,7 @@ def _refuse_another_layer(
             raise InputError(msg)
 
 
-def _logits_of(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
+def logits_of(x: FloatArray, weight: FloatArray, bias: FloatArray) -> FloatArray:
     """Return the logits of features, (rows, K); non-finite ones are refused with their cause."""
     with np.errstate(over="ignore", invalid="ignore"):
         out: FloatArray = x @ weight.T + bias
@@ -333,17 +243,5 @@ ENTRIES = (
         _FEATURES,
         _FEATURES,
         {"dim": None, "last_layer": None, "centered": False},
-    ),
-    FittedKind(
-        "react",
-        "Rectified activations (ReAct)",
-        fit_rectified,
-        RectifiedActivations,
-        "the energy of the logits after large features are cut off at a percentile of training",
-        "Sun et al. (2021), https://arxiv.org/abs/2111.12797",
-        _FEATURES | {FitNeed.LAST_LAYER},
-        _FEATURES,
-        {"percentile": DEFAULT_PERCENTILE, "base": "energy", "temperature": 1.0},
-        required=("last_layer",),
     ),
 )

@@ -8,7 +8,15 @@ import numpy as np
 
 from abstain._foundation import json_records, records
 from abstain._foundation.catalogue import Catalogue
-from abstain.confidence import combined, distances, energies, neighbors, tuned
+from abstain.confidence import (
+    activations,
+    combined,
+    distances,
+    energies,
+    neighbors,
+    patterns,
+    tuned,
+)
 from abstain.confidence.fitted_score import FittedKind, FittedScore
 from abstain.confidence.registry import SCORES
 from abstain.confidence.tuned import Criterion, ScoreCriterion
@@ -22,6 +30,8 @@ for _kind in (
     *distances.ENTRIES,
     *neighbors.ENTRIES,
     *energies.ENTRIES,
+    *activations.ENTRIES,
+    *patterns.ENTRIES,
     *tuned.ENTRIES,
     *combined.ENTRIES,
 ):

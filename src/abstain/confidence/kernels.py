@@ -274,6 +274,14 @@ def deviation(xp: Any, log_p: AnyArray) -> AnyArray:
     return 0.0 - (xp.sum(top, axis=1) + xp.sum(others, axis=1)) / log_p.shape[2]
 
 
+def penalized_mean(xp: Any, log_p: AnyArray) -> AnyArray:
+    """Return minus what the mean of the top class lacks to 1, minus its standard deviation."""
+    at = xp.argmax(log_mean_probabilities(log_p, xp=xp), axis=1, keepdims=True)[:, :, None]
+    # As above: 1 - p stays apart from 0 where p is nearly 1.
+    lacks = -xp.expm1(entry(xp, log_p, at))
+    return 0.0 - (xp.mean(lacks, axis=1) + _spread(xp, lacks))[:, 0]
+
+
 def _spread(xp: Any, x: AnyArray) -> AnyArray:
     """Return the standard deviation over the samples, shape (rows, K); no gradient at 0."""
     if xp is np:

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from abstain._foundation import checks
 from abstain._foundation.catalogue import Catalogue
-from abstain.confidence import kernels, logit_scores, monte_carlo, softmax_scores
+from abstain.confidence import kernels, logit_scores, monte_carlo, softmax_scores, waic
 from abstain.confidence.entry import ConfidenceScore, Score
 from abstain.confidence.fitted_score import ScoreState
 from abstain.errors import InputError, MissingInputError
@@ -27,6 +27,7 @@ for _entry in (
     logit_scores.ENERGY,
     logit_scores.PNORM,
     *monte_carlo.ENTRIES,
+    waic.WAIC,
 ):
     SCORES.add(_entry)
 
