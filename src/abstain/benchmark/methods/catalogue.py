@@ -86,7 +86,7 @@ def _of_passes(short: str) -> Method:
     )
 
 
-_DROPOUT = tuple(map(_of_passes, ("msr", "mls", "pe", "ee", "mi")))
+_DROPOUT = tuple(map(_of_passes, ("msr", "mls", "pe", "ee", "mi", "waic")))
 
 # ------------------------------------------------- networks trained to know when they are wrong
 _CORBIERE = "Corbière et al. (2019), https://arxiv.org/abs/1910.04851"
@@ -244,6 +244,7 @@ _FEATURE_SPACE = (
     _of_features("knn"),
     _of_features("vim", last_layer=True),
     _of_features("react", last_layer=True),
+    _of_features("she"),
 )
 
 # -------------------------------------------------------- several networks from different seeds
