@@ -349,3 +349,66 @@ def test_a_transformer_takes_pictures_of_a_folder(pictures):
     seen = Inputs.of(parts.train).fixed(parts.validation, seed=0)
     backbone = MODELS["vit-b16"].make(tuple(seen.shape[1:]), seed=0, dropout=0.1)
     assert backbone.features(seen).shape == (2, 768)
+
+
+# ------------------------------------------------------------------------- as a protocol takes them
+def test_corrupted_pictures_are_of_those_tested_of_all_or_of_a_tenth(home):
+    def places(name, which):
+        parts = TASKS[name].parts(home, sizes(name, corrupted=which))
+        own = next(e for e in parts.exposures if e.corruption == "fog" and e.severity == 2)
+        return own.load().places.tolist()
+
+    assert places("cifar10", "tested") == list(range(10, 20))
+    assert places("cifar10", "all") == list(range(20))
+    # Two pictures of each class here, and the first of each stretch of them.
+    assert places("cifar10", "tenth") == list(range(0, 20, 2))
+    assert places("cifar100", "tenth") == list(range(0, 200, 2))
+
+
+def test_a_tenth_is_what_the_code_of_the_paper_takes():
+    """Of 10,000 pictures of 100 classes the first ten of each hundred, whatever their class."""
+    from abstain.benchmark.data import Images
+    from abstain.benchmark.tasks.published import _tenth
+
+    labels = np.random.default_rng(0).permutation(np.arange(10_000) % 100)
+    whole = Images(np.zeros((10_000, 1, 1, 1), np.uint8), labels, tuple(map(str, range(100))))
+    theirs = np.concatenate([i * 100 + np.arange(100 // 10) for i in range(100)])
+    assert np.array_equal(_tenth(whole).places, theirs)
+
+
+def test_choices_may_be_made_on_the_first_pictures_of_the_test_part(home):
+    files = find_iwildcam(home, records=65)
+    few = Sizes({"iwildcam": 65}, 4, 0, 0, 32, "first")
+    parts = TASKS["iwildcam"].parts(home, few)
+    assert parts.validation.places.tolist() == files.test.rows[:4].tolist()
+    tested = parts.exposures[0].load()
+    assert tested.places.tolist() == files.test.rows[4:].tolist()
+    with pytest.raises(InputError, match="1,000 pictures must leave some"):
+        TASKS["iwildcam"].parts(home, replace(few, validation=1000))
+    drawn = TASKS["camelyon17"].parts(home, sizes("camelyon17", chosen="first"))
+    both = [*drawn.validation.places, *drawn.exposures[0].load().places]
+    official = TASKS["camelyon17"].parts(home, sizes("camelyon17"))
+    same = [*official.validation.places, *official.exposures[0].load().places]
+    assert sorted(both) == sorted(same)
+    assert drawn.validation.n == 10
+
+
+def test_no_limit_takes_all_and_new_classes_may_have_another_size(home):
+    few = TASKS["iwildcam"].parts(home, Sizes({"iwildcam": 65}, 5, 3, 2, 16))
+    all_ = TASKS["iwildcam"].parts(home, Sizes({"iwildcam": 65}, 5, 0, 0, 16))
+    assert (few.train.n, few.exposures[1].load().n) == (3, 2)
+    files = find_iwildcam(home, records=65)
+    assert all_.train.n == files.train.n
+    assert all_.exposures[1].load().n == files.shifts["locations"].n
+    parts = TASKS["cifar10"].parts(home, sizes("cifar10", new_side=64))
+    shapes = {e.name: e.load().shape for e in parts.exposures if e.kind == "far-new-class"}
+    assert shapes == {"svhn": (3, 32, 32), "tiny-imagenet": (3, 64, 64)}
+
+
+def test_pictures_of_one_source_are_joined(home):
+    files = find_iwildcam(home, records=65)
+    both = files.validation.joined(files.test)
+    assert both.n == files.validation.n + files.test.n
+    assert both.rows.tolist() == [*files.validation.rows, *files.test.rows]
+    assert both.labels.tolist() == [*files.validation.labels, *files.test.labels]
+    assert len(both.groups) == both.n

@@ -59,10 +59,8 @@ def apart(files: FileParts, sizes: Sizes, *, drawn: bool = False) -> tuple[Pictu
     """
     if sizes.chosen == "official":
         return chosen_on(files), files.test
-    if drawn:
-        return _divided(chosen_on(files).joined(files.test), sizes.validation)
-    rows = np.arange(files.test.n)
-    return files.test.subset(rows[: sizes.validation]), files.test.subset(rows[sizes.validation :])
+    whole = chosen_on(files).joined(files.test) if drawn else files.test
+    return _divided(whole, sizes.validation, drawn=drawn)
 
 
 def from_files(
@@ -123,12 +121,14 @@ def _folder(folder: Path | None, sizes: Sizes = OFFICIAL) -> Parts:
     return from_files(sizes, train, chosen, test, *exposures)
 
 
-def _divided(files: PictureFiles, count: int) -> tuple[PictureFiles, PictureFiles]:
-    """Draw so many pictures, and return the others too."""
+def _divided(
+    files: PictureFiles, count: int, *, drawn: bool = True
+) -> tuple[PictureFiles, PictureFiles]:
+    """Draw so many pictures, or take the first, and return the others too."""
     if not 0 < count < files.n:
         msg = f"{count:,} pictures must leave some of {files.n:,}"
         raise InputError(msg)
-    order = np.random.default_rng(0).permutation(files.n)
+    order = np.random.default_rng(0).permutation(files.n) if drawn else np.arange(files.n)
     return files.subset(np.sort(order[:count])), files.subset(np.sort(order[count:]))
 
 
