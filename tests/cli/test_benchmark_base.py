@@ -117,3 +117,12 @@ def test_what_trains_says_what_it_needs(tmp_path):
     assert done.stderr.splitlines() == [
         "abstain: a benchmark trains networks and needs torch; pip install 'abstain[benchmark]'"
     ]
+
+
+def test_a_protocol_and_what_it_would_take_are_told_without_torch(tmp_path):
+    """And without the pictures: whoever plans a run has neither yet."""
+    asked = ["cifar10", "--protocol", "fd-shifts", "--dry-run"]
+    done = base(tmp_path, "benchmark", "run", *asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "at most 214 jobs" in done.stdout
+    assert not list(tmp_path.iterdir())

@@ -127,17 +127,13 @@ def run(
     Says which job is done, and what each network reached. The same command goes on after a kill.
     The exit status is 1 when jobs failed; what the others found is still there.
     """
-    if not has("torch") and not dry.dry_run:
-        msg = "a benchmark trains networks and needs torch; pip install 'abstain[benchmark]'"
-        raise MissingInputError(msg)
+    if not dry.dry_run:
+        _refuse_torchless()
     from abstain.benchmark.store import JOBS
 
     config = config_of(task, asked.changes())
-    if print_config:
-        sys.stdout.write(_text(config))
-        return
-    if dry.dry_run:
-        show_budget(config, dry.teraflops)
+    if print_config or dry.dry_run:
+        _tell(config, None if print_config else dry)
         return
     _say_changes(out, config)
     with (
@@ -171,6 +167,12 @@ def _show_all(store: "Store") -> None:
         _note(f"There is no summary: {error}")
 
 
+def _refuse_torchless() -> None:
+    if not has("torch"):
+        msg = "a benchmark trains networks and needs torch; pip install 'abstain[benchmark]'"
+        raise MissingInputError(msg)
+
+
 def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     """Return the configuration of a task, or that of a file."""
     from abstain.benchmark.specification import changed, default_config, read_config
@@ -195,11 +197,15 @@ def config_of(task: str, changes: Mapping[str, Any]) -> "Config":
     raise AssertionError
 
 
-def _text(config: "Config") -> str:
+def _tell(config: "Config", dry: DryRun | None) -> None:
+    """Print what a run would take, or its configuration."""
     from abstain._foundation.toml import toml_text
     from abstain.benchmark.specification import tables_of
 
-    return toml_text(tables_of(config))
+    if dry is None:
+        sys.stdout.write(toml_text(tables_of(config)))
+    else:
+        show_budget(config, dry.teraflops)
 
 
 def _say_changes(out: Path, config: "Config") -> None:
