@@ -17,6 +17,7 @@ from tests.report import page_rules as rules
 from tests.report.made_benchmark import NAMES, made_results
 from tests.report.pages import HOSTILE, Page
 
+from abstain.benchmark.tasks import Sizes
 from abstain.errors import InputError
 from abstain.plots import SignificanceMapDisplay
 from abstain.report import Pictures, benchmark_html, benchmark_pictures, write_benchmark
@@ -158,8 +159,11 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
     seen = np.zeros((60, 3, 8, 8), np.float32)
     seen[3, 1] = 2.0
 
-    def load(task, folder):
+    asked_for = []
+
+    def load(task, folder, data, variation):
         assert (task, folder) == ("glyphs", "data")
+        asked_for.append((data, variation))
         return SimpleNamespace(
             parts=SimpleNamespace(exposures=(SimpleNamespace(key="iid"),)),
             inputs=SimpleNamespace(mean=(0.25, 0.25, 0.5), deviation=(0.25, 0.25, 0.1)),
@@ -176,6 +180,14 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
     levels = _read(found.sources["iid", 3])
     assert levels.shape == (8, 8, 3)
     assert np.unique(levels.reshape(-1, 3), axis=0).tolist() == [[64, 191, 128]]
+    # Its rows are of what the run took of the files.
+    said = {"data": Sizes(corrupted="all").said(), "variation": {"name": "augmentation"}}
+    results = replace(light(), extremes=asked)
+    config = {**results.facts.get("config", {}), **said}
+    benchmark_pictures(
+        replace(results, facts={**results.facts, "config": config}), "glyphs", "data"
+    )
+    assert asked_for == [(None, None), (Sizes(corrupted="all"), {"name": "augmentation"})]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +198,7 @@ def test_pictures_are_those_that_the_networks_saw(monkeypatch):
     ],
 )
 def test_without_the_data_the_page_says_why(monkeypatch, error, said):
-    def load(task, folder):
+    def load(task, folder, data, variation):
         raise error
 
     _task(monkeypatch, load)

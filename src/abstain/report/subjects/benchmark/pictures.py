@@ -11,7 +11,7 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Shot, Shots
-from abstain.report.subjects.benchmark.leaderboard import Leaderboard, folder_of, task_of
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard, asked_of, folder_of, task_of
 
 #: Pixels of the longer side of a picture, at most.
 _SIDE: Final = 96
@@ -93,7 +93,8 @@ def benchmark_pictures(
     if not wanted:
         return Pictures()
     try:
-        return _made(wanted, task or task_of(results), str(folder or folder_of(results)))
+        place = str(folder or folder_of(results))
+        return _made(wanted, (task or task_of(results), place), results)
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
         return Pictures(reason=f"{missing} is not installed (pip install 'abstain[benchmark]')")
@@ -117,10 +118,15 @@ def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
     return [one for name in names for one in own if one.method == name and one.rank <= _SHOWN]
 
 
-def _made(wanted: Mapping[str, Iterable[int]], task: str, folder: str) -> Pictures:
+def _made(
+    wanted: Mapping[str, Iterable[int]], where: tuple[str, str], results: BenchmarkResults
+) -> Pictures:
     from abstain.benchmark.pictures import loaded
+    from abstain.benchmark.tasks import Sizes
 
-    own = loaded(task, folder)
+    # The rows are of what was taken of the files, changed as it was.
+    data, variation = (asked_of(results, name) or None for name in ("data", "variation"))
+    own = loaded(*where, None if data is None else Sizes(**data), variation)
     known = {exposure.key: exposure for exposure in own.parts.exposures}
     sources: dict[tuple[str, int], str] = {}
     absent = [key for key in wanted if key not in known]
