@@ -9,6 +9,7 @@ from abstain.benchmark.results.records import (
     ThresholdRow,
 )
 from abstain.benchmark.results.results import results_of
+from abstain.benchmark.results.rotations import rotated_results
 from abstain.benchmark.selection import Chosen
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "MethodFacts",
     "ThresholdRow",
     "results_of",
+    "rotated_results",
 ]

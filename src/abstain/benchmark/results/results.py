@@ -172,7 +172,7 @@ def _together(
     return BenchmarkResults(
         facts=_facts(found),
         studies=studies,
-        methods=tuple(_method(name, chosen, found.primary, titles) for name in names),
+        methods=tuple(method_facts(name, chosen, found.primary, titles) for name in names),
         metrics=tuple(who),
         chosen=chosen,
         comparisons=comparisons,
@@ -189,9 +189,10 @@ def _together(
     )
 
 
-def _method(
+def method_facts(
     name: str, chosen: Sequence[Chosen], primary: str, titles: Mapping[str, str]
 ) -> MethodFacts:
+    """Return what is known of a method by its name; `titles` are of those that were added."""
     own = [one for one in chosen if one.method == name]
     arm = next((one.arm for one in own if one.metric == primary), own[0].arm)
     if name not in METHODS:

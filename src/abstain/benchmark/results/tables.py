@@ -121,7 +121,7 @@ class StudyTables:
         self, metric: Metric, samples: StudySamples, parts: Sequence[StudySamples]
     ) -> None:
         study, place = samples.study, (metric.name, samples.study.name)
-        if why := _meaningless(metric, study):
+        if why := meaningless(metric, study):
             self.undefined[place] = why
             return
         calibrated = on_probabilities(metric)
@@ -183,7 +183,7 @@ class StudyTables:
                 self.extremes += extremes_of(samples, said, own[0], method)
 
 
-def _meaningless(metric: Metric, study: Study) -> str:
+def meaningless(metric: Metric, study: Study) -> str:
     """Return why a metric says nothing in a study, or an empty string."""
     # A loss of costs is no 0/1 loss, and what counts right answers has no use for it.
     if study.errors == "scod" and metric.needs:

@@ -1,6 +1,7 @@
 """`abstain benchmark report`: from a folder of runs to tables, figures and one page."""
 
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,6 +66,10 @@ def report(
     beside: Annotated[
         tuple[Path, ...], in_a_row("other folders of the same task, to compare their networks with")
     ] = (),
+    rotations: Annotated[
+        tuple[Path, ...],
+        in_a_row("other folders that hold out other classes: every number is the mean over all"),
+    ] = (),
     data: Annotated[
         Path | None, Parameter(help="folder of the data set, for pictures (default: as it was run)")
     ] = None,
@@ -77,7 +82,6 @@ def report(
     there is nothing to report. Needs no torch, but for the pictures that mislead.
     """
     from abstain.benchmark.costs import Stopwatch, write_report_costs
-    from abstain.benchmark.results import results_of
     from abstain.benchmark.store import MANIFEST, Store
     from abstain.report import benchmark_terminal
 
@@ -86,16 +90,14 @@ def report(
     for one in (store, *others):
         _refuse_untested(one)
         _refuse_other_task(one, store)
-    manifests = [one.folder / MANIFEST for one in (store, *others)]
+    turned = [Store.read(other) for other in rotations]
+    manifests = [one.folder / MANIFEST for one in (store, *turned, *others)]
     to = place(out if out is not None else folder / "report", [_PAGE], manifests)
     watch = Stopwatch()
     with working("Comparing the methods") as told:
-        options = {
-            "on_study": lambda over, total: told(f"{over} of {total} studies"),
-            "watch": watch,
-            **evaluated.options(),
-        }
-        found, *compared = (results_of(one, **options) for one in (store, *others))
+        every = [store, *(turned or others)]
+        several = _rotated(every, evaluated) if turned else _each(every, evaluated, watch, told)
+        found, *compared = several
     finish(
         lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data, watch), to
     )
@@ -119,6 +121,33 @@ def _files(
     with watch.of("tables"):
         tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
     return {_PAGE: page.encode(), **tables}
+
+
+def _each(
+    stores: "list[Store]",
+    evaluated: EvaluationOptions,
+    watch: "Stopwatch",
+    told: Callable[[str], None],
+) -> "list[BenchmarkResults]":
+    """Return what each folder says, and tell how far it is."""
+    from abstain.benchmark.results import results_of
+
+    options = {
+        "on_study": lambda over, total: told(f"{over} of {total} studies"),
+        "watch": watch,
+        **evaluated.options(),
+    }
+    return [results_of(one, **options) for one in stores]
+
+
+def _rotated(stores: "list[Store]", evaluated: EvaluationOptions) -> "list[BenchmarkResults]":
+    """Return the mean over folders that hold out other classes; no thresholds are set."""
+    from abstain.benchmark.results import rotated_results
+
+    given = evaluated.options()
+    for name in ("risk", "delta"):
+        del given[name]
+    return [rotated_results(stores, **given)]
 
 
 def _refuse_untested(store: "Store") -> None:
