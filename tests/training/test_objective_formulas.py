@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 
 from tests.training.objective_cases import NAMES, last_phase, made, output  # noqa: E402
 
+import abstain as ab  # noqa: E402
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError  # noqa: E402
 from abstain.training import Output, _area  # noqa: E402
 
@@ -90,6 +91,16 @@ def self_adaptive(parts, y, target):
     )
 
 
+def weighted(parts, y, threshold, keep):
+    """One minus the mean of signs x ramps, and cross-entropy."""
+    p, earned = softmax(parts[0]), 0.0
+    for i in range(len(y)):
+        c = p[i].max()
+        ramp = (c - threshold) / (1 - threshold) if c >= threshold else 0.0
+        earned += (1 if p[i].argmax() == y[i] else -1) * ramp
+    return 1 - earned / len(y) + keep * cross_entropy(parts, y)
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [1, 7])
 def test_values(n, seed):
@@ -117,6 +128,9 @@ def test_values(n, seed):
         found = loss("selectivenet", coverage=coverage, penalty=penalty, alpha=alpha)
         expected = selective_net(parts, y, coverage, penalty, alpha)
         assert found == pytest.approx(expected, rel=1e-12)
+    for threshold, keep in [(0.5, 1.0), (0.0, 0.0), (0.9, 0.3)]:
+        found = loss("cwsa", threshold=threshold, keep=keep)
+        assert found == pytest.approx(weighted(parts, y, threshold, keep), rel=1e-12)
     found = loss("self-adaptive")
     assert found == pytest.approx(self_adaptive(parts, y, np.ones(n)), rel=1e-12)
 
@@ -426,3 +440,60 @@ def test_a_step_that_overflowed_leaves_no_trace_in_targets_and_price():
     assert torch.equal(adaptive.target, torch.ones(6))
     devries(broken, labels)
     assert torch.isfinite(devries.multiplier)
+
+
+# ------------------------------------------------------------------------------------- CWSA
+def alone(threshold):
+    return made("cwsa", threshold=threshold, keep=0.0)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.5, 0.8])
+def test_the_objective_is_the_metric(threshold):
+    out, labels = output(200, seed=3)
+    p = torch.softmax(out.logits, 1)
+    wrong = (p.argmax(1) != labels).numpy()
+    metric = ab.cwsa(p.max(1).values.numpy(), wrong, threshold=threshold)
+    assert alone(threshold)(out, labels).item() == pytest.approx(1 - metric, abs=1e-12)
+
+
+def test_the_gradient_is_that_of_the_chain_rule():
+    threshold = 0.5
+    out, labels = output(40, seed=4, grad=True)
+    alone(threshold)(out, labels).backward()
+    with torch.no_grad():
+        p = torch.softmax(out.logits, 1)
+        c, answer = p.max(1)
+        sign = torch.where(answer == labels, 1.0, -1.0) * (c > threshold)
+        moved = torch.nn.functional.one_hot(answer, p.shape[1]) - p
+        expected = -(sign * c)[:, None] * moved / (len(labels) * (1 - threshold))
+    torch.testing.assert_close(out.logits.grad, expected)
+    below = c <= threshold
+    assert below.any()
+    assert (out.logits.grad[below] == 0).all()
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.6])
+@pytest.mark.parametrize("keep", [0.0, 2.0])
+def test_gradients_of_cwsa(threshold, keep):
+    out, labels = output(8, seed=6, grad=True)
+    objective = made("cwsa", threshold=threshold, keep=keep)
+    assert torch.autograd.gradcheck(lambda z: objective(out._replace(logits=z), labels), out.logits)
+
+
+def test_cwsa_is_continuous_at_the_threshold():
+    # Where a sample is accepted it weighs nothing: the value does not jump.
+    labels, objective = torch.tensor([0]), alone(0.7)
+    values = []
+    for c in (0.7 - 1e-9, 0.7 + 1e-9):
+        logits = torch.log(torch.tensor([[c, 1 - c]], dtype=torch.float64))
+        values.append(objective(Output(logits, torch.zeros(1, 2)), labels).item())
+    assert values[0] == 1.0
+    assert values[1] == pytest.approx(1.0, abs=1e-8)
+
+
+def test_a_step_makes_the_right_surer_and_the_wrong_less_sure():
+    logits = torch.tensor([[2.0, 0.0], [2.0, 0.0], [0.1, 0.0]], requires_grad=True)
+    labels = torch.tensor([0, 1, 0])
+    alone(0.6)(Output(logits, torch.zeros(3, 2)), labels).backward()
+    assert logits.grad[0, 0] < 0 < logits.grad[1, 0]
+    assert (logits.grad[2] == 0).all()

@@ -355,6 +355,7 @@ def test_the_catalogue():
         "devries",
         "selectivenet",
         "self-adaptive",
+        "cwsa",
     ]
     for kind in OBJECTIVES.values():
         assert issubclass(kind.build, Objective)
@@ -399,6 +400,9 @@ def test_names_and_options_have_near_matches():
         ("rank-weighted", "weights", "aurcc"),
         ("joint", "strength", 0.0),
         ("joint", "soft", -1.0),
+        ("cwsa", "threshold", 1.0),
+        ("cwsa", "keep", -0.5),
+        ("cwsa", "warm_up", 1.0),
         ("cross-entropy", "rng", -1),
     ],
 )

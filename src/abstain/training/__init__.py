@@ -23,6 +23,7 @@ from abstain.training.catalogue import make as make
 from abstain.training.classifiers import CrossEntropy as CrossEntropy
 from abstain.training.classifiers import Joint as Joint
 from abstain.training.classifiers import RankWeighted as RankWeighted
+from abstain.training.confidence_weighted import ConfidenceWeighted as ConfidenceWeighted
 from abstain.training.heads import Head as Head
 from abstain.training.heads import Output as Output
 from abstain.training.kind import ObjectiveKind as ObjectiveKind
@@ -36,6 +37,7 @@ __all__ = [
     "OBJECTIVES",
     "RANK_WEIGHTS",
     "ConfidNet",
+    "ConfidenceWeighted",
     "CrossEntropy",
     "DeVries",
     "DeepGamblers",

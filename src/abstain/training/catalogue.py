@@ -6,6 +6,7 @@ from abstain._foundation.catalogue import Catalogue
 from abstain.training.abstention import DEEP_GAMBLERS, SELF_ADAPTIVE
 from abstain.training.branches import CONFIDNET, DEVRIES, SELECTIVENET
 from abstain.training.classifiers import CROSS_ENTROPY, JOINT, RANK_WEIGHTED
+from abstain.training.confidence_weighted import CONFIDENCE_WEIGHTED
 from abstain.training.kind import ObjectiveKind
 from abstain.training.objective import Objective
 from abstain.typing import Rng
@@ -22,6 +23,7 @@ for _kind in (
     DEVRIES,
     SELECTIVENET,
     SELF_ADAPTIVE,
+    CONFIDENCE_WEIGHTED,
 ):
     OBJECTIVES.add(_kind)
 
