@@ -21,6 +21,7 @@ from abstain.studies._data import (
 )
 from abstain.studies._estimates import rows_of
 from abstain.studies._figures import above_zero, lines
+from abstain.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
 from abstain.studies._sources import Source
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import (
@@ -158,13 +159,15 @@ def study_convergence(
     for source in sources:
         rows += _rows(source, chosen, repeats, named_generator(seed, source.name))
     rates, fits = _rates(rows)
+    by = [name for name in ("loss", "score", "estimator") if name in rates[0]]
+    over = over_models(rates, set(asked.parts), by, {"slope": lambda row: row["slope"]})
     return CONVERGENCE.result(
         parameters={
             "data": tuple(source.name for source in sources),
             "sizes": chosen,
             "repeats": "by size" if repeats is None else repeats,
         },
-        tables={"results": rows, "rates": rates, "fits": fits},
+        tables={"results": rows, "rates": rates, "fits": fits} | tables_of(over),
         shown=("rates",),
         figures=_figures(rows),
         notes=(*asked.left_out, _NOTE, *ties_said(sources), *truths_said(sources)),
@@ -379,6 +382,7 @@ CONVERGENCE: Final = StudyEntry(
     captions={
         "results": "Each number with its Monte-Carlo standard error.",
         "rates": "Slope of ln RMSE on ln n with its 95 % interval.",
+        OVER_MODELS: CAPTION,
         "fits": (
             "The constant of each rate, and the squared distance from it in Monte-Carlo standard "
             "errors, 1 where nothing but chance is left."

@@ -20,6 +20,7 @@ from abstain.studies._data import (
     StudyRequest,
     checked_sizes,
 )
+from abstain.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
 from abstain.studies._sources import OWN, ScoredCase
 from abstain.studies._study import SEED, Row, StudyEntry, StudyResult, timed
 from abstain.studies._words import PAPER, WORDS, cases_said, loss_said
@@ -89,17 +90,26 @@ def study_population_forms(
         cases += [case for n in chosen for case in _drawn(name, p, n, asked, draw)]
     rows = [_row(case) for case in cases]
     differences = _differences(rows)
+    over = over_models(rows, set(asked.parts), ("loss", "score"), _VALUES)
     return FORMS.result(
         parameters={
             "data": tuple(dict.fromkeys(row["data"] for row in rows)),
             "cases": len(rows),
             "sizes": tuple(sorted({row["n"] for row in rows})),
         },
-        tables={"results": rows, "differences": differences},
+        tables={"results": rows, "differences": differences} | tables_of(over),
         figures=_figures(rows),
         notes=(*asked.left_out, _why_paired(rows)),
         verdict=_verdict(rows),
     )
+
+
+#: What is averaged over the files.
+_VALUES: Final = {
+    "AURC_a": lambda row: row["AURC_a"],
+    "AURC_p": lambda row: row["AURC_p"],
+    "difference": lambda row: row["difference"],
+}
 
 
 def _drawn(
@@ -280,6 +290,7 @@ FORMS: Final = StudyEntry(
         "differences": (
             "Paired: AURC_a minus AURC_p of each case; errors: of the AURC as an estimate."
         ),
+        OVER_MODELS: CAPTION,
         "agreement": "On the dotted line both forms give the same number.",
     },
     glossary={

@@ -18,6 +18,7 @@ from abstain.predictions import Predictions
 from abstain.simulate import logits
 from abstain.studies._data import Data, chosen_names, enough, named_data
 from abstain.studies._figures import above_zero
+from abstain.studies._models import CAPTION, OVER_MODELS, over_models, tables_of
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import PAPER, WORDS
 from abstain.typing import Rng
@@ -122,6 +123,8 @@ def study_posterior(
         mean_predictor = partial(_of_some, parts[name], metric=metric, **asked)
         about = {"data": name, "metric": metric}
         rows += [about | row for row in _rows(whole, mean_predictor, count, draw)]
+    lines = [_line(k, w) for k, w in found.items()]
+    over = over_models(lines, set(parts), ("metric",), _VALUES)
     return POSTERIOR.result(
         parameters={
             "data": tuple(parts),
@@ -130,11 +133,19 @@ def study_posterior(
             "draws": tuple(sorted({whole.draws for whole in found.values()})),
             "repeats": count,
         },
-        tables={"results": rows, "expectations": [_line(k, w) for k, w in found.items()]},
+        tables={"results": rows, "expectations": lines} | tables_of(over),
+        shown=("expectations", *tables_of(over)),
         figures=_figures(rows, found),
         verdict=tuple(_said(k, w) for k, w in found.items()),
         notes=_notes(parts, found.values()),
     )
+
+
+#: What is averaged over the files.
+_VALUES: Final = {
+    "expectation": lambda row: row["expectation"],
+    "mean_predictor": lambda row: row["mean_predictor"],
+}
 
 
 def simulated(n: int, draws: int, *, rng: Rng = 0) -> Predictions:
@@ -345,6 +356,7 @@ POSTERIOR: Final = StudyEntry(
     ),
     captions={
         "expectations": "± is the standard error for independent draws.",
+        OVER_MODELS: CAPTION,
         "results": "Mean and standard deviation over subsets of the draws.",
         "draws": "The bands are one standard deviation over subsets of that many draws.",
     },

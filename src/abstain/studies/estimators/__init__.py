@@ -23,9 +23,11 @@ from abstain.studies._data import (
 )
 from abstain.studies._estimates import DRAWS, rows_of
 from abstain.studies._figures import above_zero, lines
+from abstain.studies._models import CAPTION, OVER_MODELS, tables_of
 from abstain.studies._sources import OWN, Source
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies._words import COLORS, ESTIMATOR_TITLES, PAPER, WORDS, loss_said
+from abstain.studies.estimators.models import models_figure, models_of, models_said
 from abstain.studies.estimators.words import by_data_of, summary_of, verdict_of
 from abstain.typing import Rng
 
@@ -106,7 +108,9 @@ def study_estimators(
     -------
     StudyResult
         Tables "results" (one row for each data set, loss, score, estimator and size, each number
-        with its Monte-Carlo standard error) and "summary"; figures of mean, bias, MSE and MAE.
+        with its Monte-Carlo standard error) and "summary"; figures of mean, bias, MSE and MAE. With
+        several files "over-models" and the figure "models" too (figures 4, S13 and S14 of the
+        paper): mean and deviation over them, each the outputs of another model.
 
     Raises
     ------
@@ -136,6 +140,7 @@ def study_estimators(
     for source in sources:
         fitting, draw = _fitting(source, chosen), named_generator(seed, source.name)
         rows += [row for n in fitting for row in rows_of(source, names, n, least, draw)]
+    over = models_of(rows, sources)
     return ESTIMATORS.result(
         parameters={
             "data": tuple(source.name for source in sources),
@@ -144,11 +149,12 @@ def study_estimators(
             "repeats": least,
             "draws": DRAWS,
         },
-        tables={"results": rows, "summary": summary_of(rows), "by-data": by_data_of(rows)},
+        tables={"results": rows, "summary": summary_of(rows), "by-data": by_data_of(rows)}
+        | tables_of(over),
         shown=_shown(rows),
-        figures=_figures(rows),
+        figures=_figures(rows) | models_figure(over),
         notes=(*asked.left_out, *_too_few(sources, chosen), *_notes(sources, names)),
-        verdict=verdict_of(rows),
+        verdict=(*verdict_of(rows), *models_said(over)),
     )
 
 
@@ -291,6 +297,11 @@ ESTIMATORS: Final = StudyEntry(
         "results": "Each number with its Monte-Carlo standard error.",
         "summary": "As shares of the true value, medians over data sets, losses and scores.",
         "by-data": "As shares of the true value, averaged over the scores of a data set.",
+        OVER_MODELS: f"{CAPTION} |Bias| of a model is what the code of the paper calls its MAE.",
+        "models": (
+            "|Bias| is the distance of a model's mean estimate from its truth, which the code of "
+            "the paper calls MAE."
+        ),
     },
     glossary=WORDS,
     labels=ESTIMATOR_TITLES,
