@@ -45,6 +45,21 @@ def table(tmp_path: Path) -> Path:
 COLUMNS = ["--label", "y_true", "--prediction", "y_pred", "--confidence", "confidence"]
 
 
+def test_one_name_is_a_sweep(table: Path, tmp_path: Path) -> None:
+    names = ["--metric", "cwsa@0.5:0.9:3", "--metric", "selective_risk@50:100:2cov"]
+    to = tmp_path / "out"
+    assert run(["evaluate", str(table), *COLUMNS, *names, "--out", str(to)]) == 0
+    found = pl.read_parquet(to / "results.parquet")
+    asked = ["cwsa@0.5", "cwsa@0.7", "cwsa@0.9", "selective_risk@50cov", "selective_risk@100cov"]
+    assert found["metric"].to_list() == asked
+    assert found["low"].is_finite().all()
+    predictions = read_predictions(table).only()
+    swept = ab.cwsa_sweep(
+        predictions.confidence["confidence"], ~predictions.correct, thresholds=[0.5, 0.7, 0.9]
+    )
+    np.testing.assert_allclose(found["value"][:3], swept.cwsa, rtol=0, atol=1e-12)
+
+
 def test_curves_are_made_for_a_page_alone(
     table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,10 +16,11 @@ from abstain.studies.cwsa.answers import Answers, answers_of
 from abstain.studies.cwsa.claims import Axioms, Claim
 from abstain.studies.cwsa.experiments import IMBALANCE, NOISE, SHARPENING, SHIFT, Conditions, tidy
 from abstain.studies.cwsa.facts import printed_claims, printed_rows
-from abstain.studies.cwsa.figures import TITLES, figures_of
+from abstain.studies.cwsa.figures import figures_of
 from abstain.studies.cwsa.models import (
     OVERCONFIDENT_TEXT,
     QUANTITIES,
+    TITLES,
     Simulated,
     area_of,
     models,

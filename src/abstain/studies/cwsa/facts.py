@@ -18,6 +18,7 @@ from abstain.studies.cwsa.models import (
     PERFECT_TEXT,
     QUANTITIES,
     RANDOM,
+    TITLES,
     UNDERCONFIDENT,
     Simulated,
     expected_of,
@@ -126,7 +127,8 @@ def _of_numbers(name: str, section: str, rows: Sequence[Row]) -> Claim:
     known = [row for row in rows if row["away"] is not None]
     far = sorted((row for row in known if row["away"] > _FAR), key=lambda row: -row["away"])
     said = [
-        f"{row['quantity']}{_place(row)} {row['printed']:g} instead of {row['expected']:.4g}"
+        f"{_title(row['quantity'])}{_place(row)} {row['printed']:g} instead of "
+        f"{row['expected']:.4g}"
         for row in far[:3]
     ]
     more = f" and {len(far) - 3} more" if len(far) > 3 else ""
@@ -137,6 +139,10 @@ def _of_numbers(name: str, section: str, rows: Sequence[Row]) -> Claim:
         judged_by(holds=not far, ever=len(far) < len(known)) if known else OPEN,
         f"{evidence}; {', '.join(said)}{more}" if said else evidence,
     )
+
+
+def _title(quantity: str) -> str:
+    return TITLES.get(quantity, quantity)
 
 
 def _place(row: Row) -> str:
@@ -186,11 +192,11 @@ def _one_place(lost: Mapping[str, float], bold: Population) -> Claim:
     near = {name: float(grid[np.argmin(gap)]) for name, gap in away.items()}
     # A sample of a thousand has either within about this of the law.
     together = np.max(list(away.values()), axis=0) < _NEAR
-    said = [f"{name} {lost[name]:g} near the threshold {at:.2f}" for name, at in near.items()]
+    said = [f"{_title(n)} {lost[n]:g} near the threshold {at:.2f}" for n, at in near.items()]
+    both = " and ".join(f"{_title(name)} {value:g}" for name, value in lost.items())
     return Claim(
         _MEANT[OVERCONFIDENT][1],
-        f"The overconfident model has {' and '.join(f'{n} {v:g}' for n, v in lost.items())} "
-        "at one threshold",
+        f"The overconfident model has {both} at one threshold",
         judged_by(holds=bool(together.any())),
         f"its law has {', and '.join(said)}",
     )

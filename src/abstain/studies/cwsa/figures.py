@@ -9,17 +9,8 @@ from abstain.plots.series import Series, SeriesDisplay
 from abstain.studies._study import Row
 from abstain.studies.cwsa.answers import Answers
 from abstain.studies.cwsa.experiments import NOISE, SHARPENING
-from abstain.studies.cwsa.models import QUANTITIES, Simulated, swept_quietly
+from abstain.studies.cwsa.models import QUANTITIES, TITLES, Simulated, swept_quietly
 from abstain.typing import FloatArray
-
-#: What people read instead of the names of the tables.
-TITLES: Final = {
-    "cwsa": "CWSA",
-    "cwsa_plus": "CWSA+",
-    "selective_accuracy": "selective accuracy",
-    "coverage": "coverage",
-    "right": "share right",
-}
 
 _ORDER: Final = tuple(TITLES.values())
 

@@ -16,6 +16,15 @@ from abstain.typing import FloatArray
 #: What a sweep has at each threshold, in the order of tables and figures.
 QUANTITIES: Final = ("coverage", "selective_accuracy", "cwsa", "cwsa_plus")
 
+#: What people read instead of the names of the tables.
+TITLES: Final = {
+    "cwsa": "CWSA",
+    "cwsa_plus": "CWSA+",
+    "selective_accuracy": "selective accuracy",
+    "coverage": "coverage",
+    "right": "share right",
+}
+
 #: Of all samples, as the authors' program computes them.
 OF_ALL: Final = ("ECE", "AURC")
 
