@@ -412,3 +412,18 @@ def test_pictures_of_one_source_are_joined(home):
     assert both.rows.tolist() == [*files.validation.rows, *files.test.rows]
     assert both.labels.tolist() == [*files.validation.labels, *files.test.labels]
     assert len(both.groups) == both.n
+
+
+def test_many_pictures_are_mapped_from_a_file_and_are_the_same(home, monkeypatch, tmp_path):
+    from abstain.benchmark.data.published import pictures as reader
+
+    files = find_iwildcam(home, records=65).test
+    held = files.read(side=16)
+    monkeypatch.setattr(reader, "_IN_MEMORY", 1000)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    mapped = files.read(side=16)
+    assert isinstance(mapped.pixels.base, np.memmap)
+    assert np.array_equal(mapped.pixels, held.pixels)
+    assert np.array_equal(mapped.subset([2, 0]).pixels, held.pixels[[2, 0]])
+    # It has no name, so that a killed run leaves nothing.
+    assert not list(tmp_path.iterdir())

@@ -63,8 +63,8 @@ class RunOptions:
         int | None, Parameter(help="height and width that the network sees pictures at")
     ] = None
     protocol: Annotated[
-        Literal["fd-shifts", "fd-shifts-paper", "fd-shifts-2024"] | None,
-        Parameter(help="take the settings of a published benchmark for the task"),
+        str | None,
+        Parameter(help="settings of a published benchmark (`abstain list protocols`)"),
     ] = None
 
     def changes(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class FinetuningSpecification:
             "version": _VERSION,
             "data": data,
             "model": self.experiment.model,
-            "recipe": asdict(self.experiment.pretrain),
+            "recipe": self.experiment.pretrain.said(),
             "device": self.device,
         }
         spec |= {"pictures": self.pictures} if self.pictures else {}
@@ -125,7 +125,7 @@ class FinetuningSpecification:
         spec = {
             "kind": contender.kind,
             "options": dict(setting.options),
-            "recipe": asdict(setting.recipe),
+            "recipe": setting.recipe.said(),
             "seed": seed,
             **(more or {}),
         }

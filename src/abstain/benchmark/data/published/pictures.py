@@ -1,10 +1,12 @@
 """Pictures that are still files: found first, read when they are needed, at the size needed."""
 
+import math
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from abstain._foundation.random import generator
 from abstain.benchmark.data.images import Images
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.typing import Array, IntArray, Rng
+
+#: Bytes of pictures that are held in memory.
+_IN_MEMORY = 1 << 33
 
 #: What Pillow raises at files that are cut off or no pictures at all.
 _DAMAGE = (OSError, SyntaxError, ValueError, TypeError, IndexError, struct.error, zlib.error)
@@ -102,13 +107,15 @@ class PictureFiles:
         """Read all as squares of `side` pixels; the first damaged file is named.
 
         JPEG files several times larger than needed are decoded at a fraction of their size, at
-        least twice `side`; then they are resized with an antialiased bilinear filter.
+        least twice `side`; then they are resized with an antialiased bilinear filter. More than 8
+        GiB of pictures are kept in a file of the folder for temporary ones (TMPDIR), which has no
+        name and goes with the process.
         """
         if not self.n:
             msg = f"there are no pictures to read in {str(self.folder)!r}"
             raise InputError(msg)
         checks.positive_int(side, "side")
-        pixels = np.empty((self.n, 3, side, side), np.uint8)
+        pixels = _room((self.n, 3, side, side))
         for row, name in enumerate(self.names):
             pixels[row] = picture(self.folder / name, side, crop=self.crop)
         return Images(pixels, self.labels, self.classes, self.rows)
@@ -202,6 +209,16 @@ def picture(path: Path, side: int, *, crop: bool) -> Array:
             f"unpack it again ({' '.join(str(error).split())})"
         )
         raise FileFormatError(msg) from None
+
+
+def _room(shape: tuple[int, ...]) -> Array:
+    """Return where so many bytes go: into memory, or a file that the system keeps in it at will."""
+    if math.prod(shape) <= _IN_MEMORY:
+        return np.empty(shape, np.uint8)
+    with TemporaryFile() as file:
+        # Mapped, it stays until nothing looks at it any more.
+        file.truncate(math.prod(shape))
+        return np.memmap(file, np.uint8, "r+", shape=shape)
 
 
 def _square(opened: Any, side: int, *, crop: bool, bilinear: Any) -> Array:
