@@ -14,6 +14,8 @@ from abstain.studies._study import StudyOption as StudyOption
 from abstain.studies._study import StudyResult as StudyResult
 from abstain.studies.backbones import BACKBONES
 from abstain.studies.backbones import study_backbones as study_backbones
+from abstain.studies.configurations import CONFIGURATIONS
+from abstain.studies.configurations import study_configurations as study_configurations
 from abstain.studies.convergence import CONVERGENCE
 from abstain.studies.convergence import study_convergence as study_convergence
 from abstain.studies.cwsa import CWSA
@@ -39,6 +41,7 @@ __all__ = [
     "StudyOption",
     "StudyResult",
     "study_backbones",
+    "study_configurations",
     "study_convergence",
     "study_cwsa",
     "study_estimators",
@@ -58,6 +61,7 @@ for _study in (
     FINETUNING,
     PRECISION,
     BACKBONES,
+    CONFIGURATIONS,
     CWSA,
     PUBLISHED,
 ):
