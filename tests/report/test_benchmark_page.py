@@ -120,6 +120,21 @@ def test_new_classes_stand_side_by_side():
         assert all(f'value="{float(e.value)!r}"' in section for e in found)
 
 
+def test_ranks_by_both_protocols_stand_side_by_side():
+    text = plain_text()
+    section = text[text.index('id="new-classes"') : text.index('id="studies"')]
+    title = "Ranks by Failure AUROC: errors removed, and as outliers"
+    part = section[section.rindex(f"{title}; 1 is best") :]
+    heads = re.findall("errors removed</|as outliers</", part)
+    assert heads == ["errors removed</", "as outliers</"]
+    found = plain().comparisons["failure_auroc"]
+    for name in ("digits", "digits-outlier"):
+        ranks = [s.rank for s in found.standings_of("failure_auroc", (("study", name),))]
+        assert all(f'value="{float(rank)!r}"' in part for rank in ranks)
+    only = benchmark_html(made_results(metrics=("augrc",)))
+    assert title not in only
+
+
 def test_what_is_missing_is_left_out_and_said():
     text = plain_text()
     assert "The pictures themselves are not shown: they were not asked for." in text
