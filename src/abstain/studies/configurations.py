@@ -18,7 +18,15 @@ from abstain.typing import FloatArray
 #: Those of table 14.
 COVERAGES: Final = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)
 #: What the tables and figures are about, of which every run has some.
-SCORES: Final = ("msr", "mls", "mahalanobis", "confidnet", "dg-res", "devries")
+SCORES: Final = (
+    "msr",
+    "mls",
+    "mahalanobis",
+    "mahalanobis-predicted",
+    "confidnet",
+    "dg-res",
+    "devries",
+)
 
 _RISK, _AUROC, _RIGHT = "risk", "failure AUROC", "right"
 #: Of a published run that was chosen by its accuracy.
