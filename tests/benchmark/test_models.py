@@ -47,6 +47,11 @@ def with_head(name, classes):
         ("vgg13", 9_416_010 + 262_656, 9_462_180 + 262_656),
         ("wrn-28-10", 36_479_194, 36_536_884),
         ("resnet50", 23_508_032 + 20_490, 23_508_032 + 204_900),
+        ("vgg13-bn", 9_416_010, 9_462_180),
+        ("vgg19-bn", 20_040_522, 20_086_692),
+        ("resnet18-cifar", 11_173_962, 11_220_132),
+        ("resnet34-cifar", 21_282_122, 21_328_292),
+        ("resnet50-cifar", 23_520_842, 23_705_252),
     ],
 )
 def test_exact_numbers_of_parameters(name, ten, hundred):
@@ -66,7 +71,11 @@ def test_published_millions_of_parameters(name, millions):
     assert round(with_head(name, 10) / 1e6, 2 if millions < 1 else 1) == millions
 
 
-@pytest.mark.parametrize("name", ["small-conv", "tiny-conv", "vgg13", "vgg16-bn", "preresnet-20"])
+@pytest.mark.parametrize(
+    "name",
+    ["small-conv", "tiny-conv", "vgg13", "vgg16-bn", "vgg13-bn", "vgg19-bn", "preresnet-20",
+     "resnet18-cifar"],
+)  # fmt: skip
 def test_features_have_their_width(name):
     backbone = MODELS[name].make((3, 32, 32), seed=0)
     assert isinstance(backbone, Backbone)

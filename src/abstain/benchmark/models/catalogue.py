@@ -12,7 +12,7 @@ from abstain._foundation.extras import has
 from abstain.benchmark._library import torch
 from abstain.benchmark.models.backbone import Backbone, Tensor
 from abstain.benchmark.models.fd_shifts import StreetConv, vgg13_as_run
-from abstain.benchmark.models.plain import THIRTEEN, VGG, SmallConv
+from abstain.benchmark.models.plain import NINETEEN, THIRTEEN, VGG, SmallConv
 from abstain.benchmark.models.residual import PreResNet, ResNet, WideResNet
 from abstain.benchmark.models.vit import ViT
 from abstain.benchmark.models.zoom import Resized
@@ -172,6 +172,24 @@ MODELS.add(
     )
 )
 MODELS.add(Model("vgg16-bn", "VGG16-BN", "Simonyan & Zisserman 2015, for CIFAR", VGG))
+for _layers, _of_vgg in ((13, THIRTEEN), (19, NINETEEN)):
+    MODELS.add(
+        Model(
+            f"vgg{_layers}-bn",
+            f"VGG{_layers}-BN",
+            "Simonyan & Zisserman 2015, for CIFAR",
+            partial(VGG, maps=_of_vgg),
+        )
+    )
+for _layers, _blocks in ((18, (2, 2, 2, 2)), (34, (3, 4, 6, 3)), (50, (3, 4, 6, 3))):
+    MODELS.add(
+        Model(
+            f"resnet{_layers}-cifar",
+            f"ResNet-{_layers} for CIFAR",
+            "He et al. 2015, with a first layer for pictures of 32 x 32",
+            partial(ResNet, blocks=_blocks, bottlenecks=_layers == 50, small_pictures=True),
+        )
+    )
 for _depth in (20, 56, 110, 164):
     MODELS.add(
         Model(

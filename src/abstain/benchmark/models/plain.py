@@ -90,7 +90,9 @@ class SmallConv(Backbone):
         return self.dropout(averaged(maps))
 
 
-#: Feature maps of the 13 convolutions of VGG16 and the 10 of VGG13; 0 halves the picture.
+#: Feature maps of the 16 convolutions of VGG19, the 13 of VGG16 and the 10 of VGG13; 0 halves the
+#: picture.
+NINETEEN = (64, 64, 0, 128, 128, 0, *(256,) * 4, 0, *(512,) * 4, 0, *(512,) * 4, 0)
 SIXTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)
 THIRTEEN = (64, 64, 0, 128, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0)
 
@@ -110,7 +112,8 @@ class VGG(Backbone):
         the first convolution 0.6 of it, and 0.8 of it after any other that no halving follows.
         None is drawn at 0.
     maps : tuple of int, default=SIXTEEN
-        Feature maps of each convolution, with 0 for a halving: `SIXTEEN` or `THIRTEEN`.
+        Feature maps of each convolution, with 0 for a halving: `SIXTEEN`, `THIRTEEN` or
+        `NINETEEN`.
     hidden : int, default=0
         Units of a fully connected layer after the convolutions; 0 for none.
 
@@ -131,7 +134,7 @@ class VGG(Backbone):
     References
     ----------
     .. [1] Simonyan & Zisserman (2015), Very deep convolutional networks for large-scale image
-       recognition (configurations B and D), https://arxiv.org/abs/1409.1556
+       recognition (configurations B, D and E), https://arxiv.org/abs/1409.1556
     .. [2] Jaeger et al. (2023), A call to reflect on evaluation practices for failure detection
        in image classification, https://arxiv.org/abs/2211.15259
 

@@ -46,8 +46,30 @@ class _Block(nn.Module):
         return relu(self.bn3(self.conv3(out)) + aside)
 
 
+class _Basic(nn.Module):
+    """Two convolutions of 3 x 3 beside an identity or a projection, with the same names."""
+
+    def __init__(self, inputs: int, maps: int, stride: int, dropout: float) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = convolution(inputs, maps, 3, stride), nn.BatchNorm2d(maps)
+        self.conv2, self.bn2 = convolution(maps, maps), nn.BatchNorm2d(maps)
+        self.dropout = dropped(dropout)
+        self.downsample = (
+            nn.Sequential(convolution(inputs, maps, 1, stride), nn.BatchNorm2d(maps))
+            if stride > 1 or inputs != maps
+            else None
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the maps of the next block."""
+        relu = nn.functional.relu
+        out = self.dropout(relu(self.bn1(self.conv1(x))))
+        aside = x if self.downsample is None else self.downsample(x)
+        return relu(self.bn2(self.conv2(out)) + aside)
+
+
 class ResNet(Backbone):
-    """A residual network of bottlenecks that halves the picture five times: ResNet-50.
+    """A residual network with batch norm after the convolutions: by default ResNet-50.
 
     Parameters
     ----------
@@ -58,6 +80,12 @@ class ResNet(Backbone):
         each block from the second stage on, and before the last layer. None is drawn at 0.
     blocks : tuple of int, default=(3, 4, 6, 3)
         Of each stage; (3, 4, 23, 3) is ResNet-101.
+    bottlenecks : bool, default=True
+        Blocks of 1 x 1, 3 x 3 and 1 x 1; else of two convolutions of 3 x 3, as in ResNet-18, with
+        (2, 2, 2, 2) blocks, and ResNet-34, with as many as ResNet-50.
+    small_pictures : bool, default=False
+        Begin with a convolution of 3 x 3 that keeps the size, as is usual for pictures of 32 x 32;
+        else with one of 7 x 7 and a halving, after which those have 8 x 8 left.
 
     Raises
     ------
@@ -92,18 +120,26 @@ class ResNet(Backbone):
         channels: int = 3,
         dropout: float = 0.0,
         blocks: tuple[int, int, int, int] = (3, 4, 6, 3),
+        *,
+        bottlenecks: bool = True,
+        small_pictures: bool = False,
     ) -> None:
-        super().__init__(_WIDER * _MAPS[-1])
-        self.conv1, self.bn1 = convolution(channels, _MAPS[0], 7, 2), nn.BatchNorm2d(_MAPS[0])
-        self.maxpool = nn.MaxPool2d(3, 2, padding=1)
+        wider, kind = (_WIDER, _Block) if bottlenecks else (1, _Basic)
+        super().__init__(wider * _MAPS[-1])
+        size, stride = (3, 1) if small_pictures else (7, 2)
+        self.conv1 = convolution(channels, _MAPS[0], size, stride)
+        self.bn1 = nn.BatchNorm2d(_MAPS[0])
+        self.maxpool = nn.Identity() if small_pictures else nn.MaxPool2d(3, 2, padding=1)
         self.dropout = dropped(dropout)
         inputs = _MAPS[0]
         self.stages: list[str] = []
         for number, (maps, count) in enumerate(zip(_MAPS, blocks, strict=True), start=1):
             rate = dropout if number > 1 else 0.0
             self.stages.append(f"layer{number}")
-            self.add_module(f"layer{number}", _stage((inputs, maps), count, number, rate))
-            inputs = _WIDER * maps
+            first = kind(inputs, maps, 2 if number > 1 else 1, rate)
+            others = [kind(wider * maps, maps, 1, rate) for _ in range(count - 1)]
+            self.add_module(f"layer{number}", nn.Sequential(first, *others))
+            inputs = wider * maps
         start(self)
 
     def features(self, pictures: Tensor) -> Tensor:
@@ -113,14 +149,6 @@ class ResNet(Backbone):
         for name in self.stages:
             maps = self.get_submodule(name)(maps)
         return self.dropout(averaged(maps))
-
-
-def _stage(widths: tuple[int, int], count: int, stage: int, dropout: float) -> Any:
-    """Return the blocks of a stage; all but the first stage halve the picture."""
-    inputs, maps = widths
-    first = _Block(inputs, maps, 2 if stage > 1 else 1, dropout)
-    others = [_Block(_WIDER * maps, maps, 1, dropout) for _ in range(count - 1)]
-    return nn.Sequential(first, *others)
 
 
 #: From this depth on blocks are bottlenecks of three convolutions, as in the paper's net of 164.

@@ -138,7 +138,7 @@ FINETUNING: Final = StudyEntry(
         ),
         StudyOption("folder", Path | None, "folder with the files of CIFAR, binary version"),
         StudyOption(
-            "model", str | None, "small-conv, vgg16-bn, preresnet-110, wrn-28-10 and so on"
+            "model", str | None, "small-conv, resnet18-cifar, vgg16-bn, wrn-28-10 and so on"
         ),
         StudyOption("seeds", int | None, "how many seeds"),
         StudyOption("device", str, "where torch computes: cpu, cuda, cuda:1"),

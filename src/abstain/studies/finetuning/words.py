@@ -10,6 +10,7 @@ from typing import Any
 from abstain.benchmark.jobs import Outcome
 from abstain.metrics.catalogue import OF_CLASSIFIER
 from abstain.studies._words import WORDS
+from abstain.studies.finetuning import paper
 from abstain.studies.finetuning.experiment import BEFORE, Contender, Experiment
 from abstain.studies.finetuning.figure import DifferencesDisplay
 from abstain.studies.finetuning.results import (
@@ -52,6 +53,7 @@ _CAPTIONS = {
     "samples and new seeds. Of these seeds only: the second one reaches zero.",
     "differences": "Every difference from the reference, as fractions.",
     "tuning": "Settings tried on validation data, with the mean over the tuning seeds.",
+    paper.TABLE: paper.CAPTION,
     "jobs": "What was run. Kept: done in an earlier run.",
     "results": "One value a model.",
 }
@@ -90,6 +92,7 @@ def told(
     """Return the tables, figures and sentences of a result."""
     titles = {c.name: c.title for c in experiment.contenders} | {BEFORE: _BEFORE_TITLE}
     rows = values(finals)
+    theirs = paper.tables(experiment, rows, chosen)
     copies = experiment.data.test_copies
     against = differences(finals, rows, experiment.reference, clustered=copies > 1)
     reference = titles[experiment.reference]
@@ -103,6 +106,7 @@ def told(
             "differences": [_difference_row(a, titles) for a in against],
             "tuning": list(tried),
             "jobs": [_job_row(outcome) for outcome in outcomes],
+            **theirs,
         },
         "figures": {
             m.figure: DifferencesDisplay(
@@ -110,14 +114,17 @@ def told(
             )
             for m in drawn
         },
-        "verdict": tuple(_verdict(compared, titles, reference)),
+        "verdict": (
+            *_verdict(compared, titles, reference),
+            *paper.said(experiment, theirs.get(paper.TABLE, ())),
+        ),
         "notes": (
             *failures(experiment, {name for name, _ in finals}, outcomes),
             *_NOTES,
             *([_COPIES.format(copies)] if copies > 1 else []),
         ),
         "captions": _CAPTIONS | {m.figure: f"{m.words}. {_DRAWN}" for m in drawn},
-        "shown": ("objectives", "against_reference"),
+        "shown": ("objectives", *theirs, "against_reference"),
         "glossary": {word: WORDS[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
     }
 
