@@ -1,23 +1,27 @@
 """Binary tasks, averaged over coverages: how well the accepted are ranked by class."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+
+from abstain._foundation.arrays import beside, namespace
 from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
-from abstain._foundation.segments import from_zero, sums_by
 from abstain.curves.risk_coverage import ROUNDING
 from abstain.metrics.entry import Metric, Need, value_of
 from abstain.metrics.review import BinaryTask, binary_task, task_of
-from abstain.metrics.roc import area_under_roc, average_precision, some
 from abstain.typing import AnyArray, FloatArray, IntArray
 
 #: Coverages of the mean: one percent, two percent, to all.
 COVERAGES = 100
 
-#: From the weights of positives and negatives at each positive score, highest first, to a number.
-_Ranking = Callable[[FloatArray, FloatArray], float]
+#: Rows whose shares of all coverages are computed at once, so that they stay in the cache.
+_ROWS = 1 << 10
+
+#: What the accepted must hold for an ROC AUC and for an average precision.
+_KINDS = ("both classes", "a positive")
 
 
 def auroc_retention(
@@ -78,7 +82,7 @@ def auroc_retention(
     1.0
     """
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_of(_mean(task, area_under_roc, both=True), "auroc_retention")
+    return value_of(_mean(_at_coverages(task)[0], _KINDS[0]), "auroc_retention")
 
 
 def auprc_retention(
@@ -128,65 +132,120 @@ def auprc_retention(
     1.0
     """
     task = binary_task(confidence, labels, positive_score, weight)
-    return value_of(_mean(task, average_precision, both=False), "auprc_retention")
+    return value_of(_mean(_at_coverages(task)[1], _KINDS[1]), "auprc_retention")
 
 
-def _mean(task: BinaryTask, ranking: _Ranking, *, both: bool) -> Measured:
-    """Mean over the coverages at which the accepted hold a positive, and a negative for `both`."""
-    values = [
-        ranking(positive, negative)
-        for positive, negative in _accepted(task)
-        if some(positive) and (some(negative) or not both)
-    ]
-    if not values:
-        kinds = "both classes" if both else "a positive"
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The samples that have weight, the highest positive score first."""
+
+    #: Most confident first: what is above the group of each, and the weight of the group.
+    above: FloatArray
+    group: FloatArray
+    weight: FloatArray
+    positive: FloatArray
+    #: Weight accepted at each coverage, shape (COVERAGES,).
+    targets: FloatArray
+    #: The last row of each positive score.
+    last: IntArray
+
+    @classmethod
+    def of(cls, task: BinaryTask) -> "_Rows":
+        """Order the samples of a task."""
+        s, xp = task.scored, task.scored.xp
+        by_score = Scored(task.score, task.positive, s.weight)
+        # Samples without weight are of no group, and come first.
+        order = xp.argsort(by_score.home)[int(xp.count_nonzero(by_score.home < 0)) :]
+        home, place, positive = (xp.take(x, order) for x in (s.home, by_score.home, task.positive))
+        ends = xp.nonzero(place[1:] != place[:-1])[0]
+        shares = beside(np.arange(1, COVERAGES + 1) / COVERAGES, "coverage", positive)
+        return cls(
+            xp.take(s.groups.above, home),
+            xp.take(s.groups.weight, home),
+            xp.ones_like(positive) if s.weight is None else xp.take(s.weight, order),
+            positive,
+            shares * s.groups.total,
+            xp.concat((ends, beside(np.array([place.shape[0] - 1]), "places", ends))),
+        )
+
+    def parts(self) -> Iterator[tuple[slice, IntArray]]:
+        """Yield rows that fit a cache, or all of one score, and where in them scores end."""
+        xp, count = namespace(self.last), self.positive.shape[0]
+        done, scores = 0, 0
+        while done < count:
+            aim = beside(np.array([done + _ROWS - 1]), "places", self.last)
+            whole = int(xp.searchsorted(self.last, aim, side="right")[0])
+            until = max(whole, scores + 1)
+            end = int(self.last[until - 1]) + 1
+            yield slice(done, end), self.last[scores:until] - done
+            done, scores = end, until
+
+    def through(self, rows: slice, ends: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return what each coverage keeps of both classes to the end of each score of a part."""
+        xp = namespace(ends)
+        if ends.shape[0] > 1:
+            sums = (xp.cumulative_sum(kept, axis=0) for kept in self.kept(rows))
+            right, wrong = (xp.take(x, ends, axis=0) for x in sums)
+            return right, wrong
+        right = wrong = xp.zeros_like(self.targets)[None, :]
+        for start in range(rows.start, rows.stop, _ROWS):
+            kept = self.kept(slice(start, min(start + _ROWS, rows.stop)))
+            right, wrong = (
+                x + xp.sum(y, axis=0)[None, :] for x, y in zip((right, wrong), kept, strict=True)
+            )
+        return right, wrong
+
+    def kept(self, rows: slice) -> tuple[FloatArray, FloatArray]:
+        """Return what each coverage keeps of rows, positives and negatives: (rows, COVERAGES)."""
+        xp = namespace(self.positive)
+        share = (self.targets[None, :] - self.above[rows][:, None]) / self.group[rows][:, None]
+        share = xp.clip(share, 0.0, 1.0)
+        # A share that is there by rounding alone is none.
+        share = xp.where(share < ROUNDING, xp.zeros_like(share), share)
+        mass = share * self.weight[rows][:, None]
+        positive = mass * self.positive[rows][:, None]
+        return positive, mass - positive
+
+
+def _at_coverages(task: BinaryTask) -> tuple[FloatArray, FloatArray]:
+    """Return ROC AUC and average precision among the accepted; NaN without both, or a positive."""
+    rows, xp = _Rows.of(task), task.scored.xp
+    positive = negative = wins = hits = xp.zeros_like(rows.targets)
+    for part, ends in rows.parts():
+        right, wrong = rows.through(part, ends)
+        nothing = xp.zeros_like(right[:1, :])
+        found, other = (xp.concat((nothing, x[:-1, :])) for x in (right, wrong))
+        own = right - found
+        wins = wins + xp.sum((wrong - other) * (positive + found + own / 2), axis=0)
+        taken = positive + right + negative + wrong
+        hits = hits + xp.sum(own * (positive + right) / xp.where(taken > 0, taken, 1.0), axis=0)
+        positive, negative = positive + right[-1, :], negative + wrong[-1, :]
+    return _divided(wins, positive * negative), _divided(hits, positive)
+
+
+def _divided(x: FloatArray, y: FloatArray) -> AnyArray:
+    xp = namespace(x)
+    return xp.where(y > 0, x / xp.where(y > 0, y, 1.0), xp.full_like(x, float("nan")))
+
+
+def _mean(values: FloatArray, kinds: str) -> Measured:
+    """Mean over the coverages at which the accepted hold these kinds."""
+    xp = namespace(values)
+    known = ~xp.isnan(values)
+    if not xp.any(known):
         return undefined(f"the accepted hold {kinds} at no coverage")
-    return Measured(sum(values) / len(values))
+    return Measured(float(xp.mean(values[known])))
 
 
-def _accepted(task: BinaryTask) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield what each coverage accepts: weights of both classes by positive score, highest first.
-
-    From one coverage to the next only the samples between the two thresholds are added.
-    """
-    s, xp = task.scored, task.scored.xp
-    by_score = Scored(task.score, task.positive, s.weight)
-    names, groups = int(by_score.groups.count.shape[0]), s.groups
-    # Samples without weight are of no group, and come first.
-    order = xp.argsort(s.home)[int(xp.count_nonzero(s.home < 0)) :]
-    home, place, right = (xp.take(x, order) for x in (s.home, by_score.home, task.positive))
-    weight = xp.ones_like(right) if s.weight is None else xp.take(s.weight, order)
-    held = from_zero(
-        xp.cumulative_sum(sums_by(home, xp.ones_like(weight), int(groups.above.shape[0])))
-    )
-    positive = negative = xp.zeros(names, dtype=right.dtype, device=right.device)
-    last, first = 0.0, 0
-    for percent in range(1, COVERAGES + 1):
-        target = percent / COVERAGES * groups.total
-        stop = int(xp.count_nonzero(groups.above < target * (1 - ROUNDING)))
-        rows = slice(round(float(held[first])), round(float(held[stop])))
-        added = _share(groups, home[rows], target) - _share(groups, home[rows], last)
-        added = added * weight[rows]
-        positive = positive + sums_by(place[rows], added * right[rows], names)
-        negative = negative + sums_by(place[rows], added * (1.0 - right[rows]), names)
-        yield positive, negative
-        last, first = target, max(stop - 1, 0)
+def _of_task(s: Scored) -> tuple[FloatArray, FloatArray] | Measured:
+    task = task_of(s)
+    return task if isinstance(task, Measured) else _at_coverages(task)
 
 
-def _share(groups: TieGroups, home: IntArray, target: float) -> AnyArray:
-    """Share of each sample among the most confident of this weight, from the groups they are in."""
-    xp = groups.xp
-    share = (target - xp.take(groups.above, home)) / xp.take(groups.weight, home)
-    share = xp.where(share < ROUNDING, xp.zeros_like(share), share)
-    return xp.where(share > 1.0 - ROUNDING, xp.ones_like(share), share)
-
-
-def _of(ranking: _Ranking, *, both: bool) -> Callable[[Scored], Measured]:
-    def compute(s: Scored) -> Measured:
-        task = task_of(s)
-        return task if isinstance(task, Measured) else _mean(task, ranking, both=both)
-
-    return compute
+def _of(s: Scored, *, which: int) -> Measured:
+    # One pass is enough for both.
+    found = s.once(_of_task)
+    return found if isinstance(found, Measured) else _mean(found[which], _KINDS[which])
 
 
 _entry = partial(
@@ -204,7 +263,7 @@ ENTRIES = (
     _entry(
         name="auroc_retention",
         title="AUROC-AURC",
-        compute=_of(area_under_roc, both=True),
+        compute=partial(_of, which=0),
         meaning="Averaged over coverages, a positive ranks above a negative among the accepted "
         "with probability {value}.",
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
@@ -213,7 +272,7 @@ ENTRIES = (
     _entry(
         name="auprc_retention",
         title="AUPRC retention",
-        compute=_of(average_precision, both=False),
+        compute=partial(_of, which=1),
         meaning="Averaged over coverages, the average precision of the positive class is {value}.",
         source="Band et al. (2021), https://arxiv.org/abs/2211.12717",
         function="auprc_retention(confidence, labels, probabilities[:, 1])",
