@@ -12,8 +12,7 @@ from abstain._foundation.scored import Scored, scored
 from abstain._foundation.segments import sums_by
 from abstain.curves.reliability import CONFIDENCE_HINT, LOSS_HINT
 from abstain.metrics.entry import Metric, Need, value_of
-from abstain.metrics.influences import of_mean
-from abstain.typing import AnyArray, FloatArray, IntArray
+from abstain.typing import AnyArray, FloatArray
 
 _SOURCE = "Błasiok and Nakkiran (2024), https://arxiv.org/abs/2309.12236"
 
@@ -84,11 +83,6 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
 class _Smoothed:
     """Residuals on the grid, as amplitudes of cosines, which a reflected kernel only shrinks."""
 
-    #: Shape (n,). Cell of each sample, and how far into it.
-    cell: IntArray
-    part: FloatArray
-    #: Shape (n,). Right minus confidence.
-    residual: FloatArray
     #: Shape (_CELLS + 1,). Mean of the residual times the cosine.
     amplitude: FloatArray
 
@@ -103,7 +97,7 @@ class _Smoothed:
         w = np.ones(p.size) if s.weight is None else to_numpy(s.weight, "weight")
         mass = sums_by(cell, w * residual * (1.0 - part), _CELLS + 1)
         mass = mass + sums_by(cell + 1, w * residual * part, _CELLS + 1)
-        return cls(cell, part, residual, _analyzed(mass) / w.sum())
+        return cls(_analyzed(mass) / w.sum())
 
     def at(self, width: float) -> FloatArray:
         """Return the smoothed residuals at the points of the grid."""
@@ -112,12 +106,6 @@ class _Smoothed:
     def error(self, width: float) -> float:
         """Mean absolute value of the smoothed residuals."""
         return float(_area(self.at(width)))
-
-    def spread(self, width: float) -> FloatArray:
-        """Return how the error changes with a residual at each sample's place, shape (n,)."""
-        back = _built(_analyzed(_slopes(self.at(width))) * _shrunk(width))
-        out: FloatArray = back[self.cell] * (1.0 - self.part) + back[self.cell + 1] * self.part
-        return out
 
     def narrowing(self, width: float) -> float:
         """Return the derivative of the error with respect to the width."""
@@ -188,14 +176,6 @@ def _smooth_ece(s: Scored) -> Measured:
     return Measured(smoothed.error(_width(smoothed)))
 
 
-def _influence(s: Scored) -> FloatArray:
-    """Say what each residual does at the width, and what it does to the width."""
-    smoothed = _Smoothed.of(s)
-    width = _width(smoothed)
-    each = of_mean(s, smoothed.residual * smoothed.spread(width))
-    return each if width == _NARROWEST else each / (1.0 - smoothed.narrowing(width))
-
-
 ENTRIES = (
     Metric(
         name="smooth_ece",
@@ -211,8 +191,8 @@ ENTRIES = (
         rank_based=False,
         ordered=False,
         gradients=frozenset(),
-        influence=_influence,
-        caution="a confidence that is calibrated still has some error on finite samples",
+        no_influence="a calibrated confidence has some of it on any samples, so no interval around "
+        "it would hold the truth there",
         rests_on_failures=False,
     ),
 )
