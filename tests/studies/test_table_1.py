@@ -58,8 +58,10 @@ def test_both_areas_stand_beside_what_is_printed():
     assert table[1]["AURC_x100_deviation"] == pytest.approx(0.1 / 2**0.5)
     assert table[1]["AURC_of_CE_x100"] == pytest.approx(102.05)
     (said,) = paper.said(found, table)
-    assert "the paper: SELE, AURC, log weights, AURC, harmonic weights, cross-entropy" in said
-    assert "AURC_x100: cross-entropy, SELE, AURC, harmonic weights" in said
+    assert "table 1 of the paper has SELE < AURC, log weights < AURC, harmonic weights < cr" in said
+    assert "here cross-entropy < SELE < AURC, harmonic weights < AURC, log weights (0/1 err" in said
+    level = [dict(row, AURC_x100=3.0) for row in table]
+    assert "here cross-entropy = SELE = AURC, harmonic weights" in paper.said(found, level)[0]
 
 
 @pytest.mark.parametrize(("model", "data"), [("preresnet-20", "cifar10"), ("small-conv", "digits")])

@@ -1,11 +1,13 @@
 """Table 1 of the paper beside what was found, where data, network and objective are its."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from operator import itemgetter
 from statistics import fmean, stdev
 from typing import Any, Final
 
 from abstain import published
+from abstain.studies._words import loss_said
 from abstain.studies.finetuning.experiment import Contender, Experiment
 from abstain.studies.finetuning.results import MEASURES, by_seed
 
@@ -88,9 +90,15 @@ def said(experiment: Experiment, table: Sequence[Mapping[str, Any]]) -> list[str
     """Say in which order the paper and this run have the objectives, from the lowest AURC."""
     if len(table) < 2:
         return []
-    orders = [
-        f"{name}: {', '.join(row['objective'] for row in sorted(table, key=itemgetter(c)))}"
-        for c, name in (("table_1", "the paper"), *((column, column) for column in _AREAS))
-    ]
-    where = f"{experiment.data.name} with {NETWORKS[experiment.model]}"
-    return [f"From the lowest AURC on {where} (table 1 of the paper): {'; '.join(orders)}."]
+    here = [f"here {_order(table, c)} ({loss_said(m.loss)})" for c, m in _AREAS.items()]
+    orders = "; ".join((f"table 1 of the paper has {_order(table, 'table_1')}", *here))
+    return [f"AURC on {experiment.data.name} with {NETWORKS[experiment.model]}: {orders}."]
+
+
+def _order(table: Sequence[Mapping[str, Any]], column: str) -> str:
+    """Write the objectives by a column, those of one value as equal."""
+    rows = sorted(table, key=itemgetter(column))
+    signs = [" = " if a[column] == b[column] else " < " for a, b in pairwise(rows)]
+    return "".join(
+        f"{row['objective']}{sign}" for row, sign in zip(rows, [*signs, ""], strict=True)
+    )

@@ -97,7 +97,6 @@ def told(
     against = differences(finals, rows, experiment.reference, clustered=copies > 1)
     reference = titles[experiment.reference]
     compared = [a for a in against if a.objective != BEFORE]
-    drawn = [m for m in MEASURES if m.figure]
     return {
         "tables": {
             "results": rows,
@@ -108,12 +107,7 @@ def told(
             "jobs": [_job_row(outcome) for outcome in outcomes],
             **theirs,
         },
-        "figures": {
-            m.figure: DifferencesDisplay(
-                [a for a in compared if a.measure == m], titles, m.words, reference
-            )
-            for m in drawn
-        },
+        "figures": _figures(compared, titles, reference),
         "verdict": (
             *_verdict(compared, titles, reference),
             *paper.said(experiment, theirs.get(paper.TABLE, ())),
@@ -123,9 +117,18 @@ def told(
             *_NOTES,
             *([_COPIES.format(copies)] if copies > 1 else []),
         ),
-        "captions": _CAPTIONS | {m.figure: f"{m.words}. {_DRAWN}" for m in drawn},
+        "captions": _CAPTIONS | {m.figure: f"{m.words}. {_DRAWN}" for m in MEASURES if m.figure},
         "shown": ("objectives", *theirs, "against_reference"),
         "glossary": {word: WORDS[word] for word in ("AURC", "AUGRC", "SELE")} | _GLOSSARY,
+    }
+
+
+def _figures(
+    compared: Sequence[Against], titles: dict[str, str], reference: str
+) -> dict[str, DifferencesDisplay]:
+    own = {m: [a for a in compared if a.measure == m] for m in MEASURES if m.figure}
+    return {
+        m.figure: DifferencesDisplay(found, titles, m.words, reference) for m, found in own.items()
     }
 
 
