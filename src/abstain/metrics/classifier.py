@@ -339,6 +339,7 @@ NLL = Metric(
     gradients=frozenset({"probabilities"}),
     influence=_nll_influence,
     rests_on_failures=False,
+    breaks=("R2", "R4"),
 )
 
 ENTRIES = (
@@ -374,5 +375,6 @@ ENTRIES = (
         gradients=frozenset({"probabilities"}),
         influence=_brier_influence,
         rests_on_failures=False,
+        breaks=("R2", "R4"),
     ),
 )

@@ -115,10 +115,8 @@ class Metric:
 
     Attributes
     ----------
-    name : str
-        The name scripts use.
-    title : str
-        The name people read.
+    name, title : str
+        The names that scripts use and that people read.
     family : str
         "area", "ranking", "working point", "calibration", "classifier" or "cwsa".
     compute : callable
@@ -200,6 +198,8 @@ class Metric:
         that is far faster than one resample at a time.
     binned : Binned or None
         Its limits where samples are known by bins only, as of a stream in bounded memory.
+    breaks : tuple of str, or None
+        Which of R1 to R5 Traub et al. (2024, section 2.4) say it breaks; None where not judged.
     """
 
     name: str
@@ -242,6 +242,7 @@ class Metric:
     resampled: Resampled | None = None
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
     binned: Binned | None = None
+    breaks: tuple[str, ...] | None = None
 
     def missing(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""

@@ -345,6 +345,7 @@ FAILURE_AUROC = replace(
     of_auroc=lambda auroc, _: auroc,
     resampled=Resampled(FROM_AUGRC, auroc_of, is_binary),
     binned=sorted_within(_failure_auroc),
+    breaks=("R1", "R2", "R5"),
 )
 
 ENTRIES = (

@@ -165,5 +165,6 @@ ENTRIES = (
         gradients=frozenset(),
         influence=of_bends(_influence),
         rests_on_failures=False,
+        breaks=("R2", "R5"),
     ),
 )

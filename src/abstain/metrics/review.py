@@ -364,6 +364,7 @@ def _entry(name: str, title: str, compute: Callable[[Scored], Measured], *, mean
         function=f"{name}(confidence, labels, probabilities[:, 1])",
         ordered=False,
         gradients=frozenset(),
+        breaks=("R1", "R2", "R5"),
     )
 
 
@@ -392,5 +393,6 @@ ENTRIES = (
         ),
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
         convention=f"coverage {COVERAGE}",
+        breaks=None,
     ),
 )

@@ -268,6 +268,7 @@ ENTRIES = (
         "with probability {value}.",
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
         function="auroc_retention(confidence, labels, probabilities[:, 1])",
+        breaks=("R2", "R3", "R5"),
     ),
     _entry(
         name="auprc_retention",

@@ -359,6 +359,7 @@ ENTRIES = (
         influence=of_bends(excess_influence),
         heavy=True,
         extremes=(lambda _: 0.0, _entropy),
+        breaks=("R2", "R3", "R5"),
     ),
     Metric(
         name="normalized_aurc",
@@ -375,5 +376,6 @@ ENTRIES = (
         influence=of_bends(_normalized_influence),
         heavy=True,
         between_kinds=True,
+        breaks=("R2", "R3"),
     ),
 )

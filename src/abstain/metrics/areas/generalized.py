@@ -309,6 +309,7 @@ AUGRC = replace(
     headline=2,
     extremes=AUGRC_EXTREMES,
     resampled=Resampled(FROM_AUGRC, lambda a: a.of["augrc"]),
+    breaks=(),
 )
 
 _EXCESS = Metric(

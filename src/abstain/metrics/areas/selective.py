@@ -298,39 +298,41 @@ def _estimator(
     )
 
 
+def _of_aurc(estimator: str, name: str, title: str, influence: Influence, *, source: str) -> Metric:
+    return replace(
+        _estimator(estimator, name, title, influence, meaning=_MEANING, source=source),
+        per_thousand=True,
+        heavy=True,
+        extremes=(best_aurc, worst_aurc),
+        breaks=("R2", "R3"),
+    )
+
+
 PLUG_IN = replace(
-    _estimator(
+    _of_aurc(
         "plugin",
         "aurc_plugin",
         "AURC, plug-in",
         of_turns(of_gradient(plugin_gradient)),
-        meaning=_MEANING,
         source=_ZHOU.format("eq. 12-13"),
     ),
-    per_thousand=True,
-    heavy=True,
-    extremes=(best_aurc, worst_aurc),
     resampled=Resampled(
         frozenset({"aurc_plugin"}), lambda a: a.of["aurc_plugin"], lambda s: s.weight is None
     ),
 )
 
 AURC = replace(
-    _estimator(
+    _of_aurc(
         "trapezoid",
         "aurc",
         "AURC",
         trapezoid_influence,
-        meaning=_MEANING,
         source="Geifman et al. (2019), as Jaeger et al. (2023), eq. 31, "
         "https://arxiv.org/abs/2211.15259",
     ),
     function="aurc(confidence, loss)",
-    per_thousand=True,
     headline=3,
     averages_ties=False,
-    heavy=True,
-    extremes=(best_aurc, worst_aurc),
     resampled=Resampled(_FROM_AURC, lambda a: a.of["aurc"]),
     binned=Binned(_trapezoid_limits),
 )
@@ -338,18 +340,12 @@ AURC = replace(
 ENTRIES = (
     AURC,
     PLUG_IN,
-    replace(
-        _estimator(
-            "log",
-            "aurc_log",
-            "AURC, log estimator",
-            of_turns(of_gradient(_log_gradient)),
-            meaning=_MEANING,
-            source=_ZHOU.format("eq. 18"),
-        ),
-        per_thousand=True,
-        heavy=True,
-        extremes=(best_aurc, worst_aurc),
+    _of_aurc(
+        "log",
+        "aurc_log",
+        "AURC, log estimator",
+        of_turns(of_gradient(_log_gradient)),
+        source=_ZHOU.format("eq. 18"),
     ),
     replace(
         _estimator(
@@ -395,4 +391,5 @@ AUARC = Metric(
     extremes=(lambda r: 1 - worst_aurc(r), lambda r: 1 - best_aurc(r)),
     resampled=Resampled(_FROM_AURC, lambda a: 1.0 - a.of["aurc"]),
     binned=Binned(_accuracy_limits, size=1.0),
+    breaks=("R2", "R3"),
 )
