@@ -3,8 +3,8 @@
 Every display has ``.frame()``, ``.plot(ax=)`` and ``.save(path)``. Those of curves are made with
 ``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``, those of
 a checked decision rule with ``from_checks``, that of a calibration with ``from_check``. Those of
-studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`) take their numbers
-as they are. matplotlib is loaded when something is drawn.
+studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`,
+`VerdictGridDisplay`) take their numbers as they are. matplotlib is loaded when something is drawn.
 """
 
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from abstain.plots.spread import SpreadDisplay as SpreadDisplay
     from abstain.plots.spread import SpreadValues as SpreadValues
     from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
+    from abstain.plots.verdict_grid import VerdictGridDisplay as VerdictGridDisplay
 else:
     __all__, __getattr__, __dir__ = waiting(
         __name__,
@@ -60,4 +61,5 @@ else:
         significance=("SignificanceMapDisplay",),
         spread=("SpreadValues", "SpreadDisplay"),
         surface=("SurfaceDisplay",),
+        verdict_grid=("VerdictGridDisplay",),
     )
