@@ -9,6 +9,7 @@ import io
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -20,8 +21,13 @@ from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.predictions import LOSSES
 from abstain.studies import STUDIES
+from abstain.studies.requirements import READINGS, summary_rows
+from abstain.studies.requirements.decisions import is_meant, judged
 
 DOCS = Path(__file__).resolve().parent
+
+#: Samples of which every order is tried for the table of requirements; more give the same table.
+REQUIREMENTS_ORDERS = 5
 
 #: The data of the worked table: ten samples, most confident first, the first of them wrong.
 WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
@@ -144,6 +150,22 @@ def studies_table() -> str:
     return _table(("study", "its question", "source"), rows)
 
 
+@cache
+def requirements_table() -> str:
+    """One row for each metric over all thresholds, with what is found of R1 to R5."""
+    known = [judged(metric, REQUIREMENTS_ORDERS) for metric in METRICS.values() if is_meant(metric)]
+    rows = [
+        (
+            f"`{row['metric']}`",
+            *("yes" if row[reading.column] else "no" for reading in READINGS.values()),
+            str(row["the_paper"]),
+        )
+        for row in summary_rows(known)
+    ]
+    head = ("metric", *(r.column for r in READINGS.values()), "breaks, says the paper")
+    return _table(head, rows)
+
+
 def cli_reference() -> str:
     """The help of every command, and of the commands below it."""
     from abstain.cli.app import COMMANDS, application
@@ -179,6 +201,7 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("conventions.md", "conversions", conversions_table),
     ("glyphs.md", "families", families_table),
     ("studies.md", "studies", studies_table),
+    ("choosing-a-metric.md", "requirements", requirements_table),
     ("cli.md", "cli", cli_reference),
 )
 

@@ -16,6 +16,7 @@ from abstain.studies import STUDIES
 STUDIES_OF = {
     "Jaeger": ("backbones", "precision"),
     "Shahnazari": ("cwsa",),
+    "Traub": ("requirements",),
     "Zhou": ("_", "convergence", "estimators", "finetun", "population", "posterior", "weights"),
 }
 

@@ -31,6 +31,8 @@ from abstain.studies.precision import PRECISION
 from abstain.studies.precision import study_precision as study_precision
 from abstain.studies.published import PUBLISHED
 from abstain.studies.published import study_published as study_published
+from abstain.studies.requirements import REQUIREMENTS_STUDY
+from abstain.studies.requirements import study_requirements as study_requirements
 from abstain.studies.weights import WEIGHTS
 from abstain.studies.weights import study_weights as study_weights
 
@@ -49,6 +51,7 @@ __all__ = [
     "study_posterior",
     "study_precision",
     "study_published",
+    "study_requirements",
     "study_weights",
 ]
 
@@ -64,5 +67,6 @@ for _study in (
     CONFIGURATIONS,
     CWSA,
     PUBLISHED,
+    REQUIREMENTS_STUDY,
 ):
     STUDIES.add(_study)
