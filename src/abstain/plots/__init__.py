@@ -27,12 +27,17 @@ if TYPE_CHECKING:
     from abstain.plots.curves import RiskCoverageDisplay as RiskCoverageDisplay
     from abstain.plots.decision_rule import DecisionRuleDisplay as DecisionRuleDisplay
     from abstain.plots.forest import ForestDisplay as ForestDisplay
+    from abstain.plots.pictures import Picture as Picture
+    from abstain.plots.pictures import PicturesDisplay as PicturesDisplay
+    from abstain.plots.rank_changes import RankChange as RankChange
+    from abstain.plots.rank_changes import RankChangesDisplay as RankChangesDisplay
     from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
     from abstain.plots.ranks import RankingChangeDisplay as RankingChangeDisplay
     from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
     from abstain.plots.series import Series as Series
     from abstain.plots.series import SeriesDisplay as SeriesDisplay
     from abstain.plots.significance import SignificanceMapDisplay as SignificanceMapDisplay
+    from abstain.plots.significance import SignificanceMapsDisplay as SignificanceMapsDisplay
     from abstain.plots.spread import SpreadDisplay as SpreadDisplay
     from abstain.plots.spread import SpreadValues as SpreadValues
     from abstain.plots.surface import SurfaceDisplay as SurfaceDisplay
@@ -55,10 +60,12 @@ else:
         ),
         decision_rule=("DecisionRuleDisplay",),
         forest=("ForestDisplay",),
+        pictures=("Picture", "PicturesDisplay"),
+        rank_changes=("RankChange", "RankChangesDisplay"),
         ranks=("RankBlobDisplay", "RankingChangeDisplay"),
         risk_excess=("RiskExcessDisplay",),
         series=("Series", "SeriesDisplay"),
-        significance=("SignificanceMapDisplay",),
+        significance=("SignificanceMapDisplay", "SignificanceMapsDisplay"),
         spread=("SpreadValues", "SpreadDisplay"),
         surface=("SurfaceDisplay",),
         verdict_grid=("VerdictGridDisplay",),

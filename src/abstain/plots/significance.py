@@ -4,8 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from abstain.errors import InputError
 from abstain.evaluation.comparison import Comparison, PairedDifference
 from abstain.plots import words
+from abstain.plots._panels import Panels, grid, name_panel, split
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_every, room, squares, write
 from abstain.plots.style import GRID, INK, LIGHT, MUTED, PAPER
@@ -189,9 +191,67 @@ class SignificanceMapDisplay(Titled):
         ax.set_ylabel("This method is better …", color=MUTED, fontsize=9)
 
     def _size(self) -> tuple[float, float]:
-        side = _side(len(self.methods))
-        names = room(self.methods, _NAME)
-        return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
+        return _size_of(self.methods)
+
+
+@dataclass(eq=False)
+class SignificanceMapsDisplay(Panels):
+    """Several significance maps side by side: of two tests, or by two metrics.
+
+    `plot` passes its options on as `SignificanceMapDisplay` does.
+
+    Attributes
+    ----------
+    maps : dict of str to SignificanceMapDisplay
+        By what stands above each.
+    title : str
+        What the figure shows.
+
+    Examples
+    --------
+    >>> from abstain.evaluation.comparison import PairedDifference
+    >>> from abstain.plots import SignificanceMapDisplay, SignificanceMapsDisplay
+    >>> pair = PairedDifference("augrc", (), "msr", "pe", -0.01, adjusted=0.002, better="msr")
+    >>> one = SignificanceMapDisplay(("msr", "pe"), (pair,), 0.95)
+    >>> SignificanceMapsDisplay({"by AUGRC": one}, "Two tests").frame().rows()
+    [('by AUGRC', 'msr', 'pe', 0.002, True)]
+    """
+
+    maps: dict[str, SignificanceMapDisplay]
+    title: str
+
+    def __post_init__(self) -> None:
+        """Refuse a figure of nothing."""
+        if not self.maps:
+            msg = "`maps` must hold at least one map; got none"
+            raise InputError(msg)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a cell that holds a p-value."""
+        import polars as pl
+
+        return pl.concat(
+            own.frame().select(pl.lit(name).alias("map"), pl.all())
+            for name, own in self.maps.items()
+        )
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        made = split(axes, len(self.maps), share_x=False, share_y=False, most=2)
+        self.ax_ = made[0]
+        for (name, own), ax in zip(self.maps.items(), made, strict=True):
+            own.plot(ax, title=False, **kwargs)
+            name_panel(ax, name)
+
+    def _size(self) -> tuple[float, float]:
+        rows, columns = grid(len(self.maps), 2)
+        sizes = [_size_of(own.methods) for own in self.maps.values()]
+        return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
+
+
+def _size_of(methods: tuple[str, ...]) -> tuple[float, float]:
+    """Return width and height of a map with its names, in inches."""
+    side, names = _side(len(methods)), room(methods, _NAME)
+    return max(side + 0.9 + names, 4.2), side + 1.5 + 0.7 * names
 
 
 def _side(methods: int) -> float:

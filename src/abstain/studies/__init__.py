@@ -23,6 +23,8 @@ from abstain.studies.cwsa import study_cwsa as study_cwsa
 from abstain.studies.estimators import ESTIMATORS
 from abstain.studies.estimators import study_estimators as study_estimators
 from abstain.studies.finetuning import FINETUNING
+from abstain.studies.label_noise import LABEL_NOISE
+from abstain.studies.label_noise import study_label_noise as study_label_noise
 from abstain.studies.population_forms import FORMS
 from abstain.studies.population_forms import study_population_forms as study_population_forms
 from abstain.studies.posterior import POSTERIOR
@@ -31,6 +33,8 @@ from abstain.studies.precision import PRECISION
 from abstain.studies.precision import study_precision as study_precision
 from abstain.studies.published import PUBLISHED
 from abstain.studies.published import study_published as study_published
+from abstain.studies.rankings import RANKINGS
+from abstain.studies.rankings import study_rankings as study_rankings
 from abstain.studies.requirements import REQUIREMENTS_STUDY
 from abstain.studies.requirements import study_requirements as study_requirements
 from abstain.studies.weights import WEIGHTS
@@ -47,10 +51,12 @@ __all__ = [
     "study_convergence",
     "study_cwsa",
     "study_estimators",
+    "study_label_noise",
     "study_population_forms",
     "study_posterior",
     "study_precision",
     "study_published",
+    "study_rankings",
     "study_requirements",
     "study_weights",
 ]
@@ -68,5 +74,7 @@ for _study in (
     CWSA,
     PUBLISHED,
     REQUIREMENTS_STUDY,
+    RANKINGS,
+    LABEL_NOISE,
 ):
     STUDIES.add(_study)

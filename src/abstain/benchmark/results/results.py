@@ -50,6 +50,7 @@ def results_of(
     risk: float = 0.05,
     delta: float = 0.05,
     outlier_cost: float = 2.0,
+    chosen_by: str | None = None,
     rng: Rng = 0,
     on_study: OnStudy | None = None,
     watch: Stopwatch | None = None,
@@ -78,6 +79,9 @@ def results_of(
         Of the thresholds.
     outlier_cost : float, default=2
         Of an accepted new class in the studies "-scod".
+    chosen_by : str, optional
+        The metric whose best settings are reported for every metric, so that all are of the same
+        networks.
     rng : int, Generator or None, default=0
         The seed of everything drawn.
     on_study : callable, optional
@@ -123,12 +127,10 @@ def results_of(
         delta=checks.fraction(delta, "delta"),
         outlier_cost=checks.fraction(outlier_cost, "outlier_cost", high=inf),
     )
-    if not store.tested:
-        msg = f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
-        raise InputError(msg)
+    _refuse_untested(store)
     asked = asked_metrics(store, metrics)
     columns = asked_studies(store, studies)
-    every = choices(store, [metric.name for metric in asked])
+    every = choices(store, [metric.name for metric in asked], chosen_by)
     chosen = asked_methods(every, methods)
     reading = StoredScores(store, columns)
     who = {
@@ -143,6 +145,12 @@ def results_of(
     found.add_all(columns, on_study)
     without = {} if methods is not None else dict(never_scored(store, every))
     return _together(found, columns, chosen, without)
+
+
+def _refuse_untested(store: Store) -> None:
+    if not store.tested:
+        msg = f"no run of {str(store.folder)!r} was tested; let `abstain benchmark run` go on"
+        raise InputError(msg)
 
 
 def _together(

@@ -94,13 +94,20 @@ def _refuse_unknown(wanted: Sequence[str], known: Sequence[str], kind: str, kind
 
 
 # ---------------------------------------------------------------------- the setting of each method
-def choices(store: Store, metrics: Sequence[str]) -> tuple[Chosen, ...]:
+def choices(
+    store: Store, metrics: Sequence[str], chosen_by: str | None = None
+) -> tuple[Chosen, ...]:
     """Choose the setting of every method of a store for every metric, as the runner did.
+
+    Each by its own metric, or all by one of them: then `value` is of that one.
 
     A method or metric that the runner did not know is chosen among the runs that were tested;
     where it has no confidences on validation data, the first setting is used.
     """
     seen: dict[tuple[str, frozenset[str]], _Values] = {}
+    if chosen_by is not None:
+        shared = choices(store, [metric_named(chosen_by).name])
+        return tuple(replace(one, metric=metric) for metric in metrics for one in shared)
     return choose([_completed(store, kept, metrics, seen) for kept in store.kept], metrics)
 
 

@@ -121,7 +121,7 @@ def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
 def _made(
     wanted: Mapping[str, Iterable[int]], where: tuple[str, str], results: BenchmarkResults
 ) -> Pictures:
-    from abstain.benchmark.pictures import loaded
+    from abstain.benchmark.pictures import levels_of, loaded
     from abstain.benchmark.tasks import Sizes
 
     # The rows are of what was taken of the files, changed as it was.
@@ -136,19 +136,9 @@ def _made(
         seen = own.exposed(known[key]).pictures
         for row in sorted(rows):
             if row < len(seen) and sum(map(len, sources.values())) < _MOST:
-                sources[key, row] = _address(_levels(seen[row], own.inputs))
+                sources[key, row] = _address(levels_of(seen[row], own.inputs))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return Pictures(sources, reason)
-
-
-def _levels(seen: Any, inputs: Any) -> Any:
-    """Return a picture as bytes, channels last; what a network sees is scaled."""
-    import numpy as np
-
-    scaled = np.asarray(seen, dtype=np.float64)
-    middle, spread = (np.reshape(v, (-1, 1, 1)) for v in (inputs.mean, inputs.deviation))
-    levels = np.round(255 * np.clip(scaled * spread + middle, 0, 1)).astype(np.uint8)
-    return levels[0] if len(levels) == 1 else levels.transpose(1, 2, 0)
 
 
 def _address(levels: Any) -> str:
