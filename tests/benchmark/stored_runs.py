@@ -61,9 +61,9 @@ def scored(key, outputs, fitted):
 
 
 def make_runs(
-    folder, *, settings=("",), tested=None, seeds=(0, 1, 2), methods=("msr", "mls", "pe")
+    folder, *, settings=("",), tested=None, seeds=(0, 1, 2), methods=("msr", "mls", "pe"), **config
 ):
-    """Write the folder and read it back."""
+    """Write the folder and read it back; `config` is more of the configuration."""
     (folder / JOBS).mkdir(parents=True)
     kept = []
     for tilt, setting in enumerate(settings):
@@ -83,7 +83,7 @@ def make_runs(
             kept.append(StoredRun(Run(name, "plain", setting, seed, "small"), *files, own))
     write_manifest(
         folder,
-        config={"metrics": list(METRICS), "methods": list(methods)},
+        config={"metrics": list(METRICS), "methods": list(methods), **config},
         facts={},
         classes=CLASSES,
         exposures=FACTS,

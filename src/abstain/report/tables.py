@@ -157,6 +157,8 @@ _TABLES: Final = {
     "left_out": "left_out",
     "findings": "findings",
     "costs": "costs",
+    "published": "published",
+    "published-orders": "published_orders",
 }
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9]+")

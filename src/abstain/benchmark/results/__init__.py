@@ -1,5 +1,6 @@
 """Results of a benchmark: tables, thresholds, curves and pictures worth a look, from a store."""
 
+from abstain.benchmark.results.published import PublishedNumber, PublishedOrder
 from abstain.benchmark.results.records import (
     BenchmarkResults,
     CalibrationRow,
@@ -8,7 +9,7 @@ from abstain.benchmark.results.records import (
     MethodFacts,
     ThresholdRow,
 )
-from abstain.benchmark.results.results import results_of
+from abstain.benchmark.results.results import results_of, with_published
 from abstain.benchmark.results.rotations import rotated_results
 from abstain.benchmark.selection import Chosen
 
@@ -19,7 +20,10 @@ __all__ = [
     "CurvePoints",
     "Extreme",
     "MethodFacts",
+    "PublishedNumber",
+    "PublishedOrder",
     "ThresholdRow",
     "results_of",
     "rotated_results",
+    "with_published",
 ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from abstain.benchmark.costs import Cost
 from abstain.benchmark.protocol import Study
+from abstain.benchmark.results.published import PublishedNumber, PublishedOrder
 from abstain.benchmark.selection import Chosen
 from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Finding
@@ -222,6 +223,10 @@ class BenchmarkResults:
         Of the intervals.
     costs : tuple of Cost
         What each stage of the run took, as its jobs measured it.
+    published : tuple of PublishedNumber
+        What the papers print beside these numbers, where `with_published` was asked.
+    published_orders : tuple of PublishedOrder
+        How alike they and these runs rank the methods of both.
 
     Examples
     --------
@@ -246,6 +251,8 @@ class BenchmarkResults:
     undefined: Mapping[tuple[str, str], str] = field(default_factory=dict)
     level: float = 0.95
     costs: tuple[Cost, ...] = ()
+    published: tuple[PublishedNumber, ...] = ()
+    published_orders: tuple[PublishedOrder, ...] = ()
 
     #: The tables of `rows`: fields of this record, and those of its comparisons.
     OWN: ClassVar[tuple[str, ...]] = (
@@ -259,6 +266,8 @@ class BenchmarkResults:
         "left_out",
         "findings",
         "costs",
+        "published",
+        "published_orders",
     )
     TABLES: ClassVar[tuple[str, ...]] = (*Comparison.TABLES, *OWN)
 
@@ -266,6 +275,25 @@ class BenchmarkResults:
     def headline(self) -> tuple[Study, ...]:
         """The columns of the main table."""
         return tuple(study for study in self.studies if study.headline)
+
+    def asked(self, name: str) -> Any:
+        """Return an entry of the configuration, in its table or not; empty where there is none."""
+        known = self.facts.get("config", {})
+        config: Mapping[str, Any] = known if isinstance(known, Mapping) else {}
+        inner = config.get("benchmark")
+        found = inner.get(name) if isinstance(inner, Mapping) else None
+        return found or config.get(name, "")
+
+    @property
+    def task(self) -> str:
+        """The name of the task; empty where it is not known."""
+        return str(self.asked("task"))
+
+    @property
+    def model(self) -> str:
+        """The name of the networks' backbone; empty where it is not known."""
+        model = self.asked("model") or self.facts.get("model", "")
+        return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
 
     def rows(self, table: str = "estimates") -> list[dict[str, Any]]:
         """Return one table as flat rows.

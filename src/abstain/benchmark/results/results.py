@@ -1,6 +1,7 @@
 """`results_of`: from a folder of runs to all of its tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -14,6 +15,7 @@ from abstain.benchmark.results.findings import (
     about_studies,
     about_untested,
 )
+from abstain.benchmark.results.published import PublishedColumns
 from abstain.benchmark.results.records import BenchmarkResults, MethodFacts
 from abstain.benchmark.results.samples import StoredScores, averages_of
 from abstain.benchmark.results.scope import (
@@ -36,7 +38,7 @@ from abstain.evaluation.records import ordered
 from abstain.metrics.catalogue import PRIMARY
 from abstain.typing import Rng
 
-__all__ = ["results_of"]
+__all__ = ["results_of", "with_published"]
 
 
 def results_of(
@@ -194,6 +196,47 @@ def _together(
         level=found.plan.level,
         # What a report took differs each time, and these are of the run.
         costs=tuple(own for own in costs_of(store.folder) if own.stage != REPORT),
+    )
+
+
+def with_published(results: BenchmarkResults) -> BenchmarkResults:
+    """Put the numbers that papers print for the same task beside those of a benchmark.
+
+    Answers: are these numbers, and the order of the methods, those of the literature?
+
+    Parameters
+    ----------
+    results : BenchmarkResults
+        What `results_of` returned.
+
+    Returns
+    -------
+    BenchmarkResults
+        The same with `published`, `published_orders` and findings that say what to think of them,
+        or why there are none.
+
+    Notes
+    -----
+    Numbers are of Traub et al. (2024), table 3, and Jaeger et al. (2023), tables 1, 8, 9 and 10:
+    of a vision transformer where the network is one, of a convolutional one elsewhere. Networks,
+    splits and corruptions differ. Ranks are among the methods of both; equal numbers share the
+    best.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.results import results_of, with_published
+    >>> from abstain.benchmark.store import Store
+    >>> results = with_published(results_of(Store.read("runs")))  # doctest: +SKIP
+    >>> results.frame("published")  # doctest: +SKIP
+    """
+    columns = PublishedColumns.of(results.task, results.model)
+    found = list(columns.beside(results.comparisons))
+    numbers = tuple(number for _, own in found for number in own)
+    return replace(
+        results,
+        published=numbers,
+        published_orders=tuple(order for order, _ in found if order is not None),
+        findings=ordered((*results.findings, *columns.findings(numbers))),
     )
 
 

@@ -73,6 +73,9 @@ def report(
     data: Annotated[
         Path | None, Parameter(help="folder of the data set, for pictures (default: as it was run)")
     ] = None,
+    published: Annotated[
+        bool, Parameter(help="put what the papers print for this task beside", negative=())
+    ] = False,
     evaluated: Annotated[EvaluationOptions, Parameter(name="*")] = _USUAL,
 ) -> None:
     """Compare the methods on every shift: tables with intervals and tests, figures, one page.
@@ -82,14 +85,11 @@ def report(
     there is nothing to report. Needs no torch, but for the pictures that mislead.
     """
     from abstain.benchmark.costs import Stopwatch, write_report_costs
+    from abstain.benchmark.results import with_published
     from abstain.benchmark.store import MANIFEST, Store
     from abstain.report import benchmark_terminal
 
-    store = Store.read(folder)
-    others = [Store.read(other) for other in beside]
-    for one in (store, *others):
-        _refuse_untested(one)
-        _refuse_other_task(one, store)
+    store, *others = _tested(folder, *beside)
     turned = [Store.read(other) for other in rotations]
     manifests = [one.folder / MANIFEST for one in (store, *turned, *others)]
     to = place(out if out is not None else folder / "report", [_PAGE], manifests)
@@ -98,6 +98,7 @@ def report(
         every = [store, *(turned or others)]
         several = _rotated(every, evaluated) if turned else _each(every, evaluated, watch, told)
         found, *compared = several
+    found = with_published(found) if published else found
     finish(
         lambda: benchmark_terminal(found), lambda: _files(found, compared, store, data, watch), to
     )
@@ -121,6 +122,17 @@ def _files(
     with watch.of("tables"):
         tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
     return {_PAGE: page.encode(), **tables}
+
+
+def _tested(*folders: Path) -> "list[Store]":
+    """Read folders of one task, each of which has a run that was tested."""
+    from abstain.benchmark.store import Store
+
+    stores = [Store.read(folder) for folder in folders]
+    for one in stores:
+        _refuse_untested(one)
+        _refuse_other_task(one, stores[0])
+    return stores
 
 
 def _each(

@@ -17,10 +17,7 @@ from abstain.report.subjects.benchmark.grids import TOP, back, head_of, inlier_t
 from abstain.report.subjects.benchmark.leaderboard import (
     Grid,
     Leaderboard,
-    asked_of,
     kind_title,
-    model_of,
-    task_of,
 )
 from abstain.report.subjects.benchmark.methods import (
     backbones_section,
@@ -28,6 +25,7 @@ from abstain.report.subjects.benchmark.methods import (
     methods_section,
 )
 from abstain.report.subjects.benchmark.pictures import Pictures
+from abstain.report.subjects.benchmark.published import published_brief, published_section
 from abstain.report.subjects.benchmark.studies import change_figure, studies_section
 from abstain.report.subjects.benchmark.verdict import verdict_of
 from abstain.report.words import count, metric_of, remarks, seconds_said, short_title
@@ -51,7 +49,7 @@ _LEAD: Final = (
 def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Document:
     """Return all that is said of a benchmark, and of others of the same task with other models."""
     board, others = Leaderboard(results), [Leaderboard(other) for other in origin.beside]
-    task = task_of(results)
+    task = results.task
     first, *verdict = verdict_of(board)
     return doc.Document(
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
@@ -72,6 +70,7 @@ def _sections(
     change = change_figure(board, None, "change", "By the mean rank over all studies. ")
     blocks = (*main_tables(board), *change)
     yield doc.Section("tables", "Who leads where", (doc.Prose(_LEAD, "lead"), *blocks, back(TOP)))
+    yield from published_section(results)
     yield from corruption_section(board)
     inliers = tuple(inlier_tables(board))
     if inliers:
@@ -123,6 +122,7 @@ def _brief(board: Leaderboard) -> Iterator[doc.Block]:
             "together.",
             "notes",
         )
+    yield from published_brief(results)
     if results.left_out:
         yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
     yield from (doc.Prose(""), doc.Findings(findings_of(results)))
@@ -197,9 +197,9 @@ def facts_of(results: BenchmarkResults) -> tuple[tuple[str, str], ...]:
     told = own.get("versions")
     versions: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
     return (
-        ("Task", task_of(results)),
-        ("Model", model_of(results)),
-        ("Seeds", _seeds(own.get("seeds") or asked_of(results, "seeds"))),
+        ("Task", results.task),
+        ("Model", results.model),
+        ("Seeds", _seeds(own.get("seeds") or results.asked("seeds"))),
         ("Trained by", ", ".join(arms)),
         ("Methods", str(len(results.methods))),
         ("Studies", str(len(results.headline))),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 from abstain.benchmark.data.exposures import KINDS
 from abstain.benchmark.protocol import Study
@@ -268,32 +268,3 @@ def arm_title(arm: str) -> str:
 def kind_title(kind: str) -> str:
     """Return the name of a source of failures that people read."""
     return "No shift" if kind == "iid" else sentence(KINDS.get(kind, kind))
-
-
-# ------------------------------------------------------------------------------- what was asked
-def task_of(results: BenchmarkResults) -> str:
-    """Return the name of the task; empty where it is not known."""
-    return str(asked_of(results, "task"))
-
-
-def folder_of(results: BenchmarkResults) -> str:
-    """Return where the files of the task were; empty where none were needed."""
-    return str(asked_of(results, "folder"))
-
-
-def model_of(results: BenchmarkResults) -> str:
-    """Return the name of the networks' backbone; empty where it is not known."""
-    model = _config(results).get("model", results.facts.get("model", ""))
-    return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
-
-
-def _config(results: BenchmarkResults) -> Mapping[str, Any]:
-    found = results.facts.get("config", {})
-    return found if isinstance(found, Mapping) else {}
-
-
-def asked_of(results: BenchmarkResults, name: str) -> Any:
-    """Return an entry of the configuration, in its table or not; empty where there is none."""
-    inner = _config(results).get("benchmark")
-    found = inner.get(name) if isinstance(inner, Mapping) else None
-    return found or _config(results).get(name, "")

@@ -29,7 +29,6 @@ from abstain.report.subjects.benchmark.leaderboard import (
     GridEntry,
     Leaderboard,
     arm_title,
-    model_of,
 )
 from abstain.report.words import linked, number, short_title, spelled
 
@@ -233,7 +232,7 @@ def _named(every: Sequence[Leaderboard]) -> dict[str, Leaderboard]:
     """Return benchmarks by the name of their networks; equal names get a number."""
     models: dict[str, Leaderboard] = {}
     for one in every:
-        own = model_of(one.results) or "model"
+        own = one.results.model or "model"
         names = (own if i == 1 else f"{own} ({i})" for i in itertools.count(1))
         models[next(name for name in names if name not in models)] = one
     return models

@@ -11,7 +11,7 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Shot, Shots
-from abstain.report.subjects.benchmark.leaderboard import Leaderboard, asked_of, folder_of, task_of
+from abstain.report.subjects.benchmark.leaderboard import Leaderboard
 
 #: Pixels of the longer side of a picture, at most.
 _SIDE: Final = 96
@@ -93,8 +93,8 @@ def benchmark_pictures(
     if not wanted:
         return Pictures()
     try:
-        place = str(folder or folder_of(results))
-        return _made(wanted, (task or task_of(results), place), results)
+        place = str(folder or results.asked("folder"))
+        return _made(wanted, (task or results.task, place), results)
     except ModuleNotFoundError as error:
         missing = (error.name or "a package").split(".")[0]
         return Pictures(reason=f"{missing} is not installed (pip install 'abstain[benchmark]')")
@@ -125,7 +125,7 @@ def _made(
     from abstain.benchmark.tasks import Sizes
 
     # The rows are of what was taken of the files, changed as it was.
-    data, variation = (asked_of(results, name) or None for name in ("data", "variation"))
+    data, variation = (results.asked(name) or None for name in ("data", "variation"))
     own = loaded(*where, None if data is None else Sizes(**data), variation)
     known = {exposure.key: exposure for exposure in own.parts.exposures}
     sources: dict[tuple[str, int], str] = {}
