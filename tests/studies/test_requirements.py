@@ -256,6 +256,11 @@ def test_a_metric_that_is_never_defined_is_not_judged():
     assert {f.verdict for f in judgment.found.values()} == {"cannot tell"}
 
 
+def test_to_become_undefined_is_to_be_moved(judgments):
+    # Turned around it may reject no failure, and is then undefined.
+    assert judgments["rejection_quality@80cov"].found["any score"].holds
+
+
 def test_what_only_open_sets_define_is_shown_some(judgments):
     example = judgments["oscr"].found["always better"].example
     assert "?" in example.before

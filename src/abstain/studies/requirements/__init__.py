@@ -142,8 +142,13 @@ def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
             "verdict": found.verdict,
             "paper": None if paper is None else VERDICTS[paper],
             "n": found.n,
-            **asdict(found.example or Example()),
+            **_written(found.example),
         }
+
+
+def _written(example: Example | None) -> dict[str, Any]:
+    """Return the columns of a counterexample, which are empty where there is none."""
+    return asdict(example) if example else dict.fromkeys(asdict(Example()))
 
 
 def summary_rows(judgments: Iterable[JudgedMetric]) -> list[dict[str, Any]]:
@@ -172,7 +177,7 @@ def _apart(judgment: JudgedMetric, requirement: str) -> dict[str, Any]:
         "requirement": requirement,
         "here": VERDICTS[not examples],
         "paper": VERDICTS[bool(judgment.paper(requirement))],
-        **asdict(examples[0] if examples else Example()),
+        **_written(examples[0] if examples else None),
     }
 
 

@@ -172,6 +172,6 @@ def spread_said(found: dict[str, float], n: int) -> str:
     same = "nothing but rounding" if found["AUGRC"] < ROUNDING else f"{found['AUGRC']:.2g}"
     return (
         f"Accuracy and failure AUROC give the AUGRC (eq. 7): over all orders of {n} samples "
-        f"{same} is left. Of equal both, the AURC of one order is up to {found['AURC']:.0%} "
-        "above that of another."
+        f"{same} is left. Of equal both, the AURC of one order is up to "
+        f"{100 * found['AURC']:.0f} % above that of another."
     )

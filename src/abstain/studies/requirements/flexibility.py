@@ -100,4 +100,5 @@ def _looked_at(metric: Metric, shown: ShownClasses) -> Iterator[tuple[Systems, i
 
 
 def _apart(a: float, b: float) -> bool:
-    return abs(a - b) > ROUNDING
+    """Tell two values apart; to be undefined is another value."""
+    return not np.isclose(a, b, rtol=0.0, atol=ROUNDING, equal_nan=True)
