@@ -41,7 +41,7 @@ def turning_point() -> tuple[float, float]:
     Examples
     --------
     >>> [round(x, 6) for x in turning_point()]
-    [0.556153, 0.714806]
+    [0.556185, 0.714806]
     """
     from scipy.special import lambertw
 
