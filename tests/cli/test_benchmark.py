@@ -477,7 +477,7 @@ def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):
 
 def test_every_field_of_the_file_can_be_printed():
     tables = tables_of(default_config("glyphs"))
-    assert set(tables) == {"benchmark", "exposures", "model", "recipe", "arms"}
+    assert set(tables) == {"benchmark", "exposures", "model", "variation", "recipe", "arms"}
     from abstain._foundation.toml import toml_text
 
     odd = tables | {

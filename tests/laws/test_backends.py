@@ -148,7 +148,7 @@ CALLS = {
     ),
 }
 #: These take no arrays.
-_OTHERS = {"metric_named", "rank_weights"}
+_OTHERS = {"metric_named", "metrics_named", "rank_weights"}
 
 
 def called(name, d, w):

@@ -225,7 +225,9 @@ def _verdict(rows: Sequence[Row]) -> Iterator[str]:
         shares = [100 * own[precision]["rounded_to_1"] for own in found.values()]
         costs = [_cost(own, precision) for own in found.values()]
         drops = [
-            100 * (own["64bit"]["AUROC_f"] - own[precision]["AUROC_f"]) for own in found.values()
+            # To the digits that are said, without the sign of a zero.
+            round(100 * (own["64bit"]["AUROC_f"] - own[precision]["AUROC_f"]), 2) + 0.0
+            for own in found.values()
         ]
         yield (
             f"In {precision.removesuffix('bit')} bits {range_said(shares, '{:.3g}')} % of the "
