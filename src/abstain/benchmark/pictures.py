@@ -8,15 +8,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from abstain.benchmark.data import Exposure, Images
 from abstain.benchmark.tasks import TASKS, Parts, Sizes
 from abstain.benchmark.training import Inputs
 from abstain.benchmark.training.variations import variation_of
-from abstain.typing import Array, IntArray
+from abstain.typing import IntArray
 
-__all__ = ["EXPOSED_SEED", "InputPictures", "LoadedTask", "exposures_of", "levels_of", "loaded"]
+__all__ = ["EXPOSED_SEED", "InputPictures", "LoadedTask", "exposures_of", "loaded"]
 
 #: torch may be absent when types are checked.
 Tensor = Any
@@ -133,14 +131,6 @@ def _loaded(asked: str) -> LoadedTask:
     sizes = None if said is None else Sizes(**said)
     parts = TASKS[task].parts(Path(folder).expanduser() if folder else None, sizes)
     return LoadedTask(parts, Inputs.of(parts.train, variation_of(changed)))
-
-
-def levels_of(seen: Tensor, inputs: Inputs) -> Array:
-    """Return a picture that a network sees, scaled, as bytes for people: channels last, or none."""
-    scaled = np.asarray(seen, dtype=np.float64)
-    middle, spread = (np.reshape(v, (-1, 1, 1)) for v in (inputs.mean, inputs.deviation))
-    levels = np.round(255 * np.clip(scaled * spread + middle, 0, 1)).astype(np.uint8)
-    return np.asarray(levels[0] if len(levels) == 1 else levels.transpose(1, 2, 0))
 
 
 def exposures_of(

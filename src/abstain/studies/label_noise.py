@@ -96,11 +96,9 @@ def study_label_noise(
     Examples
     --------
     >>> found = study_label_noise(n=2000)
-    >>> [
-    ...     (row["coverage"], row["failures"], row["label_errors"])
-    ...     for row in found.rows("silent")[:3]
-    ... ]
-    [(0.01, 0, 0), (0.02, 1, 1), (0.05, 2, 2)]
+    >>> last = found.rows("silent")[-1]
+    >>> last["samples"], last["failures"] > last["label_errors"] > 0
+    (2000, True)
     """
     if file is None:
         share = checks.fraction(noise, "noise", high=1.0)

@@ -282,3 +282,14 @@ def numbered_anew(labels: IntArray, count: int, kept: Array) -> IntArray:
     number = np.full(count + 1, -1)
     number[kept] = np.arange(len(kept))
     return number[labels].astype(np.int64)
+
+
+def levels_of(seen: Array, mean: Sequence[float], deviation: Sequence[float]) -> Array:
+    """Return a picture that a network sees as bytes for people: channels last, or none of gray.
+
+    It is scaled by the mean and deviation of each channel, which is undone.
+    """
+    scaled = np.asarray(seen, dtype=np.float64)
+    middle, spread = (np.reshape(v, (-1, 1, 1)) for v in (mean, deviation))
+    levels = np.round(255 * np.clip(scaled * spread + middle, 0, 1)).astype(np.uint8)
+    return np.asarray(levels[0] if len(levels) == 1 else levels.transpose(1, 2, 0))

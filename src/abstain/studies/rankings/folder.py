@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from abstain.benchmark.data.images import levels_of
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results import BenchmarkResults, Chosen, results_of
 from abstain.benchmark.results.samples import Calibrators, StoredScores, StudySamples
@@ -128,7 +129,7 @@ class RankedFolder:
         # The rows are of what was taken of the files, changed as it was.
         data, variation = (_asked(facts, name) or None for name in ("data", "variation"))
         try:
-            from abstain.benchmark.pictures import levels_of, loaded
+            from abstain.benchmark.pictures import loaded
             from abstain.benchmark.tasks import Sizes
 
             own = loaded(task, folder, None if data is None else Sizes(**data), variation)
@@ -138,8 +139,9 @@ class RankedFolder:
         found = []
         for key, place, about, row in wanted:
             if key in known:
-                seen = own.exposed(known[key]).pictures[place]
-                found.append(Picture(f"{key} {place}", about, levels_of(seen, own.inputs), row))
+                seen, how = own.exposed(known[key]).pictures[place], own.inputs
+                levels = levels_of(seen, how.mean, how.deviation)
+                found.append(Picture(f"{key} {place}", about, levels, row))
         return found, "" if found else f"the task {task!r} has none of these exposures"
 
 

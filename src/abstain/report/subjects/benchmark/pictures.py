@@ -121,7 +121,8 @@ def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
 def _made(
     wanted: Mapping[str, Iterable[int]], where: tuple[str, str], results: BenchmarkResults
 ) -> Pictures:
-    from abstain.benchmark.pictures import levels_of, loaded
+    from abstain.benchmark.data.images import levels_of
+    from abstain.benchmark.pictures import loaded
     from abstain.benchmark.tasks import Sizes
 
     # The rows are of what was taken of the files, changed as it was.
@@ -136,7 +137,9 @@ def _made(
         seen = own.exposed(known[key]).pictures
         for row in sorted(rows):
             if row < len(seen) and sum(map(len, sources.values())) < _MOST:
-                sources[key, row] = _address(levels_of(seen[row], own.inputs))
+                sources[key, row] = _address(
+                    levels_of(seen[row], own.inputs.mean, own.inputs.deviation)
+                )
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return Pictures(sources, reason)
 
