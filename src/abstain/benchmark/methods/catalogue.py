@@ -6,6 +6,7 @@ from typing import Any
 from abstain.benchmark.methods.entry import Method
 from abstain.benchmark.methods.fits import (
     named,
+    on_nothing,
     on_training,
     on_validation,
     own,
@@ -201,6 +202,11 @@ def _of_features(kind: str, *, also: str = "", last_layer: bool = False, **optio
     )
 
 
+def _shaped(kind: str) -> Method:
+    """Return a score of features that are changed sample by sample, before the last layer."""
+    return replace(_of_features(kind, last_layer=True), fit=on_nothing(kind), fitted_on="")
+
+
 def _variant(name: str, title: str, meaning: str, source: str = "", **options: Any) -> Method:
     """Return the Mahalanobis distance with other options under a name of its own."""
     plain = _of_features("mahalanobis", **options)
@@ -245,6 +251,8 @@ _FEATURE_SPACE = (
     _of_features("vim", last_layer=True),
     _of_features("react", last_layer=True),
     _of_features("she"),
+    _shaped("ash"),
+    _shaped("scale"),
 )
 
 # -------------------------------------------------------- several networks from different seeds

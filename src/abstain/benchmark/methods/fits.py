@@ -107,6 +107,21 @@ class ByScore:
         return np.asarray(score(self.score, seen).values, dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class ByLastLayer:
+    """Scores by a score of `FITTED` that is the last layer, and nothing learned, of features."""
+
+    kind: str
+    weight: FloatArray | None
+    bias: FloatArray | None
+
+    def __call__(self, outputs: Outputs) -> FloatArray:
+        """Return the confidences (n,)."""
+        seen = unlabeled(outputs)
+        state = fit_score(self.kind, seen, last_layer=(self.weight, self.bias))
+        return np.asarray(score(state, seen).values, dtype=np.float64)
+
+
 # ----------------------------------------------------------------------- how methods are fitted
 def unfitted(function: ScoreFunction) -> Fit:
     """Fit nothing."""
@@ -138,6 +153,11 @@ def on_training(kind: str, *, last_layer: bool = False, **options: Any) -> Fit:
         return ByScore(fit_score(kind, labeled(known.part("train")), **given))
 
     return fit
+
+
+def on_nothing(kind: str) -> Fit:
+    """Take the last layer for a score of `abstain.confidence.FITTED` that learns of no picture."""
+    return lambda known: ByLastLayer(kind, known.weight, known.bias)
 
 
 def on_validation(kind: str, *, metric: str = PRIMARY) -> Fit:
