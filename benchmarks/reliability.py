@@ -31,7 +31,7 @@ from abstain.inference.non_inferiority import non_inferiority_from
 from abstain.inference.paired import bootstrap_difference
 from abstain.inference.permutation import swap_test
 from abstain.inference.rank_tests import friedman, wilcoxon
-from abstain.metrics import METRICS, Metric
+from abstain.metrics import METRICS, Metric, Need
 from abstain.metrics.intervals import (
     difference_of,
     fewest_failures,
@@ -55,8 +55,11 @@ KINDS = {
 ALIKE = 0.6  # correlation of two scores of the same sample
 WORSE = 0.3  # how much nearer the failures of the worse score lie
 RESAMPLES, SWAPS = 200, 199
-#: What resamples in each draw gets this share of the draws.
-RESAMPLED = 0.04
+#: What resamples in each draw gets this share of the draws; metrics that take milliseconds less.
+RESAMPLED, RESAMPLED_SLOWLY = 0.04, 0.01
+SLOW = ("smooth_ece", "auroc_retention", "auprc_retention")
+#: In these populations every class is known.
+MEASURED = {m.name: m for m in METRICS.values() if Need.UNKNOWN_CLASSES not in m.needs}
 #: Metrics by which the tests that are alike for all metrics are measured.
 TESTED = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov")
 BLOCKS = (4, 6, 10, 20)
@@ -121,7 +124,7 @@ def truths(rate: float, kind: str, worse: float = 0.0, points: int = 200_000) ->
     score = leveled(z + np.where(failed, 0.0, KINDS[kind][0] - worse), kind)
     # As many samples as make what is of the order 1/n vanish.
     whole = case(score, failed, labels, np.where(failed, rate, 1 - rate) * 1e4)
-    return {metric.name: float(metric.compute(whole).value) for metric in METRICS.values()}
+    return {metric.name: float(metric.compute(whole).value) for metric in MEASURED.values()}
 
 
 # ----------------------------------------------------------------------------- what is measured
@@ -142,7 +145,7 @@ def rejected(p: float) -> float:
 
 
 def analytic() -> list[Metric]:
-    return [metric for metric in METRICS.values() if metric.influence is not None]
+    return [metric for metric in MEASURED.values() if metric.influence is not None]
 
 
 def by_influence(design: Design, draws: int, seed: int) -> Found:
@@ -165,9 +168,20 @@ def by_influence(design: Design, draws: int, seed: int) -> Found:
 
 def by_resampling(design: Design, draws: int, seed: int) -> Found:
     """Intervals and differences by the bootstrap, of the metrics that have nothing else."""
+    only = [m for m in MEASURED.values() if m.influence is None and m.name not in SLOW]
+    return resampled(design, draws, seed, only, [METRICS[name] for name in TESTED])
+
+
+def by_slow_resampling(design: Design, draws: int, seed: int) -> Found:
+    """The same of the metrics that take milliseconds."""
+    return resampled(design, draws, seed, [METRICS[name] for name in SLOW], [])
+
+
+def resampled(
+    design: Design, draws: int, seed: int, only: list[Metric], tested: list[Metric]
+) -> Found:
     rng, true = np.random.default_rng(seed), truths(design.rate, design.kind)
-    only = [metric for metric in METRICS.values() if metric.influence is None]
-    metrics = [*only, *(METRICS[name] for name in TESTED)]
+    metrics = [*only, *tested]
     found: Found = {}
     for _ in range(draws):
         d = draw(design, rng)
@@ -254,6 +268,7 @@ def on_blocks(blocks: int, draws: int, seed: int) -> Found:
 PARTS: dict[str, tuple[Callable[..., Found], float]] = {
     "influence": (by_influence, 1.0),
     "resampling": (by_resampling, RESAMPLED),
+    "slow resampling": (by_slow_resampling, RESAMPLED_SLOWLY),
     "swaps": (by_swaps, RESAMPLED),
     "margin": (at_margin, 0.5),
 }
@@ -312,11 +327,13 @@ def form(metric: Metric) -> str:
 
 def report(found: dict, draws: int) -> Iterator[str]:
     designs = tuple(c for c in DESIGNS if c in found)
-    few = max(2, round(draws * RESAMPLED))
-    noise, more = (196 * np.sqrt(0.05 * 0.95 / count) for count in (draws, few))
+    few, fewest = (max(2, round(draws * share)) for share in (RESAMPLED, RESAMPLED_SLOWLY))
+    noise, more, most = (196 * np.sqrt(0.05 * 0.95 / count) for count in (draws, few, fewest))
     yield f"In percent, nominal 95 and 5; {draws} draws a cell (Monte-Carlo error {noise:.1f}),"
     yield "half of them at the margin and over data sets,"
-    yield f"{few} where something is resampled (error {more:.1f})."
+    slow = ", ".join(f"`{name}`" for name in SLOW)
+    yield f"{few} where something is resampled (error {more:.1f}), {fewest} of the metrics that"
+    yield f"take milliseconds: {slow} (error {most:.1f})."
     yield "Each column: samples, share that fails, scores: *smooth* (failure AUROC 0.87), *tied*"
     yield "(the same on ten levels), *sharp* (0.99). In brackets the percent of draws that have an"
     yield "interval, where not nearly all have."

@@ -71,7 +71,7 @@ def smooth_ece(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None 
     --------
     >>> from abstain.metrics import smooth_ece
     >>> round(smooth_ece([1.0, 0.9, 0.4, 0.3], [0, 0, 1, 0]), 4)
-    0.1459
+    0.1249
     """
     s = scored(confidence, loss, weight, by_value=True)
     checks.unit_interval(s.confidence, "confidence", hint=CONFIDENCE_HINT)

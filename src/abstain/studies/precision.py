@@ -79,7 +79,7 @@ def study_precision(
     --------
     >>> found = study_precision(n=2000, temperatures=[0.25])
     >>> found.frame().select("precision", "rounded_to_1").head(2).rows()
-    [('16bit', 0.851), ('32bit', 0.6395)]
+    [('16bit', 0.8245), ('32bit', 0.6265)]
     """
     seed, count = seed_of(rng), checks.positive_int(n, "n")
     cases = dict(_given(data)) if data is not None else dict(_simulated(temperatures, count, seed))

@@ -56,7 +56,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     Examples
     --------
     >>> from abstain.metrics import ause
-    >>> ause([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1])
+    >>> round(ause([0.9, 0.8, 0.7, 0.6], [0, 1, 0, 1]), 6)
     0.25
     """
     return value_of(_ause(scored(confidence, loss, weight)), "ause")
@@ -64,7 +64,7 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
 
 def _ause(s: Scored) -> Measured:
     risk = s.turns.risk
-    if not float(risk) > 0:
+    if not bool(risk > 0):
         return undefined("nothing is lost, so there is no unit to measure in")
     return Measured(excess_aurc(s).value / risk)
 
