@@ -38,7 +38,7 @@ def test_the_five_models_have_the_values_of_their_law(found):
     for name, values in exact.items():
         row = rows[name]
         assert (row["cwsa"], row["cwsa_plus"]) == pytest.approx(values, abs=1e-12)
-        error = row["cwsa_sd"] / np.sqrt(40)
+        error = row["cwsa_mean_deviation"] / np.sqrt(40)
         assert abs(row["cwsa_mean"] - row["cwsa"]) <= 4 * error + 1e-12
     assert rows["random"]["AURC"] == pytest.approx(2 / 3)
     assert rows["random"]["ECE"] == pytest.approx(0.65 - 1 / 3)

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from abstain.errors import InputError
 from abstain.metrics import METRICS
+from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
 from abstain.report import document as doc
 from abstain.report.words import count, linked, seconds_said, unique
@@ -42,6 +43,12 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 #: Words that heads keep as they are spelled in the literature.
 _SPELLED: Final = {
     **{metric.name: metric.title for metric in METRICS.values() if metric.title.isupper()},
+    **{
+        made.name.partition("@")[0]: word
+        for family in FAMILIES
+        if (made := family.named(family.shown))
+        and (word := made.title.partition(" at ")[0]).isupper()
+    },
     "mse": "MSE",
     "rmse": "RMSE",
     "mae": "MAE",

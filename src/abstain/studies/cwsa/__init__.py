@@ -223,7 +223,7 @@ def _model_row(model: Simulated, at: float) -> Row:
     for name in (signed, plus):
         row[name] = exact[name]
         row[f"{name}_mean"] = number(near.drawn[name].mean())
-        row[f"{name}_sd"] = number(near.spread(name)[0])
+        row[f"{name}_mean_deviation"] = number(near.spread(name)[0])
     return row | {"ECE": model.ece, "AURC": model.population.aurc()}
 
 
@@ -291,7 +291,7 @@ CWSA: Final = StudyEntry(
         "results": "One row a number. Expected: exact, of endless data. SD: over repeated samples.",
         "claims": "Each claim of the paper that these data can decide, by its section.",
         "models": (
-            "Exact, of endless data, at the threshold of the experiments. Mean and SD: over "
+            "Exact, of endless data, at the threshold of the experiments. Mean ± SD: over "
             "repeated samples."
         ),
         "areas": (
