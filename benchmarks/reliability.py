@@ -3,7 +3,7 @@
     python benchmarks/reliability.py [--draws N] [--quick] [--processes P] [--seed S]
 
 Writes its tables into docs/statistics.md between two markers, with the default 2000 draws in some
-13 minutes on two free cores; with `--quick` it prints a few draws of them instead. Rows come from
+20 minutes on two free cores; with `--quick` it prints a few draws of them instead. Rows come from
 the catalogue, so that a new metric is measured by being registered.
 
 A population: a task of two classes; a sample fails with a given probability, and its score is
