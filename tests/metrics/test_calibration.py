@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from abstain._foundation.scored import ClassView, Scored
-from abstain.errors import DomainError, InputError
+from abstain.errors import DomainError, InputError, UnknownNameError
+from abstain.metrics import metric_named
 from abstain.metrics.calibration import ENTRIES, classwise_ece, ece, mce
 
 METRICS = {e.name: e for e in ENTRIES}
@@ -210,3 +211,16 @@ def test_classwise_error_of_a_hundred_thousand_classes_takes_no_time():
         2 * (1 - n / classes) / classes, abs=1e-9
     )
     assert time.process_time() - start < 3
+
+
+def test_a_name_says_how_many_bins():
+    rng = np.random.default_rng(4)
+    c = rng.random(200)
+    wrong = (rng.random(200) > c) * 1.0
+    named, s = metric_named("ece@20bins"), Scored(c, wrong, probability=c)
+    assert named.compute(s).value == ece(c, wrong, bins=20)
+    assert named.compute(s).value != METRICS["ece"].compute(s).value
+    assert "20 bins" in named.meaning + named.convention
+    for none in ("ece@0bins", "ece@2.5bins", "ece@1000000bins"):
+        with pytest.raises(UnknownNameError, match="ece@20bins"):
+            metric_named(none)

@@ -12,7 +12,7 @@ from abstain.curves.reliability import BINNINGS, CONFIDENCE_HINT, LOSS_HINT, Bin
 from abstain.errors import InputError
 from abstain.metrics.bins import classwise_ece_of, ece_of, ece_replicates, ece_right_open_of, mce_of
 from abstain.metrics.class_views import of_probabilities
-from abstain.metrics.entry import Metric, Need, value_of
+from abstain.metrics.entry import Family, Metric, Need, value_of
 from abstain.typing import AnyArray
 
 Convention = Literal["right_closed", "right_open"]
@@ -244,19 +244,37 @@ def _entry(
 
 
 _GUO = "Guo et al. (2017), https://arxiv.org/abs/1706.04599"
+_ECE = _entry(
+    "ece",
+    "ECE",
+    ece_of,
+    meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
+    source=_GUO,
+)
+
+
+def _in_bins(name: str, number: str) -> Metric | None:
+    bins = int(number) if number.isdecimal() else 0
+    if not 1 <= bins <= _MOST_BINS:
+        return None
+    return replace(
+        _ECE,
+        name=name,
+        title=f"ECE in {bins} bins",
+        compute=lambda s: ece_of(s, bins),
+        meaning=_ECE.meaning.replace("15 bins", f"{bins} bins"),
+        convention=f"{bins} bins of equal width, (a, b]",
+        function=f"ece(confidence, loss, bins={bins})",
+    )
+
+
+#: More bins than that are no bins.
+_MOST_BINS = 100_000
+
+FAMILIES = (Family("ece@{}bins", _in_bins, ("20",)),)
 
 ENTRIES = (
-    replace(
-        _entry(
-            "ece",
-            "ECE",
-            ece_of,
-            meaning="The confidence is {value} away from the accuracy, on average over 15 bins.",
-            source=_GUO,
-        ),
-        headline=8,
-        replicates=ece_replicates,
-    ),
+    replace(_ECE, headline=8, replicates=ece_replicates),
     replace(
         _entry(
             "ece_equal_mass",

@@ -69,6 +69,7 @@ FAMILIES: tuple[Family, ...] = (
     *accuracy.FAMILIES,
     *collaboration.FAMILIES,
     *open_set.FAMILIES,
+    *calibration.FAMILIES,
 )
 
 
@@ -88,8 +89,8 @@ def metric_named(name: str) -> Metric:
         ``classification_quality@85cov``, ``rejection_quality@85cov``, ``coverage@2risk``,
         ``partial_aurc@50-80cov``, ``partial_augrc@50-80cov``, ``cwsa@0.8``, ``cwsa_plus@0.8``,
         ``selective_accuracy@0.8``, ``oc_accuracy@0.5review``, ``oc_auc@0.5review``,
-        ``oc_ap@0.5review``, ``scod_aurc@0.75cost``, ``scod_augrc@0.75cost`` or
-        ``scod_risk@80cov-0.75cost`` with numbers of your own.
+        ``oc_ap@0.5review``, ``scod_aurc@0.75cost``, ``scod_augrc@0.75cost``,
+        ``scod_risk@80cov-0.75cost`` or ``ece@20bins`` with numbers of your own.
 
     Returns
     -------
