@@ -24,6 +24,9 @@ class Deferred:
 
     def __getattr__(self, name: str) -> Any:
         """Load the module; the name is found at once the next time."""
+        if name.startswith("__"):
+            # Python looks for such names on any object: that is no use of the module.
+            raise AttributeError(name)
         found = getattr(import_module(self._module), name)
         setattr(self, name, found)
         return found
