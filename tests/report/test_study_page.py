@@ -136,6 +136,15 @@ def test_errors_stand_beside_their_numbers():
     assert heads == ["Bias", "X", "None", "Yes", "Nan", "Count"]
 
 
+def test_a_column_without_anything_in_it_is_left_out():
+    rows = [{"n": n, "selection": "", "label": "", "zero": 0.0} for n in (1, 2)]
+    result = StudyResult("s", "S", "Why?", parameters={}, tables={"results": rows})
+    printed = study_html(result, command="")
+    assert "Zero" in printed
+    assert "Selection" not in printed
+    assert "Label" not in printed
+
+
 def test_long_tables_are_cut_and_say_so():
     rows = [{"n": i} for i in range(300)]
     result = StudyResult("a", "b", "c", {}, {"results": rows})

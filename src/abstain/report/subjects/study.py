@@ -163,7 +163,8 @@ def _title(table: str) -> str:
 def _table(result: StudyResult, name: str, *, brief: bool = False) -> doc.Table:
     """Lay one table out, its standard errors and intervals beside what they belong to."""
     rows, caption = result.rows(name), result.captions.get(name, "")
-    columns = unique(column for row in rows for column in row)
+    # What this data has nothing for is no column.
+    columns = unique(c for row in rows for c, value in row.items() if value != "")
     shown = [column for column in columns if not _belongs(column, columns)]
     kept = rows if brief else rows[:_PAGE]
     body = [[_cell(row, column, result.labels) for column in shown] for row in kept]
