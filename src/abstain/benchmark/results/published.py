@@ -8,7 +8,7 @@ from typing import Final
 
 from abstain.evaluation.comparison import Comparison
 from abstain.evaluation.records import Finding
-from abstain.inference import kendall
+from abstain.inference import kendall, ranking
 from abstain.published import Fact, table, tables
 
 #: The tables that have a number for each method and study.
@@ -138,8 +138,9 @@ class PublishedColumns:
                 e.method: e.value for e in estimates if e.method in printed and not isnan(e.value)
             }
             if own:
-                sign = 1.0 if estimates[0].lower_is_better else -1.0
-                yield _column(metric, study, own, {m: printed[m] for m in own}, sign)
+                lower = estimates[0].lower_is_better
+                there = {m: printed[m] for m in own}
+                yield _column(metric, study, own, there, lower_is_better=lower)
 
     def findings(self, numbers: Sequence[PublishedNumber]) -> Iterator[Finding]:
         """Say what to think of the comparison, or why there is none."""
@@ -197,10 +198,15 @@ def _by_doubt(numbers: Iterable[PublishedNumber]) -> dict[str, list[PublishedNum
 
 
 def _column(
-    metric: str, study: str, own: Mapping[str, float], printed: Mapping[str, Fact], sign: float
+    metric: str,
+    study: str,
+    own: Mapping[str, float],
+    printed: Mapping[str, Fact],
+    *,
+    lower_is_better: bool,
 ) -> tuple[PublishedOrder | None, list[PublishedNumber]]:
     there = {method: float(cell["number"]) for method, cell in printed.items()}
-    ranks, published = _ranks(own, sign), _ranks(there, sign)
+    ranks, published = (_ranks(v, lower_is_better=lower_is_better) for v in (own, there))
     one = next(iter(printed.values()))
     source = next(
         t.source for t in tables().values() if (t.paper, t.number) == (one["paper"], one["table"])
@@ -222,6 +228,7 @@ def _column(
     return PublishedOrder(metric, study, len(own), tau, best[0], best[1], source), numbers
 
 
-def _ranks(values: Mapping[str, float], sign: float) -> dict[str, int]:
+def _ranks(values: Mapping[str, float], *, lower_is_better: bool) -> dict[str, int]:
     """Rank as the papers do: equal numbers share the best of their ranks."""
-    return {m: 1 + sum(sign * o < sign * v for o in values.values()) for m, v in values.items()}
+    places = ranking.ranks(list(values.values()), lower_is_better=lower_is_better, ties="min")
+    return dict(zip(values, map(int, places), strict=True))

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import combinations
 from typing import NamedTuple
 
+from abstain.inference import ranking
 from abstain.metrics import METRICS
 from abstain.published import Fact, table
 
@@ -47,14 +48,14 @@ def badness(name: str) -> float:
 
 def ranks(numbers: Mapping[str, float]) -> dict[str, int]:
     """Rank numbers of which less is better; what is tied has the best of its ranks."""
-    return {
-        name: 1 + sum(other < own for other in numbers.values()) for name, own in numbers.items()
-    }
+    places = ranking.ranks(list(numbers.values()), lower_is_better=True, ties="min")
+    return dict(zip(numbers, map(int, places), strict=True))
 
 
 def lowest_ranks(numbers: Mapping[str, float]) -> dict[str, int]:
     """Rank numbers of which less is better; what is tied has the worst of its ranks."""
-    return {name: sum(other <= own for other in numbers.values()) for name, own in numbers.items()}
+    last = len(numbers) + 1
+    return {name: last - rank for name, rank in ranks({n: -x for n, x in numbers.items()}).items()}
 
 
 def shared(
