@@ -34,6 +34,10 @@ class UnknownNameError(InputError, KeyError):
     __str__ = Exception.__str__
 
 
+class UncountedError(InputError):
+    """A state of a stream was asked for what it does not keep; the message names one that does."""
+
+
 class FileFormatError(AbstainError, ValueError):
     """A file is not what its name or the request says it is."""
 

@@ -14,9 +14,9 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 from abstain._foundation.json_records import parsed
 from abstain.errors import InputError
@@ -27,10 +27,17 @@ _HOUR = 3600
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write beside the place and move there, so that a killed run leaves no half file."""
+    with writing(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing that appears at its place when all is written."""
     temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.tmp"
     try:
         with temporary.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             # Without this a crash of the machine may keep the new name and lose the content.
             os.fsync(file.fileno())

@@ -28,7 +28,7 @@ from abstain._foundation.ranks import (
     untied_failures,
     untied_order,
 )
-from abstain._foundation.turns import are_few, turns_of
+from abstain._foundation.turns import are_few, refuse_uncounted, turns_of
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
@@ -95,6 +95,8 @@ class Scored:
         """The samples grouped by confidence, most confident first."""
         if self.known_groups is not None:
             return self.known_groups
+        if self.times is not None and self.known_events is not None:
+            refuse_uncounted()
         if self._keys is not None:
             return TieGroups(*self._keys.groups())
         return self.regrouped(self.loss)
@@ -196,8 +198,9 @@ class Scored:
     def bends(self) -> "Scored":
         """The same as `kinds`, a stretch of successes one row too: see `events` and `opened`."""
         # Of so few samples all are kept apart, as they are in groups.
-        few = self.n <= 2 * APART
-        if few or self.known_groups is not None or self.events.stretch is None:
+        few = self.samples <= 2 * APART
+        known = self.known_groups is not None or self.times is not None
+        if few or known or self.events.stretch is None:
             return self.kinds
         return self._of_kinds(kinds_of(opened(self.events)))
 
@@ -303,9 +306,16 @@ class Scored:
         """Number of samples."""
         return int(self.confidence.shape[0])
 
+    @property
+    def samples(self) -> int:
+        """Number of samples that the rows stand for."""
+        return self.n if self.times is None else int(self.times.sum())
+
     @cached_property
     def failures(self) -> int:
         """Number of samples with a loss above zero."""
+        if self.times is not None:
+            return int(self.times[self.loss > 0].sum())
         return int(self.xp.count_nonzero(self.loss))
 
     @cached_property

@@ -8,13 +8,14 @@ them are looked for only by sums that go from vertex to vertex.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import numpy as np
 
 from abstain._foundation.arrays import sealed
 from abstain._foundation.packed import PackedKeys
 from abstain._foundation.segments import steps
+from abstain.errors import UncountedError
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 
@@ -90,6 +91,29 @@ class Ties:
         low, high = (0, split) if rank < split else (split, n)
         begin = low + int(np.searchsorted(whole[low:high], keys[0] & ~keys.dtype.type(1)))
         return end, np.diff(end, prepend=begin)
+
+
+class UncountedTies(Ties):
+    """Those of a stream whose successes were only counted between the failures: all is refused."""
+
+    def __init__(self) -> None:
+        """Keep nothing."""
+
+    def __getattribute__(self, name: str) -> object:
+        """Refuse whatever is asked of them."""
+        if not name.startswith("__"):
+            refuse_uncounted()
+        return object.__getattribute__(self, name)
+
+
+def refuse_uncounted(who: str = "") -> NoReturn:
+    """Refuse what takes the confidence of each success."""
+    msg = (
+        f"{who}needs the confidences of the successes, and a state of two passes only counts them "
+        "between the failures; take `streaming.one_pass`, which keeps each distinct confidence, or "
+        "`streaming.sorted_runs`, which keeps all on disk"
+    )
+    raise UncountedError(msg)
 
 
 #: Turns take less time than events from so many samples on, of which at most one in so many fails.

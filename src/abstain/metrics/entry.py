@@ -292,7 +292,7 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
 
 def counted_failures(s: Scored) -> int:
     """Return the number of failures that have a weight."""
-    if s.weight is None:
+    if s.counted or s.weight is None:
         return s.failures
     return int(s.xp.count_nonzero((s.loss > 0) & (s.weight > 0)))
 

@@ -36,12 +36,17 @@ def extreme_interval(
 
 def independent(s: Scored, cluster: IntArray | None) -> float:
     """Return the number of independent samples that weights and clusters leave."""
-    if s.weight is None and cluster is None:
-        return float(s.n)
+    if s.counted and cluster is None:
+        return float(s.samples)
     weight = np.ones(s.n) if s.weight is None else s.weight
     if cluster is not None:
         weight = np.bincount(cluster, weights=weight).astype(np.float64)
     return float(weight.sum() ** 2 / np.square(weight).sum())
+
+
+def _kept(s: Scored) -> int:
+    """Return the number of samples that have a weight."""
+    return s.samples if s.counted or s.weight is None else int(np.count_nonzero(s.weight))
 
 
 def _without_contrast(
@@ -74,7 +79,7 @@ def _without_overlap(
     of at most a to the power of their number.
     """
     # A sample of weight 0 is none.
-    failures, kept = counted_failures(s), s.n if s.weight is None else np.count_nonzero(s.weight)
+    failures, kept = counted_failures(s), _kept(s)
     fewer = float(min(failures, kept - failures))
     risk = s.turns.risk
     best = value_of(1.0, risk)
@@ -106,7 +111,7 @@ def most_degrees(metric: Metric, s: Scored) -> float:
     if not metric.between_kinds or not s.binary:
         return float("inf")
     failed = counted_failures(s)
-    kept = s.n if s.weight is None else int(np.count_nonzero(s.weight))
+    kept = _kept(s)
     return min(failed, kept - failed) - 1.0
 
 
@@ -138,8 +143,8 @@ def expected_variance(
 
 def _of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
     """Return how many independent failures and successes there are."""
-    if s.weight is None and cluster is None:
-        return float(s.failures), float(s.n - s.failures)
+    if s.counted and cluster is None:
+        return float(s.failures), float(s.samples - s.failures)
     weight = np.ones(s.n) if s.weight is None else s.weight
     kinds = s.loss > 0, s.loss <= 0
     failures, successes = (_independent(weight * kind, cluster) for kind in kinds)

@@ -1,10 +1,35 @@
-"""Metrics of streams in bounded memory: mergeable states, and certified limits of each number."""
+"""Metrics of streams: mergeable states, exact or with certified limits of each number."""
 
 from abstain.streaming.bounds import Bounded as Bounded
 from abstain.streaming.bounds import compute as compute
+from abstain.streaming.files import load as load
+from abstain.streaming.files import save as save
+from abstain.streaming.groups import GroupCounts as GroupCounts
+from abstain.streaming.groups import one_pass as one_pass
 from abstain.streaming.histogram import Histogram as Histogram
 from abstain.streaming.histogram import init as init
-from abstain.streaming.histogram import merge as merge
-from abstain.streaming.histogram import update as update
+from abstain.streaming.passes import CutCounts as CutCounts
+from abstain.streaming.passes import FailureCounts as FailureCounts
+from abstain.streaming.passes import first_pass as first_pass
+from abstain.streaming.passes import second_pass as second_pass
+from abstain.streaming.states import merge as merge
+from abstain.streaming.states import scored as scored
+from abstain.streaming.states import update as update
 
-__all__ = ["Bounded", "Histogram", "compute", "init", "merge", "update"]
+__all__ = [
+    "Bounded",
+    "CutCounts",
+    "FailureCounts",
+    "GroupCounts",
+    "Histogram",
+    "compute",
+    "first_pass",
+    "init",
+    "load",
+    "merge",
+    "one_pass",
+    "save",
+    "scored",
+    "second_pass",
+    "update",
+]

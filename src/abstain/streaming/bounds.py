@@ -6,12 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation.measurement import Measured, undefined
-from abstain.errors import DomainError, InputError
+from abstain._foundation.scored import Scored
+from abstain._foundation.turns import refuse_uncounted
+from abstain.errors import DomainError, InputError, UncountedError
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.blocks import Binned, Limits
 from abstain.metrics.catalogue import FAMILIES, PRIMARY
 from abstain.metrics.entry import value_of
+from abstain.streaming.groups import GroupCounts
 from abstain.streaming.histogram import Histogram, blocks_of
+from abstain.streaming.passes import CutCounts
+from abstain.streaming.states import scored
 
 # Sums in another order differ by less than this share.
 _ROUNDING = 1e-12
@@ -53,32 +58,33 @@ class Bounded:
         return max(self.high - self.value, self.value - self.low)
 
 
-def compute(state: Histogram, metric: str = PRIMARY) -> Bounded:
+def compute(state: Histogram | GroupCounts | CutCounts, metric: str = PRIMARY) -> Bounded:
     """Compute a metric of a stream, with certified limits.
 
     Answers: what is this number, and how far can the exact one be from it?
 
     Parameters
     ----------
-    state : Histogram
+    state : Histogram, GroupCounts or CutCounts
         Of at least one sample.
     metric : str, default="augrc"
-        "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
+        Of a histogram "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
         "failure_auroc", "selective_risk@80cov", "coverage@5risk", "cwsa@0.5" or "cwsa_plus@0.5",
-        with numbers of your own.
+        with numbers of your own; of an exact state whatever it keeps enough for.
 
     Returns
     -------
     Bounded
-        In the units, range and direction of the metric. NaN, with an `UndefinedMetricWarning`,
-        when the metric is undefined or there are no samples.
+        In the units, range and direction of the metric, three times the same number for an exact
+        state. NaN, with an `UndefinedMetricWarning`, when the metric is undefined or there are no
+        samples.
 
     Raises
     ------
     UnknownNameError
         If there is no such metric.
     InputError
-        If the metric has no limits here.
+        If the metric has no limits here; an UncountedError if an exact state keeps too little.
     DomainError
         If the losses or the confidences are not what the metric needs.
 
@@ -103,6 +109,9 @@ def compute(state: Histogram, metric: str = PRIMARY) -> Bounded:
     >>> streaming.compute(state, "augrc")
     Bounded(value=0.1875, low=0.1875, high=0.1875)
     """
+    if not isinstance(state, Histogram):
+        value = value_of(_exactly(scored(state), metric_named(metric)), metric)
+        return Bounded(value, value, value)
     entry, binned = bounded_metric(metric)
     measured, limits = _measured(state, entry, binned)
     value = value_of(measured, metric)
@@ -128,6 +137,21 @@ def bounded_metric(name: str) -> tuple[Metric, Binned]:
         f"{' or '.join((', '.join(numbered[:-1]), numbered[-1]))} (any number); got {name!r}"
     )
     raise InputError(msg)
+
+
+def _exactly(s: Scored, entry: Metric) -> Measured:
+    if not s.samples:
+        return undefined("there are no samples")
+    if Need.UNIT_CONFIDENCE in entry.needs and s.probability is None:
+        refuse_uncounted(f"the metric {entry.name!r} ")
+    if unmet := entry.missing(s):
+        msg = f"the metric {entry.name!r} {unmet}"
+        raise DomainError(msg)
+    try:
+        return entry.compute(s)
+    except UncountedError as error:
+        msg = f"the metric {entry.name!r} {error}"
+        raise UncountedError(msg) from None
 
 
 def _measured(state: Histogram, entry: Metric, binned: Binned) -> tuple[Measured, Limits | None]:

@@ -85,6 +85,40 @@ class Histogram:
         """Whether every bin holds one confidence, so that nothing was lost."""
         return not bool(self.spread.any())
 
+    def updated(
+        self, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
+    ) -> "Histogram":
+        """Return the state with a batch too: see `streaming.update`."""
+        c = checks.confidence(confidence)
+        x = checks.loss(loss, length=c.size)
+        w = checks.weight(weight, length=c.size)
+        if self.scale == "probability":
+            checks.unit_interval(c, "confidence", hint=_HINT)
+        bits = 8 * c.dtype.itemsize if c.dtype.kind == "f" else 64
+        c, x = c.astype(np.float64), x.astype(np.float64)
+        if w is not None:
+            kept = w > 0
+            c, x, w = c[kept], x[kept], w[kept]
+        return self.merged(_of_batch(self, c, x, w, bits))
+
+    def merged(self, other: "Histogram") -> "Histogram":
+        """Return the state of both streams: see `streaming.merge`."""
+        if (self.scale, self.bins) != (other.scale, other.bins):
+            shown = [f"{s.bins} bins on the scale {s.scale!r}" for s in (self, other)]
+            msg = f"`a` and `b` must have the same bins; got {shown[0]} and {shown[1]}"
+            raise InputError(msg)
+        return Histogram(
+            self.scale,
+            self.count + other.count,
+            self.weight + other.weight,
+            self.loss + other.loss,
+            np.minimum(self.least, other.least),
+            np.maximum(self.most, other.most),
+            max(self.largest_loss, other.largest_loss),
+            self.binary and other.binary,
+            max(self.precision, other.precision),
+        )
+
 
 def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram:
     """Make the state of an empty stream.
@@ -136,63 +170,6 @@ def init(*, bins: int = DEFAULT_BINS, scale: Scale = "probability") -> Histogram
     )
 
 
-def update(
-    state: Histogram, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None
-) -> Histogram:
-    """Add samples to a state.
-
-    Answers: what do I keep after these samples too?
-
-    Parameters
-    ----------
-    state : Histogram
-        Stays as it is.
-    confidence : array of shape (n,)
-        Higher means more trusted; within [0, 1] on the scale "probability".
-    loss : array of shape (n,)
-        Finite and non-negative; 1 for an error under 0/1 loss.
-    weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times.
-
-    Returns
-    -------
-    Histogram
-        A new state.
-
-    Raises
-    ------
-    ShapeError
-        If the lengths differ or an array is empty.
-    DomainError
-        If a value is NaN or infinite, a loss or weight is negative, all weights are 0, or a
-        confidence is outside [0, 1] on the scale "probability".
-
-    Notes
-    -----
-    Order and batches do not matter: for 0/1 losses and integer weights not at all (up to 2^53),
-    for others up to the rounding of sums in float64. Cost: one pass over the samples and one
-    over the bins, so give samples by the thousand.
-
-    Examples
-    --------
-    >>> from abstain import streaming
-    >>> state = streaming.update(streaming.init(), [0.9, 0.8], [0, 1])
-    >>> streaming.update(state, [0.7], [0]).n
-    3
-    """
-    c = checks.confidence(confidence)
-    x = checks.loss(loss, length=c.size)
-    w = checks.weight(weight, length=c.size)
-    if state.scale == "probability":
-        checks.unit_interval(c, "confidence", hint=_HINT)
-    bits = 8 * c.dtype.itemsize if c.dtype.kind == "f" else 64
-    c, x = c.astype(np.float64), x.astype(np.float64)
-    if w is not None:
-        kept = w > 0
-        c, x, w = c[kept], x[kept], w[kept]
-    return merge(state, _of_batch(state, c, x, w, bits))
-
-
 def _of_batch(
     state: Histogram, c: FloatArray, x: FloatArray, w: FloatArray | None, bits: int
 ) -> Histogram:
@@ -217,56 +194,6 @@ def _of_batch(
 def _summed(index: IntArray, x: FloatArray, bins: int) -> FloatArray:
     out: Array = np.bincount(index, weights=x, minlength=bins)
     return out
-
-
-def merge(a: Histogram, b: Histogram) -> Histogram:
-    """Join the states of two streams.
-
-    Answers: what would one process keep that had seen both streams?
-
-    Parameters
-    ----------
-    a, b : Histogram
-        Of the same scale and number of bins; stay as they are.
-
-    Returns
-    -------
-    Histogram
-        A new state.
-
-    Raises
-    ------
-    InputError
-        If the scales or the numbers of bins differ.
-
-    Notes
-    -----
-    Associative and commutative, exactly for 0/1 losses and integer weights, else up to the
-    rounding of sums. Cost: one pass over the bins.
-
-    Examples
-    --------
-    >>> from abstain import streaming
-    >>> one = streaming.update(streaming.init(), [0.9, 0.8], [0, 1])
-    >>> two = streaming.update(streaming.init(), [0.7], [0])
-    >>> streaming.merge(one, two).n
-    3
-    """
-    if (a.scale, a.bins) != (b.scale, b.bins):
-        shown = [f"{s.bins} bins on the scale {s.scale!r}" for s in (a, b)]
-        msg = f"`a` and `b` must have the same bins; got {shown[0]} and {shown[1]}"
-        raise InputError(msg)
-    return Histogram(
-        a.scale,
-        a.count + b.count,
-        a.weight + b.weight,
-        a.loss + b.loss,
-        np.minimum(a.least, b.least),
-        np.maximum(a.most, b.most),
-        max(a.largest_loss, b.largest_loss),
-        a.binary and b.binary,
-        max(a.precision, b.precision),
-    )
 
 
 def blocks_of(state: Histogram) -> FilledBins:

@@ -123,7 +123,8 @@ def _entry(name: str, at: float) -> Metric:
 def _accepted_failures(s: Scored, *, threshold: float) -> int:
     place = s.probability_home
     inside = (place >= 0) & (place < int(reached(s.probability_groups, threshold)))
-    return int(np.count_nonzero((s.loss > 0) & inside))
+    failed = (s.loss > 0) & inside
+    return int(np.count_nonzero(failed) if s.times is None else s.times[failed].sum())
 
 
 FAMILIES = (Family("selective_accuracy@{}", _named, ("0.8",)),)

@@ -1,0 +1,250 @@
+"""States in files: arrays without pickles, written whole or not at all, and checked when read."""
+
+import os
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from abstain._foundation.archives import Archive
+from abstain._foundation.files import writing
+from abstain.errors import FileFormatError, InputError
+from abstain.streaming.groups import GroupCounts
+from abstain.streaming.histogram import Histogram
+from abstain.streaming.passes import CutCounts, FailureCounts
+from abstain.streaming.scales import checked_bins, checked_scale
+from abstain.streaming.tally import Tally, tally_of
+from abstain.typing import Array
+
+#: Of the format of a saved state.
+VERSION = 1
+
+Saved: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts
+
+
+def save(state: Saved, path: str | Path) -> None:
+    """Write a state to a file.
+
+    Answers: how do I keep a stream over a restart, or send it to another process?
+
+    Parameters
+    ----------
+    state : Histogram, GroupCounts, FailureCounts or CutCounts
+        Stays as it is.
+    path : str or Path
+        A file that ends in ``.npz``; one that is there is replaced.
+
+    Raises
+    ------
+    InputError
+        If the name ends in something else, or the file cannot be written.
+
+    Notes
+    -----
+    Arrays of NumPy without pickles, with a version. The file appears whole or not at all, also if
+    the process is killed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from abstain import streaming
+    >>> state = streaming.update(streaming.init(), [0.9, 0.8], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     streaming.save(state, Path(folder) / "state.npz")
+    ...     streaming.load(Path(folder) / "state.npz").n
+    2
+    """
+    place = _place(path)
+    said = {"kind": np.array(type(state).__name__), "version": np.array(VERSION)}
+    arrays: dict[str, Any] = said | _arrays(state)
+    with writing(place) as file:
+        np.savez(file, **arrays)
+
+
+def load(path: str | Path) -> Saved:
+    """Read a state that `save` wrote.
+
+    Answers: where was I?
+
+    Parameters
+    ----------
+    path : str or Path
+        A file that ends in ``.npz``.
+
+    Returns
+    -------
+    Histogram, GroupCounts, FailureCounts or CutCounts
+        The state as it was.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    FileFormatError
+        If the file is damaged, holds no state, or one of another version.
+
+    Notes
+    -----
+    What each array claims to be is checked before it is read; nothing in a file is run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from abstain import streaming
+    >>> state = streaming.update(streaming.one_pass(), [0.9, 0.8], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     streaming.save(state, Path(folder) / "state.npz")
+    ...     streaming.compute(streaming.load(Path(folder) / "state.npz")).value
+    0.125
+    """
+    place = _place(path)
+    archive = Archive(place)
+    kind = _kind(archive)
+    try:
+        state = _READERS[kind](archive)
+    except FileFormatError:
+        raise
+    except (InputError, KeyError, TypeError, ValueError) as error:
+        what = f"no array {error}" if isinstance(error, KeyError) else str(error)
+        msg = f"{place.name} is damaged: {what}"
+        raise FileFormatError(msg) from None
+    return state
+
+
+def _place(path: str | Path) -> Path:
+    place = Path(os.fspath(path))
+    if place.suffix != ".npz":
+        msg = f"`path` must end in '.npz'; got {str(place)!r}"
+        raise InputError(msg)
+    return place
+
+
+def _kind(archive: Archive) -> str:
+    kind = str(archive["kind"]) if "kind" in archive else ""
+    if kind not in _READERS or "version" not in archive:
+        msg = f"{archive.source} holds no state of a stream; write one with `streaming.save`"
+        raise FileFormatError(msg)
+    version = archive["version"]
+    if version.shape != () or version != VERSION:
+        msg = (
+            f"{archive.source} is a state of version {version!s}; this abstain reads version "
+            f"{VERSION}. Read it with the abstain that wrote it"
+        )
+        raise FileFormatError(msg)
+    return kind
+
+
+# ---------------------------------------------------------------------------------------- arrays
+def _arrays(state: Any) -> dict[str, Array]:
+    """Return all that a state is made of, by name."""
+    if isinstance(state, CutCounts):
+        state = state.settled
+    out: dict[str, Array] = {}
+    for field in fields(state):
+        value = getattr(state, field.name)
+        if isinstance(value, FailureCounts | Tally):
+            settled = value.settled if isinstance(value, Tally) else value
+            out |= {f"{field.name}.{name}": x for name, x in _arrays(settled).items()}
+        elif field.name != "waiting":
+            out[field.name] = np.asarray(value)
+    return out
+
+
+def _tally(archive: Archive, name: str) -> Tally:
+    return tally_of(archive[f"{name}.value"], archive[f"{name}.count"], name)
+
+
+def _number(archive: Archive, name: str, least: int = 0) -> int:
+    found = archive[name]
+    if found.shape != () or found.dtype.kind != "i" or found < least:
+        msg = f"{name!r} must be a whole number of at least {least}"
+        raise InputError(msg)
+    return int(found)
+
+
+def _bits(archive: Archive, name: str = "precision") -> int:
+    bits = _number(archive, name)
+    if bits not in {16, 32, 64}:
+        msg = f"{name!r} must be 16, 32 or 64; got {bits}"
+        raise InputError(msg)
+    return bits
+
+
+def _counts(archive: Archive, name: str, size: int) -> Array:
+    found = archive[name]
+    if found.shape != (size,) or found.dtype != np.int64 or (found < 0).any():
+        msg = f"{name!r} must be {size} counts"
+        raise InputError(msg)
+    return found
+
+
+def _failures(archive: Archive, within: str = "") -> FailureCounts:
+    tally = _tally(archive, f"{within}tally")
+    bits = _bits(archive, f"{within}precision")
+    n = _number(archive, f"{within}n", int(tally.count.sum()))
+    return FailureCounts(n, tally, bits)
+
+
+def _groups(archive: Archive) -> GroupCounts:
+    right, wrong = _tally(archive, "right"), _tally(archive, "wrong")
+    n = _number(archive, "n")
+    if n != right.count.sum() + wrong.count.sum():
+        msg = f"'n' must be the sum of all counts; got {n}"
+        raise InputError(msg)
+    return GroupCounts(right, wrong, n, _bits(archive))
+
+
+def _cuts(archive: Archive) -> CutCounts:
+    first = _failures(archive, "first.")
+    cut = archive["cut"]
+    if cut.ndim != 1 or cut.dtype.kind != "f" or not (cut[1:] > cut[:-1]).all():
+        msg = "'cut' must be ascending numbers"
+        raise InputError(msg)
+    state = CutCounts(
+        first,
+        cut,
+        _counts(archive, "failed", cut.size),
+        _counts(archive, "at", cut.size),
+        _counts(archive, "between", cut.size + 1),
+        _number(archive, "seen"),
+        _number(archive, "seen_failures"),
+    )
+    successes = int(state.at.sum() + state.between.sum())
+    if int(state.failed.sum()) != first.failures or successes != state.seen - state.seen_failures:
+        msg = "its counts do not add up"
+        raise InputError(msg)
+    return state
+
+
+def _histogram(archive: Archive) -> Histogram:
+    count = archive["count"]
+    bins, scale = checked_bins(int(count.size)), checked_scale(str(archive["scale"]))
+    floats = {name: archive[name] for name in ("weight", "loss", "least", "most")}
+    for name, x in floats.items():
+        if x.shape != (bins,) or x.dtype != np.float64 or np.isnan(x).any():
+            msg = f"{name!r} must be {bins} numbers"
+            raise InputError(msg)
+    state = Histogram(
+        scale,
+        _counts(archive, "count", bins),
+        **floats,
+        largest_loss=float(archive["largest_loss"]),
+        binary=bool(archive["binary"]),
+        precision=_bits(archive),
+    )
+    if not (state.weight >= 0).all() or not (state.least <= state.most)[state.count > 0].all():
+        msg = "its bins hold what no samples make"
+        raise InputError(msg)
+    return state
+
+
+_READERS: dict[str, Callable[[Archive], Saved]] = {
+    "Histogram": _histogram,
+    "GroupCounts": _groups,
+    "FailureCounts": _failures,
+    "CutCounts": _cuts,
+}
