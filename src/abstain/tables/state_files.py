@@ -19,17 +19,19 @@ from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import DecisionRule, RuleSet
+from abstain.thresholds.parts import KIND as RULES
 from abstain.thresholds.rule import KIND as RULE
 
 #: What `save` takes and `load` gives back.
-Saved: TypeAlias = DecisionRule | Calibration | FittedScore | Written
+Saved: TypeAlias = DecisionRule | RuleSet | Calibration | FittedScore | Written
 
 #: Of the files of fitted scores; the texts have their own.
 _VERSION = 1
 #: The entry of an archive that holds what is no array, as JSON.
 _PLAIN = "plain.json"
 READERS[RULE] = DecisionRule.from_json
+READERS[RULES] = RuleSet.from_json
 READERS.update(dict.fromkeys(Calibration.kinds, calibration_from_json))
 
 
@@ -57,7 +59,7 @@ def save(obj: Saved, path: str | Path) -> Path:
 
     Parameters
     ----------
-    obj : DecisionRule, Calibration, CalibratedScore or FittedScore
+    obj : DecisionRule, RuleSet, Calibration, CalibratedScore or FittedScore
         Rules and calibrations are written as JSON (``.json``), fitted scores as an archive of
         plain arrays (``.npz``); a calibrated score as that which it calibrates, a name or a
         fitted score. Nothing is pickled.
@@ -124,7 +126,7 @@ def load(path: str | Path) -> Saved:
 
     Returns
     -------
-    DecisionRule, Calibration, CalibratedScore or FittedScore
+    DecisionRule, RuleSet, Calibration, CalibratedScore or FittedScore
         As it was saved. A file cannot run anything: pickles are never read.
 
     Raises

@@ -1,15 +1,22 @@
 """Thresholds: when to answer, what that promises, and whether it holds elsewhere.
 
-Every rule returns a `DecisionRule`: accept when confidence >= threshold.
+Every rule returns a `DecisionRule`: accept when confidence >= threshold. Several that stand
+together, one a group or one threshold with several limits, are a `RuleSet`.
 """
 
+from abstain.thresholds._summary import RulePart
 from abstain.thresholds.binomial import binomial_risk_bound
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.certified import learn_then_test, sgr
-from abstain.thresholds.check import check, check_groups, check_many
+from abstain.thresholds.check import check, check_groups, check_limits, check_many
 from abstain.thresholds.conformal import conformal_risk_control, coverage_guarantee
+from abstain.thresholds.disparity import Disparity, disparities
 from abstain.thresholds.empirical import chow, for_cost, for_coverage, for_risk
 from abstain.thresholds.entry import RULES, Rule
+from abstain.thresholds.fixed_sequence import fixed_sequence
+from abstain.thresholds.limits import Limit, several_risks
+from abstain.thresholds.mondrian import fit_groups
+from abstain.thresholds.parts import RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.rule_check import RuleCheck
 
@@ -20,19 +27,28 @@ __all__ = [
     "METHODS",
     "RULES",
     "DecisionRule",
+    "Disparity",
+    "Limit",
     "Rule",
     "RuleCheck",
+    "RulePart",
+    "RuleSet",
     "binomial_risk_bound",
     "check",
     "check_groups",
+    "check_limits",
     "check_many",
     "chow",
     "conformal_risk_control",
     "coverage_guarantee",
+    "disparities",
     "fit",
+    "fit_groups",
+    "fixed_sequence",
     "for_cost",
     "for_coverage",
     "for_risk",
     "learn_then_test",
+    "several_risks",
     "sgr",
 ]

@@ -114,11 +114,11 @@ def walked(s: Scored, aim: Aim, coverages: tuple[float, ...]) -> DecisionRule:
     if found.last < 0:
         return none_certified(s, aim, delta / len(ranks))
     return _choice.chosen(
-        s, found.last, aim, bound=aim.target, threshold=_just_above(s.groups, found)
+        s, found.last, aim, bound=aim.target, threshold=just_above(s.groups, found)
     )
 
 
-def _just_above(groups: TieGroups, found: Reach) -> float | None:
+def just_above(groups: TieGroups, found: Reach) -> float | None:
     """Return the threshold of a walk that certified its start alone: all above the next value."""
     if not found.at_start or found.last + 1 >= groups.confidence.size:
         return None

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from abstain.errors import InputError, MissingInputError, suggest
-from abstain.thresholds import certified, conformal, empirical
+from abstain.thresholds import certified, conformal, empirical, limits
 from abstain.thresholds.entry import RULES, Rule
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.scales import RuleScale
@@ -14,6 +14,8 @@ for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
 
 #: What chooses a threshold where nobody says how: it promises a risk.
 USUAL: Final = certified.SGR.name
+#: What keeps several limits at once.
+SEVERAL: Final = limits.METHOD
 
 
 def fit(

@@ -244,10 +244,11 @@ def learn_then_test(
         return _on_grid(s, aim, thresholds)
     if not selective:
         return _downhill(s, aim)
-    return walked(s, aim, _coverages(starts))
+    return walked(s, aim, coverages_of(starts))
 
 
-def _coverages(starts: Sequence[float]) -> tuple[float, ...]:
+def coverages_of(starts: Sequence[float]) -> tuple[float, ...]:
+    """Validate coverages at which walks start."""
     values = checks.finite(checks.vector(starts, "starts"), "starts").astype(np.float64)
     checks.refuse("starts", "must lie in (0, 1]", values, (values <= 0) | (values > 1))
     return tuple(float(x) for x in np.unique(values))

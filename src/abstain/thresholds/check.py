@@ -1,18 +1,28 @@
 """Does a rule keep on other data what it promised? Achieved numbers, intervals, verdicts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.names import coded, codes_of
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
+from abstain.thresholds._summary import OVERALL
+from abstain.thresholds.parts import AnyRule, RuleSet
 from abstain.thresholds.rule import DecisionRule
-from abstain.thresholds.rule_check import RuleCheck, Verdict, decided, measured, sample
-from abstain.typing import AnyArray, Scale
+from abstain.thresholds.rule_check import (
+    AcceptedLosses,
+    RuleCheck,
+    Verdict,
+    decided,
+    measured,
+    sample,
+)
+from abstain.typing import AnyArray, IntArray, Scale
 
 #: Verdicts about a target, the worst first; others are the same for the whole and its groups.
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
@@ -147,11 +157,12 @@ def check_many(
 
 
 def check_groups(
-    rule: DecisionRule,
+    rule: AnyRule,
     confidence: AnyArray,
     loss: AnyArray,
     group: AnyArray,
     *,
+    by: AnyArray | None = None,
     name: str = "",
     weight: AnyArray | None = None,
     level: float = 0.95,
@@ -169,6 +180,9 @@ def check_groups(
         As for `check`.
     group : array of shape (n,)
         The group of each sample (its hospital, its language), by name.
+    by : array of shape (n,), optional
+        Where a rule has a threshold for each group of another kind: these groups. By default
+        `group`; then each group is judged by its own rule.
     name : str, default=""
         Name of the data, for tables.
     weight : array of shape (n,), optional
@@ -217,7 +231,7 @@ def check_groups(
     >>> found[0].alone
     'holds'
     """
-    accepted = decided(rule, confidence, scale)
+    accepted = decided(rule, confidence, scale, group if by is None else by)
     codes_of(group, "group", accepted.size)  # refuses what names no group
     names, codes = coded(to_numpy(group, "group"), "group")
     s = sample(accepted, loss, weight, level=level_of(level))
@@ -225,21 +239,111 @@ def check_groups(
         codes = codes[to_numpy(weight, "weight") > 0]
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     known = [(str(names[codes[own[0]]]), own) for own in rows if own.size]
-    together = len(known) + (len(known) > 1)
+    own_rules = isinstance(rule, RuleSet) and bool(rule.per) and by is None
+    return _together(rule, s, name, known, own_rules=own_rules)
+
+
+def check_limits(
+    rule: RuleSet,
+    confidence: AnyArray,
+    loss: AnyArray,
+    among: Mapping[str, AnyArray],
+    *,
+    name: str = "",
+    weight: AnyArray | None = None,
+    level: float = 0.95,
+    scale: Scale | None = None,
+) -> tuple[RuleCheck, ...]:
+    """Compute whether each of several limits holds on other data, under their one threshold.
+
+    Answers: are the overall risk, each group's and a class's false negatives all kept here?
+
+    Parameters
+    ----------
+    rule : RuleSet
+        Of `several_risks`.
+    confidence, loss : array of shape (n,)
+        As for `check`.
+    among : mapping from str to array of shape (n,)
+        For each limit, by its name, booleans: the samples that it is about. "overall" is about
+        all. A limit that is left out is not checked.
+    name : str, default=""
+        Name of the data, for tables.
+    weight : array of shape (n,), optional
+        As for `check`.
+    level : float, default=0.95
+        How surely all verdicts are right together.
+    scale : {"log-odds", "probability", "score"}, optional
+        As for `check`.
+
+    Returns
+    -------
+    tuple of RuleCheck
+        The whole, then each limit, its name as the `group`: as `check_groups` returns groups.
+
+    Raises
+    ------
+    InputError, ShapeError, DomainError
+        As for `check`; no set of rules with one threshold, or an unknown limit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> from abstain.thresholds import Limit
+    >>> confidence, cat = np.linspace(1, 0, 2000), np.arange(2000) % 4 == 0
+    >>> loss = np.arange(2000) > np.where(cat, 900, 1400)
+    >>> limits = [Limit("overall", 0.1), Limit("label:cat", 0.2, cat)]
+    >>> rule = ab.thresholds.several_risks(confidence, loss, limits, delta=0.05)
+    >>> found = ab.thresholds.check_limits(rule, confidence, loss, {"label:cat": cat})
+    >>> [(c.group, round(c.selective_risk, 2), c.verdict) for c in found]
+    [('', 0.04, 'cannot tell'), ('label:cat', 0.15, 'cannot tell')]
+    >>> found[0].alone
+    'holds'
+    """
+    accepted = decided(rule, confidence, scale)
+    unknown = [limit for limit in among if limit not in {part.name for part in rule.parts}]
+    if rule.per or unknown:
+        msg = f"`among` must name limits of one threshold; got {unknown or rule.per!r}"
+        raise InputError(msg)
+    s = sample(accepted, loss, weight, level=level_of(level))
+    known = []
+    for limit, inside in among.items():
+        rows = np.asarray(checks.vector(inside, "among"), dtype=np.bool_)
+        rows = rows if weight is None else rows[to_numpy(weight, "weight") > 0]
+        known += [(limit, np.flatnonzero(rows))] if limit != OVERALL and rows.any() else []
+    return _together(rule, s, name, known, own_rules=True)
+
+
+def _together(
+    rule: AnyRule,
+    s: AcceptedLosses,
+    name: str,
+    known: Sequence[tuple[str, IntArray]],
+    *,
+    own_rules: bool,
+) -> tuple[RuleCheck, ...]:
+    """Return the whole and its parts, with intervals that hold together."""
+    # A single group under the rule of the whole is the whole: one question.
+    together = max(len(known) + (len(known) > 1 or own_rules), 1)
     s = replace(s, level=1 - (1 - s.level) / together)
     whole = measured(rule, s, name)
-    groups = [
-        replace(measured(rule, s.part(own), name), group=named, together=together)
-        for named, own in known
-    ]
+    groups = []
+    for named, rows in known:
+        own = rule.part(named) if own_rules and isinstance(rule, RuleSet) else rule
+        found = measured(own, s.part(rows), name)
+        groups.append(replace(found, group=named, together=together))
     return (_joined(replace(whole, together=together), groups), *groups)
 
 
 def _joined(whole: RuleCheck, groups: list[RuleCheck]) -> RuleCheck:
     """Return the check of the whole with a verdict that is no better than that of a group."""
-    if whole.verdict not in _WORST_FIRST:
+    # A group without a threshold of its own is not answered: it breaks nothing.
+    beside = {"unattainable", "no target"}
+    asked = [c for c in (whole, *groups) if c.verdict not in beside]
+    if whole.verdict not in _WORST_FIRST and not (whole.verdict == "no target" and asked):
         return whole
-    found = [_decisive(c.verdict) for c in (whole, *groups)]
+    found = [_decisive(c.verdict) for c in asked]
     verdict = min(found, key=_WORST_FIRST.index)
     return replace(whole, verdict=verdict, alone=whole.verdict)
 

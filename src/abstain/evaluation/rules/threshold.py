@@ -2,21 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from abstain._foundation.imports import special
 from abstain.confidence import ConfidenceScore, ScoreState
-from abstain.errors import InputError
-from abstain.evaluation.rules.data import FURTHEST, as_said, data_of, named
+from abstain.errors import InputError, MissingInputError
+from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, data_of, named
+from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import RULES, DecisionRule
+from abstain.thresholds import RULES, DecisionRule, RuleSet, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import USUAL
+from abstain.thresholds.catalogue import SEVERAL, USUAL
+from abstain.thresholds.limits import refuse_weights
+from abstain.thresholds.parts import AnyRule
 from abstain.typing import AnyArray, Scale, Split
 
 
+@overload
 def set_threshold(
     predictions: Predictions | Mapping[Split, Predictions],
     *,
@@ -24,8 +28,35 @@ def set_threshold(
     loss: "str | CostMatrix | AnyArray | None" = None,
     method: str = USUAL,
     scale: Scale | None = None,
+    per: None = None,
+    limits: None = None,
     **options: Any,
-) -> DecisionRule:
+) -> DecisionRule: ...
+@overload
+def set_threshold(
+    predictions: Predictions | Mapping[Split, Predictions],
+    *,
+    score: str | ScoreState | None = None,
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    method: str = USUAL,
+    scale: Scale | None = None,
+    per: "str | AnyArray | None" = None,
+    joint: bool = False,
+    limits: Mapping[str, float] | None = None,
+    **options: Any,
+) -> AnyRule: ...
+def set_threshold(
+    predictions: Predictions | Mapping[Split, Predictions],
+    *,
+    score: str | ScoreState | None = None,
+    loss: "str | CostMatrix | AnyArray | None" = None,
+    method: str = USUAL,
+    scale: Scale | None = None,
+    per: "str | AnyArray | None" = None,
+    joint: bool = False,
+    limits: Mapping[str, float] | None = None,
+    **options: Any,
+) -> AnyRule:
     """Choose the threshold of a confidence score on calibration predictions.
 
     Answers: from which confidence on may the model answer, so that what I ask for holds on new
@@ -47,19 +78,31 @@ def set_threshold(
     scale : {"log-odds", "probability", "score"}, optional
         What a confidence column is measured in. By default a probability where all of it lies in
         [0, 1], else a unit of its own. The scale of a computed score is known.
+    per : {"group", "prediction"} or array of shape (n,), optional
+        One threshold for each group of the predictions, each predicted class, or each of these
+        groups, with the promise in each of them: see `abstain.thresholds.fit_groups`.
+    joint : bool, default=False
+        With `per`: whether the promises hold together with probability 1 - delta, or each does.
+    limits : mapping from str to float, optional
+        One threshold that keeps several risks, each at most this: of "overall", of each "group",
+        "prediction" or "label" (the true class: its false negatives), or of one of them, such as
+        "label:cat", all together with probability 1 - delta. `max_risk` is the limit "overall",
+        ``risk="generalized"`` says which risk. See `abstain.thresholds.several_risks`.
     **options
         Of the rule, such as ``max_risk=0.05, delta=0.05``.
 
     Returns
     -------
-    DecisionRule
+    DecisionRule or RuleSet
         The threshold with what it promises, for the score and on the scale named in it; or the
-        reason why the target is unattainable.
+        reason why the target is unattainable. With `per` or `limits` a set of rules, in which a
+        group too small for a promise has no threshold and is abstained on.
 
     Raises
     ------
     InputError
-        Several data sets, several scores to choose from, or what the rule refuses.
+        Several data sets, several scores to choose from, or what the rule refuses; `per` the true
+        class, which nobody knows when a sample is to be answered.
     UnknownNameError
         No score or rule of that name.
     MissingInputError
@@ -82,6 +125,10 @@ def set_threshold(
     >>> rule = set_threshold(predictions, max_risk=0.05, delta=0.05)
     >>> rule.score, rule.attainable, 0.4 < rule.coverage < 0.6
     ('own', True, True)
+    >>> shift = np.where(np.arange(400) % 3 == 0, "night", "day")
+    >>> by_shift = set_threshold(predictions, per=shift, max_risk=0.1, delta=0.05)
+    >>> [(part.name, part.rule.n, part.rule.accepted) for part in by_shift.parts]
+    [('day', 266, 132), ('night', 134, 0)]
     """
     part = data_of(_only(predictions), score, loss)
     if part.scored is None or part.loss is None:
@@ -91,10 +138,50 @@ def set_threshold(
     given = dict(options)
     if part.weight is not None:
         given.setdefault("weight", part.weight)
-    rule = fit_rule(method, part.values, part.loss, **given)
+    known: Any = _only(predictions)
+    rule: AnyRule
+    if limits is not None:
+        _refuse_both(per, method)
+        rule = _within(part, limits_asked(limits, given), known, given)
+    elif per is not None:
+        name, groups = groups_for(known, per)
+        rule = fit_groups(method, part.values, part.loss, groups, per=name, joint=joint, **given)
+    else:
+        rule = fit_rule(method, part.values, part.loss, **given)
     # Other rules choose one of the confidences, which is on their scale.
-    rule = _on_scale(rule, own) if rule.scale == "probability" else rule
+    if isinstance(rule, DecisionRule) and rule.scale == "probability":
+        rule = _on_scale(rule, own)
     return rule.for_score(own.name, scale=own.scale)
+
+
+def _refuse_both(per: object, method: str) -> None:
+    """Refuse what several limits cannot be combined with."""
+    if per is not None:
+        msg = "`per` gives each group a threshold, `limits` all of them one: drop one of the two"
+        raise InputError(msg)
+    if method not in {USUAL, SEVERAL}:
+        msg = f"`limits` are kept by {SEVERAL!r}, the only method for several risks; got {method!r}"
+        raise InputError(msg)
+
+
+def limits_asked(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
+    """Return the limits, with `max_risk` as the overall one; it is taken out of the options."""
+    overall = options.pop("max_risk", None)
+    return dict(limits) if overall is None else {OVERALL: overall, **limits}
+
+
+def _within(
+    part: RuleData, limits: dict[str, float], known: Predictions, options: dict[str, Any]
+) -> RuleSet:
+    """Choose one threshold that keeps several limits."""
+    refuse_weights(options.pop("weight", None), method="several risks")
+    asked = limits_of(limits, known, options.pop("risk", "selective"))
+    unknown = sorted(options.keys() - {"delta", "starts"})
+    if unknown or "delta" not in options:
+        found = f"got `{unknown[0]}`" if unknown else "`delta` is missing"
+        msg = f"several limits take the options `delta`, `risk` and `starts`; {found}"
+        raise (InputError if unknown else MissingInputError)(msg)
+    return several_risks(part.values, part.loss, asked, **options)
 
 
 def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:

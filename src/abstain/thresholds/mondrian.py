@@ -1,0 +1,157 @@
+"""A threshold for each group, each with its own promise (Mondrian calibration)."""
+
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import to_numpy
+from abstain._foundation.names import codes_of
+from abstain.errors import InputError
+from abstain.thresholds._summary import RulePart
+from abstain.thresholds.catalogue import fit
+from abstain.thresholds.entry import RULES
+from abstain.thresholds.group_names import texts
+from abstain.thresholds.parts import RuleSet
+from abstain.thresholds.rule import DecisionRule
+from abstain.thresholds.scales import RuleScale
+from abstain.typing import AnyArray, Array
+
+
+def fit_groups(
+    method: str,
+    confidence: AnyArray,
+    loss: AnyArray | None,
+    group: AnyArray,
+    *,
+    per: str = "group",
+    joint: bool = False,
+    score: str = "",
+    scale: RuleScale | None = None,
+    **options: Any,
+) -> RuleSet:
+    """Choose a threshold for each group, so that what is promised holds in each of them.
+
+    Answers: from which confidence on do I answer for each hospital, so that each keeps the target?
+
+    Parameters
+    ----------
+    method : str
+        A name in `RULES` that needs data.
+    confidence : array of shape (n,)
+        Of the calibration samples.
+    loss : array of shape (n,) or None
+        Their losses; None for the rules that need none.
+    group : array of shape (n,)
+        The group of each sample, by name: known when a sample is to be answered, so not its true
+        class. The predicted class is such a group.
+    per : str, default="group"
+        What the groups are, noted in the rule: a column, or "prediction".
+    joint : bool, default=False
+        Whether all promises hold together with probability 1 - delta: the groups that are large
+        enough for a promise then share delta equally. By default each fails with chance delta.
+    score : str, default=""
+        Name of the confidence score, noted in the rules.
+    scale : {"log-odds", "probability", "score"}, optional
+        What the confidences are measured in, noted in the rules.
+    **options
+        Of the rule: `RULES[method].options`.
+
+    Returns
+    -------
+    RuleSet
+        A part for each group, in the order of the names. A group of which nothing can be promised
+        has no threshold, with the reason: it is abstained on, and takes no other group's.
+
+    Raises
+    ------
+    UnknownNameError, MissingInputError
+        No such rule; an option that it needs is not there.
+    InputError
+        A rule without data; weights; an option that the rule does not have.
+    ShapeError, DomainError
+        Bad values; a group that is missing.
+
+    See Also
+    --------
+    check_groups : What one threshold, or these, do to each group elsewhere.
+    several_risks : One threshold for all that keeps a limit in each group.
+
+    Notes
+    -----
+    Samples of one group are independent draws of its law, and nothing else chooses its threshold,
+    so each promise is that of the rule alone, whatever the groups' sizes and the other groups.
+    Where promises are joint, each of the k groups that could be certified at delta/k if none of
+    their samples failed has delta/k (Bonferroni, among these alone): the sizes tell, not the
+    losses, so that leaving small groups out costs nothing. Cost: one sort of each group.
+
+    References
+    ----------
+    .. [1] Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world (Mondrian
+       predictors), https://doi.org/10.1007/b106715
+    .. [2] Geifman and El-Yaniv (2017), Selective classification for deep neural networks,
+       https://arxiv.org/abs/1705.08500
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> confidence = np.tile(np.linspace(1, 0, 500), 2)
+    >>> loss = np.r_[np.arange(500) > 400, np.arange(500) > 200]
+    >>> group = np.repeat(["day", "night"], 500)
+    >>> rule = ab.thresholds.fit_groups("sgr", confidence, loss, group, max_risk=0.05, delta=0.05)
+    >>> [(part.name, round(part.rule.coverage, 2)) for part in rule.parts]
+    [('day', 0.82), ('night', 0.41)]
+    >>> few = ab.thresholds.fit_groups(
+    ...     "sgr", confidence[:540], loss[:540], group[:540], max_risk=0.05, delta=0.05
+    ... )
+    >>> few.part("night").attainable, few.part("night").reason[:46]
+    (False, '40 samples cannot certify a selective risk of ')
+    """
+    entry = RULES[method]
+    if not entry.needs_data:
+        msg = f"the rule {method!r} chooses without data, so it has one threshold for every group"
+        raise InputError(msg)
+    if options.pop("weight", None) is not None:
+        msg = "`weight` must be left out of a threshold for each group; keep one sample a row"
+        raise InputError(msg)
+    values = checks.confidence(confidence)
+    codes_of(group, "group", values.size)  # refuses what names no group
+    losses = None if loss is None else checks.loss(loss, length=values.size)
+    names, codes, sizes = np.unique(
+        texts(to_numpy(group, "group")), return_inverse=True, return_counts=True
+    )
+    delta = options.get("delta")
+    if joint and delta is not None:
+        options = {**options, "delta": delta / _shares(method, sizes, options)}
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    parts = []
+    for name, own in zip(names.tolist(), rows, strict=True):
+        known = None if losses is None else losses[own]
+        rule = fit(method, values[own], known, score=score, scale=scale, **options)
+        parts.append(RulePart(name, rule))
+    return RuleSet(per, tuple(parts), joint, delta)
+
+
+def _shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
+    """Return into how many shares delta falls: the least k of which k groups at most can use one.
+
+    What a share allows is asked of as many samples without a failure, so that no loss decides.
+    """
+    kinds, counts = np.unique(sizes, return_counts=True)
+
+    def able(k: int) -> int:
+        given = {**options, "delta": options["delta"] / k}
+        found = [_possible(method, int(size), given) for size in kinds]
+        return int(counts[np.asarray(found)].sum())
+
+    low, high = 1, int(sizes.size)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if able(middle) <= middle else (middle + 1, high)
+    return low
+
+
+def _possible(method: str, size: int, options: dict[str, Any]) -> bool:
+    found: DecisionRule = fit(method, np.arange(size, 0.0, -1.0), np.zeros(size), **options)
+    return found.attainable

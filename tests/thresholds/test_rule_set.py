@@ -1,0 +1,150 @@
+"""A threshold for each group: what each is promised, small groups, groups never seen."""
+
+import json
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain import tables
+from abstain.errors import DomainError, FileFormatError, InputError, MissingInputError
+from abstain.thresholds import DecisionRule, RulePart, RuleSet, check_groups, fit, fit_groups
+from abstain.thresholds.binomial import least_count
+
+OPTIONS = {"max_risk": 0.1, "delta": 0.05}
+
+
+def drawn(sizes, slopes, seed=0):
+    """Groups in which the chance of an error falls from a slope to 0."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat([f"g{i}" for i in range(len(sizes))], sizes)
+    confidence = rng.random(group.size)
+    loss = rng.random(group.size) < np.repeat(slopes, sizes) * (1 - confidence)
+    order = rng.permutation(group.size)
+    return confidence[order], loss[order], group[order]
+
+
+def test_each_part_is_the_rule_of_its_samples_alone():
+    confidence, loss, group = drawn([400, 300, 500], [0.1, 0.9, 0.2])
+    for method in ("sgr", "learn_then_test", "risk"):
+        options = OPTIONS if method != "risk" else {"max_risk": 0.1}
+        found = fit_groups(method, confidence, loss, group, **options)
+        assert [part.name for part in found.parts] == ["g0", "g1", "g2"]
+        for part in found.parts:
+            own = group == part.name
+            assert part.rule == fit(method, confidence[own], loss[own], **options)
+        accepted = found.apply(confidence, group=group)
+        for part in found.parts:
+            own = group == part.name
+            assert (accepted[own] == part.rule.apply(confidence[own])).all()
+        assert (found.n, found.accepted) == (1200, int(accepted.sum()))
+        assert found.failures == int(loss[accepted].sum())
+        assert found.risk == pytest.approx(loss[accepted].mean())
+        assert found.coverage == pytest.approx(accepted.mean())
+
+
+def test_joint_promises_share_delta_among_the_groups_that_can_use_it():
+    sizes = [500, 400, 60, 30, 10]
+    confidence, loss, group = drawn(sizes, [0.0] * 5)
+    found = fit_groups("learn_then_test", confidence, loss, group, joint=True, **OPTIONS)
+    # By hand: the least k such that at most k sizes reach what delta / k takes.
+    able = {k: sum(n >= least_count(0.1, 0.05 / k) for n in sizes) for k in range(1, 6)}
+    k = min(k for k in able if able[k] <= k)
+    assert (k, able[k]) == (3, 3)
+    assert {part.rule.delta for part in found.parts} == {0.05 / 3}
+    assert [part.rule.attainable for part in found.parts] == [True, True, True, False, False]
+    assert found.delta == 0.05
+    small = found.part("g4")
+    assert small.threshold is None
+    assert small.reason.startswith("10 samples cannot certify")
+    assert "g4: 10 samples" in found.reason
+    assert not found.apply(np.ones(10), group=["g4"] * 10).any()
+
+
+def test_the_shares_do_not_depend_on_the_losses():
+    confidence, loss, group = drawn([300, 80, 45], [0.3] * 3)
+    for losses in (loss, ~loss, np.zeros(425)):
+        found = fit_groups("sgr", confidence, losses, group, joint=True, **OPTIONS)
+        assert {part.rule.delta for part in found.parts} == {0.05 / 3}
+
+
+def test_other_rules_by_group():
+    confidence, loss, group = drawn([300, 3], [0.3, 0.3])
+    covered = fit_groups("coverage_guarantee", confidence, None, group, coverage=0.7, delta=0.05)
+    assert [part.rule.attainable for part in covered.parts] == [True, False]
+    controlled = fit_groups("conformal_risk_control", confidence, loss, group, max_risk=0.05)
+    assert [part.rule.attainable for part in controlled.parts] == [True, False]
+    assert controlled.in_expectation
+    with pytest.raises(InputError, match="without data"):
+        fit_groups("chow", confidence, loss, group, abstention_cost=0.1)
+    with pytest.raises(InputError, match="`weight`"):
+        fit_groups("risk", confidence, loss, group, max_risk=0.1, weight=np.ones(303))
+    with pytest.raises(DomainError, match="`group`"):
+        fit_groups("sgr", confidence, loss, np.full(303, np.nan), **OPTIONS)
+
+
+def test_unseen_groups_are_abstained_on_and_counted():
+    found = fit_groups("sgr", *drawn([300, 300], [0.1, 0.1]), **OPTIONS)
+    group = ["g0", "new", "g1", "new"]
+    assert found.apply(np.ones(4), group=group).tolist() == [True, False, True, False]
+    assert found.unseen(group) == {"new": 2}
+    later = check_groups(found, np.ones(4), np.zeros(4), group)
+    assert [(c.group, c.verdict) for c in later[1:]] == [
+        ("g0", "cannot tell"), ("g1", "cannot tell"), ("new", "unattainable"),
+    ]  # fmt: skip
+    assert later[3].rule.reason == "no calibration sample was of this group"
+
+
+def test_predictions_know_their_groups():
+    confidence, loss, group = drawn([300, 300], [0.1, 0.4])
+    rule = fit_groups("sgr", confidence, loss, group, per="site", score="c", **OPTIONS)
+    p = ab.Predictions(confidence={"c": confidence}, loss=loss, group=group)
+    assert (rule.apply(p) == rule.apply(confidence, group=group)).all()
+    with pytest.raises(MissingInputError, match="'site'"):
+        rule.apply(ab.Predictions(confidence={"c": confidence}, loss=loss))
+    with pytest.raises(MissingInputError, match="`group`"):
+        rule.apply(confidence)
+    by_class = fit_groups("sgr", confidence, loss, group, per="prediction", score="c", **OPTIONS)
+    p = ab.Predictions(confidence={"c": confidence}, loss=loss, prediction=group)
+    assert (by_class.apply(p) == rule.apply(confidence, group=group)).all()
+
+
+def test_each_group_is_judged_by_its_own_rule():
+    confidence, loss, group = drawn([3000, 3000], [0.1, 0.9])
+    rule = fit_groups("sgr", confidence, loss, group, max_risk=0.05, delta=0.05)
+    found = check_groups(rule, *drawn([3000, 3000], [0.1, 0.9], seed=1))
+    assert [c.rule for c in found] == [rule, *(part.rule for part in rule.parts)]
+    assert found[1].row()["threshold"] != found[2].row()["threshold"]
+    assert found[0].accepted == found[1].accepted + found[2].accepted
+    # Of groups of another kind: each against the target that all parts have.
+    sex = np.tile(["f", "m"], 3000)
+    data = drawn([3000, 3000], [0.1, 0.9], seed=1)
+    other = check_groups(rule, *data[:2], sex, by=data[2])
+    assert [c.group for c in other] == ["", "f", "m"]
+    assert other[1].accepted + other[2].accepted == found[0].accepted
+    assert {c.rule.target for c in other} == {0.05}
+
+
+def test_a_set_is_saved_and_loaded(tmp_path):
+    rule = fit_groups("sgr", *drawn([300, 20], [0.1, 0.1]), per="site", joint=True, **OPTIONS)
+    assert tables.load(tables.save(rule, tmp_path / "rule.json")) == rule
+    text = json.loads(rule.to_json())
+    for change, said in (
+        ({"version": 2}, "version"),
+        ({"parts": []}, "parts"),
+        ({"parts": [{"name": "a", "rule": 3}]}, "rule"),
+        ({"per": 3}, "per"),
+        ({"more": 1}, "more"),
+    ):
+        with pytest.raises(FileFormatError, match=said):
+            RuleSet.from_json(json.dumps({**text, **change}))
+
+
+def test_parts_that_cannot_stand_together_are_refused():
+    low, high = DecisionRule("given", 0.2), DecisionRule("given", 0.8)
+    with pytest.raises(InputError, match="named once"):
+        RuleSet("site", (RulePart("a", low), RulePart("a", high)))
+    with pytest.raises(InputError, match="one score"):
+        RuleSet("site", (RulePart("a", low.for_score("x")), RulePart("b", high.for_score("y"))))
+    with pytest.raises(InputError, match="`per`"):
+        RuleSet("", (RulePart("a", low), RulePart("b", high)))
