@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from abstain import plots as plots
     from abstain import published as published
     from abstain import report as report
+    from abstain import shift as shift
     from abstain import simulate as simulate
     from abstain import studies as studies
     from abstain import thresholds as thresholds
@@ -62,6 +63,7 @@ _PACKAGES = (
     "inference",
     "metrics",
     "published",
+    "shift",
     "simulate",
     "thresholds",
 )

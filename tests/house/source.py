@@ -17,6 +17,7 @@ NUMERICS = (
     "calibration",
     "confidence",
     "curves",
+    "shift",
     "metrics",
     "thresholds",
 )

@@ -33,6 +33,7 @@ MODULES = (
     "abstain.predictions",
     "abstain.published",
     "abstain.report",
+    "abstain.shift",
     "abstain.simulate",
     "abstain.streaming",
     "abstain.studies",

@@ -62,6 +62,7 @@ NONSENSE = {
     "score": [3, None, ["msr"]],
     "reason": ["because", 3, None],
     "scale": ["", "logodds", 3, None],
+    "promised_for": [3, None],
 }
 
 
@@ -113,8 +114,8 @@ def test_a_missing_field_is_named(name):
         ("[" * 100_000, "JSON"),
         (None, "JSON"),
         ('{"kind": "other"}', "`kind`"),
-        (GUARANTEED.to_json().replace('"version": 2', '"version": 3'), "`version`"),
-        (GUARANTEED.to_json().replace('"version": 2', '"version": true'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 3', '"version": 4'), "`version`"),
+        (GUARANTEED.to_json().replace('"version": 3', '"version": true'), "`version`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "n": 400'), "`n`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": 400, "extra": 1'), "`extra`"),
         (GUARANTEED.to_json().replace('"n": 400', '"n": NaN'), "NaN"),

@@ -26,6 +26,10 @@ class Aim(NamedTuple):
     guarantee: Guarantee = "none"
     delta: float | None = None
     in_expectation: bool = False
+    #: Whom the promise is about, where that is not data like the calibration data.
+    promised_for: str = ""
+    #: What no density ratio exceeds, where the weights are such ratios.
+    largest: float | None = None
 
 
 def chosen(
@@ -58,6 +62,7 @@ def chosen(
         _failures(s, at) if has_losses else None,
         min(weight / groups.total, 1.0),
         wrong / weight if has_losses else None,
+        promised_for=aim.promised_for,
     )
 
 
@@ -76,6 +81,7 @@ def unattainable(s: Scored, aim: Aim, reason: str, *, has_losses: bool = True) -
         0 if has_losses else None,
         0.0,
         reason=reason,
+        promised_for=aim.promised_for,
     )
 
 
@@ -106,7 +112,8 @@ def refuse_weights(weight: AnyArray | None, *, method: str) -> None:
         msg = (
             f"`weight` must be left out for {method}: its guarantee counts independent samples of "
             "equal weight, and weighted or clustered ones are worth fewer. Keep one sample a "
-            "cluster, or use for_risk, which promises nothing."
+            "cluster, or use for_risk, which promises nothing. Density ratios of another law "
+            "(importance weights) are no frequencies: pass them as `ratio`."
         )
         raise InputError(msg)
 

@@ -56,8 +56,12 @@ def _unfit(r: Any) -> bool:
 
 
 def _beyond(r: Any) -> bool:
-    """Whether the coverage is not the share of the samples, where no weights are possible."""
-    return bool(r.guarantee != "none" and abs(r.coverage - r.accepted / r.n) > 1e-9)
+    """Whether the coverage is not the share of the samples, where no weights are possible.
+
+    Density ratios are weights too: a promise to other data may rest on them.
+    """
+    counted = r.guarantee != "none" and not r.promised_for
+    return bool(counted and abs(r.coverage - r.accepted / r.n) > 1e-9)
 
 
 def _promise(r: Any) -> None:
@@ -66,6 +70,8 @@ def _promise(r: Any) -> None:
         for name in ("delta", "bound"):
             if getattr(r, name) is not None:
                 _clash(name, f"must be null without a guarantee; got {getattr(r, name)!r}")
+        if r.promised_for:
+            _clash("promised_for", f"must be empty without a guarantee; got {r.promised_for!r}")
         if r.in_expectation:
             _clash("in_expectation", "must be false without a guarantee; got True")
         return

@@ -20,6 +20,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
+from abstain.thresholds._importance import refuted
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import BoolArray, IntArray
@@ -95,6 +96,8 @@ def aimed(
 def passes(s: Scored, aim: Aim, alpha: float, index: IntArray | slice = slice(None)) -> BoolArray:
     """Tell at which tie groups a risk above the target is refuted at level alpha."""
     groups = s.groups
+    if aim.largest is not None:
+        return refuted(s, aim, alpha)[index]
     counts = groups.count_through[index]
     if aim.guarantee == "generalized risk":
         counts = np.full_like(counts, groups.n)
@@ -137,7 +140,7 @@ def none_certified(s: Scored, aim: Aim, alpha: float) -> DecisionRule:
     """Say what the data came closest with, among the thresholds that accept enough to be tested."""
     groups = s.groups
     least, whole = least_count(aim.target, alpha), aim.guarantee == "generalized risk"
-    mean = groups.loss_through / (groups.n if whole else groups.count_through)
+    mean = groups.loss_through / (groups.total if whole else groups.through)
     enough = (groups.count_through >= least) | whole
     shared = "" if alpha == aim.delta else f" ({alpha:.3g} for each test)"
     reason = (

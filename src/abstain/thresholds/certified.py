@@ -8,13 +8,15 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored
+from abstain.shift import DensityRatios
 from abstain.thresholds import _choice, _walks
 from abstain.thresholds._choice import Aim
+from abstain.thresholds._importance import drawn, weighted
 from abstain.thresholds._walks import aimed, none_certified, passes, too_few, walked
 from abstain.thresholds.binomial import least_count, upper
 from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Rng
 
 
 def sgr(
@@ -25,6 +27,8 @@ def sgr(
     delta: float,
     search: Literal["sequences", "binary"] = "sequences",
     weight: AnyArray | None = None,
+    ratio: AnyArray | DensityRatios | None = None,
+    rng: Rng = 0,
 ) -> DecisionRule:
     """Choose a large coverage whose true error rate is guaranteed (selection with guaranteed risk).
 
@@ -47,6 +51,11 @@ def sgr(
         the search of the paper, valid where the true risk grows with the coverage (see Notes).
     weight : None
         Weights are refused: the bound counts independent samples of equal weight.
+    ratio : array of shape (n,) or DensityRatios, optional
+        Density ratios (`abstain.shift`), to promise the risk of data of another law. A sample is
+        kept with the chance ratio / largest, which leaves independent draws from that law [2]_.
+    rng : int, Generator or None, default=0
+        Of that draw; without ratios nothing is drawn.
 
     Returns
     -------
@@ -94,6 +103,8 @@ def sgr(
     ----------
     .. [1] Geifman and El-Yaniv (2017), Selective classification for deep neural networks,
        Algorithm 1, https://arxiv.org/abs/1705.08500
+    .. [2] Park, Dobriban, Lee and Bastani (2022), PAC prediction sets under covariate shift,
+       ICLR, https://arxiv.org/abs/2106.09848
 
     Examples
     --------
@@ -110,7 +121,7 @@ def sgr(
     checks.one_of(search, "search", ("sequences", "binary"))
     s = _choice.guaranteed(confidence, loss, weight, method="sgr")
     checks.binary_loss(s.loss, needed_by="sgr; learn_then_test takes losses in [0, 1]")
-    aim = aimed("sgr", "selective risk", max_risk, delta)
+    s, aim = drawn(s, aimed("sgr", "selective risk", max_risk, delta), ratio, rng)
     if search == "binary":
         return _binary(s, aim)
     starts = _walks.halvings(s.n, aim.target, delta)
@@ -154,6 +165,7 @@ def learn_then_test(
     starts: Sequence[float] = STARTS,
     thresholds: AnyArray | None = None,
     weight: AnyArray | None = None,
+    ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
     """Choose a large coverage whose true risk is guaranteed, for any loss in [0, 1].
 
@@ -180,6 +192,9 @@ def learn_then_test(
         risk the highest must accept enough samples for a certificate.
     weight : None
         Weights are refused: the tests count independent samples of equal weight.
+    ratio : array of shape (n,) or DensityRatios, optional
+        Density ratios (`abstain.shift`), to promise the risk of data of another law. All samples
+        are used, and tests by betting take the place of binomial tails (see Notes).
 
     Returns
     -------
@@ -217,12 +232,22 @@ def learn_then_test(
     enumeration of laws made for that corner found no chance above delta (`docs/thresholds.md`). For
     graded losses proven where the risk grows with the coverage or the confidences are continuous.
 
+    With ratios a risk above the target R is refuted where the mean over bets b of the product of
+    1 - b v (loss - R) reaches 1 / alpha [2]_, v the ratio by the largest. That needs no sum of the
+    ratios, and so holds up to a constant. The bets are halvings of 1 / (1 - R), fixed without the
+    losses: nothing is random, and rows may come in any order. Proven where the risk under the other
+    law grows with the coverage. Against keeping samples at random (`sgr`) it gains where few ratios
+    are large, since it uses all samples, and loses where ratios are nearly equal, since a bet is
+    worth less than the exact binomial tail.
+
     Cost: one sort, one test for each distinct confidence.
 
     References
     ----------
     .. [1] Angelopoulos, Bates, Candes, Jordan and Lei (2021), Learn then test (fixed sequence
        testing, Hoeffding-Bentkus p-values), https://arxiv.org/abs/2110.01052
+    .. [2] Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting,
+       https://arxiv.org/abs/2010.09686
 
     Examples
     --------
@@ -239,7 +264,7 @@ def learn_then_test(
     selective = risk == "selective"
     guarantee: Literal["selective risk", "generalized risk"]
     guarantee = "selective risk" if selective else "generalized risk"
-    aim = aimed("learn_then_test", guarantee, max_risk, delta)
+    s, aim = weighted(s, aimed("learn_then_test", guarantee, max_risk, delta), ratio)
     if thresholds is not None:
         return _on_grid(s, aim, thresholds)
     if not selective:

@@ -4,12 +4,15 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.imports import special
+from abstain._foundation.scored import Scored
+from abstain.shift import DensityRatios
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
+from abstain.thresholds._importance import drawn, weighted
 from abstain.thresholds.binomial import lower
 from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
-from abstain.typing import AnyArray
+from abstain.typing import AnyArray, Rng
 
 
 def conformal_risk_control(
@@ -19,6 +22,7 @@ def conformal_risk_control(
     max_risk: float,
     max_loss: float = 1.0,
     weight: AnyArray | None = None,
+    ratio: AnyArray | DensityRatios | None = None,
 ) -> DecisionRule:
     """Choose the largest coverage whose generalized risk is controlled on average.
 
@@ -37,6 +41,8 @@ def conformal_risk_control(
         The largest loss that is possible, above 0: B of the paper.
     weight : None
         Weights are refused: the samples must be exchangeable.
+    ratio : array of shape (n,) or DensityRatios, optional
+        Density ratios (`abstain.shift`), to control the risk of data of another law.
 
     Returns
     -------
@@ -62,12 +68,18 @@ def conformal_risk_control(
     theorem needs; the selective risk does grow and shrink, so it has no such rule. On average over
     calibration sets: a single set may miss the target, about every second one by a little.
 
+    With ratios w it is the lowest threshold with (sum w loss + W B) / (sum w + W) <= max_risk, W
+    the largest ratio. The papers take the ratio of the sample to decide on for W [1]_ [2]_, and
+    with it a threshold of its own for each; the left side grows with W, so the largest serves all.
+
     Cost: one sort.
 
     References
     ----------
     .. [1] Angelopoulos, Bates, Fisch, Lei and Schuster (2022), Conformal risk control,
        theorem 1, https://arxiv.org/abs/2208.02814
+    .. [2] Tibshirani, Barber, Candes and Ramdas (2019), Conformal prediction under covariate
+       shift, https://arxiv.org/abs/1904.06019
 
     Examples
     --------
@@ -84,23 +96,30 @@ def conformal_risk_control(
     target = _choice.inside(max_risk, "max_risk", high=float("inf"))
     _choice.refuse_percent(target, largest)
     aim = Aim("conformal_risk_control", target, "generalized risk", in_expectation=True)
-    corrected = (s.groups.loss_through + largest) / (s.n + 1)
+    s, aim = weighted(s, aim, ratio)
+    unit = aim.largest or 1.0
+    corrected = (s.groups.loss_through / unit + largest) / (s.groups.total / unit + 1)
     last = _choice.last_with(corrected <= target * (1 + ROUNDING))
     if last >= 0:
         return _choice.chosen(s, last, aim, bound=target)
-    if largest > target * (s.n + 1):
+    return _choice.unattainable(s, aim, _uncontrolled(s, aim, largest))
+
+
+def _uncontrolled(s: Scored, aim: Aim, largest: float) -> str:
+    """Say why no threshold controls the risk: too few samples, or the first are wrong too often."""
+    target, worth = aim.target, s.groups.total / (aim.largest or 1.0)
+    if largest > target * (worth + 1):
         least = _choice.counted(largest / target - 1)
-        reason = (
-            f"{s.n} samples cannot control a generalized risk of {target:g}, which takes at least "
-            f"{least}"
+        few = f", worth {worth:.4g} of the largest ratio," if aim.largest is not None else ""
+        return (
+            f"{s.n} samples{few} cannot control a generalized risk of {target:g}, which takes at "
+            f"least {least}"
         )
-        return _choice.unattainable(s, aim, reason)
     wrong, size = float(s.groups.loss_through[0]), int(s.groups.count_through[0])
-    reason = (
+    return (
         f"accepting the {size} most confident of {s.n} samples alone, with a loss of {wrong:g} in "
         f"all, exceeds a generalized risk of {target:g}"
     )
-    return _choice.unattainable(s, aim, reason)
 
 
 def coverage_guarantee(
@@ -109,6 +128,8 @@ def coverage_guarantee(
     coverage: float,
     delta: float,
     weight: AnyArray | None = None,
+    ratio: AnyArray | DensityRatios | None = None,
+    rng: Rng = 0,
 ) -> DecisionRule:
     """Choose the highest threshold whose true coverage is guaranteed.
 
@@ -125,6 +146,11 @@ def coverage_guarantee(
         The chance that less is accepted, over calibration sets; between 0 and 1.
     weight : None
         Weights are refused: the bound counts independent samples of equal weight.
+    ratio : array of shape (n,) or DensityRatios, optional
+        Density ratios (`abstain.shift`), to promise the coverage of data of another law; samples
+        are drawn by them as in `sgr`. Samples of that law without labels serve better.
+    rng : int, Generator or None, default=0
+        Of that draw; without ratios nothing is drawn.
 
     Returns
     -------
@@ -161,7 +187,9 @@ def coverage_guarantee(
     _choice.refuse_weights(weight, method="coverage_guarantee")
     s = _choice.without_loss(confidence)
     share = _choice.inside(coverage, "coverage")
-    aim = Aim("coverage_guarantee", share, "coverage", _choice.delta_of(delta))
+    s, aim = drawn(
+        s, Aim("coverage_guarantee", share, "coverage", _choice.delta_of(delta)), ratio, rng
+    )
     rank = _least_rank(s.n, share, delta)
     if rank > s.n:
         least = _choice.counted(np.log(delta) / np.log(share))

@@ -23,9 +23,12 @@ GIVEN: Final = "given"
 
 #: What marks a text as the JSON form of a decision rule.
 KIND: Final = "decision rule"
-VERSION: Final = 2
-#: The version that recorded no scale; a file of it is read with the scale "unknown".
-_WITHOUT_SCALE: Final = 1
+VERSION: Final = 3
+#: Fields that a version did not record yet, with what stands for them when it is read.
+_LATER: Final[dict[int, dict[str, str]]] = {
+    1: {"scale": UNKNOWN, "promised_for": ""},
+    2: {"promised_for": ""},
+}
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,9 @@ class DecisionRule:
         What the threshold is measured in: log-odds or the probability of being right, or a unit
         of the score's own. "unknown" for a rule from bare arrays, until `for_score` says it, and
         for one from a file of before scales were recorded.
+    promised_for : str
+        Whom the guarantee is about, in words, where it is not data like the calibration data: with
+        density ratios (`abstain.shift`) it is the data that these describe.
 
     Raises
     ------
@@ -101,6 +107,7 @@ class DecisionRule:
     score: str = ""
     reason: str = ""
     scale: RuleScale = UNKNOWN
+    promised_for: str = ""
 
     def __post_init__(self) -> None:
         """Validate every field, and the fields against each other."""
@@ -308,7 +315,8 @@ class DecisionRule:
 
         Notes
         -----
-        Version 1 recorded no scale: such a rule is read, and its scale is "unknown".
+        Version 1 recorded no scale: such a rule is read, and its scale is "unknown". Before version
+        3 every promise was about data like the calibration data.
 
         Examples
         --------
@@ -319,9 +327,8 @@ class DecisionRule:
         try:
             found = json_records.parsed(text)
             json_records.take_kind(found, (KIND,))
-            version = json_records.take_version(found, "version", (_WITHOUT_SCALE, VERSION))
-            if version == _WITHOUT_SCALE:
-                found.setdefault("scale", UNKNOWN)
+            version = json_records.take_version(found, "version", (*_LATER, VERSION))
+            found = _LATER.get(version, {}) | found
             return records.read(cls, found, "a decision rule")
         except InputError as error:
             msg = f"not a valid decision rule: {error}"
@@ -349,13 +356,15 @@ class DecisionRule:
         if self.guarantee == "none":
             return "nothing is guaranteed"
         side = "at least" if self.guarantee == "coverage" else "at most"
+        about = f", for {self.promised_for}" if self.promised_for else ""
         if self.in_expectation:
             return (
                 f"the {self.guarantee} is {side} {self.target:g} on average over calibration sets"
+                f"{about}"
             )
         chance = 1 - (self.delta or 0.0)
         sure = f"for {chance:.6g} or more of all calibration sets"
-        return f"{sure} the true {self.guarantee} of the rule is {side} {self.target:g}"
+        return f"{sure} the true {self.guarantee} of the rule is {side} {self.target:g}{about}"
 
 
 def _refuse_unknown(method: str) -> None:

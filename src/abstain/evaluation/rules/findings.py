@@ -62,17 +62,25 @@ def _of_rule(rule: DecisionRule) -> Iterator[Finding]:
             "new data of the same kind, and more often when few samples are accepted.",
         )
     if rule.guarantee != "none":
-        yield Finding.note(
-            "guarantee",
-            "The guarantee is about new data drawn like the calibration data. It says nothing "
-            "of data that have shifted.",
-        )
+        yield Finding.note("guarantee", _about_whom(rule))
     if rule.in_expectation:
         yield Finding.note(
             "in_expectation",
             "The guarantee is on average over calibration sets: the rule from one set may be "
             "above its target.",
         )
+
+
+def _about_whom(rule: DecisionRule) -> str:
+    if not rule.promised_for:
+        return (
+            "The guarantee is about new data drawn like the calibration data. It says nothing "
+            "of data that have shifted."
+        )
+    return (
+        f"The guarantee is for {rule.promised_for}. It is worth what the ratios are: nothing "
+        "checks them without labels, and samples that look alike must be wrong equally often."
+    )
 
 
 def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Finding]:

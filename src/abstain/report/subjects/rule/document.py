@@ -83,9 +83,10 @@ def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
 
 def _results(checks: RuleChecks) -> Iterator[doc.Block]:
     if checks.rule.guarantee != "none":
+        whom = checks.rule.promised_for or "data like the calibration data"
         yield doc.Prose(
-            "The guarantee is about data like the calibration data. Where other data have shifted, "
-            "this table says whether it still held.",
+            f"The guarantee is about {whom}. Where other data have shifted, this table says "
+            "whether it still held.",
             "lead",
         )
     else:

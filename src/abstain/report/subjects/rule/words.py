@@ -66,7 +66,8 @@ def promise(rule: DecisionRule, *, binary: bool) -> str:
         return _no_promise(rule, binary=binary)
     target = 0.0 if rule.target is None else rule.target
     what = target_said(rule.guarantee, target, binary=binary)
-    where = "in the long run, on new data like the calibration data"
+    whom = rule.promised_for or "new data like the calibration data"
+    where = f"in the long run, on {whom}"
     if rule.in_expectation:
         return f"Promised on average over calibration sets: {what}, {where}."
     chance = percent(round(1 - (rule.delta or 0.0), 10))

@@ -1,0 +1,74 @@
+"""Ratios of classes from predicted classes."""
+
+import numpy as np
+import pytest
+
+from abstain import shift
+from abstain.errors import DomainError, ShapeError
+
+TABLE = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.15, 0.8]])  # of true: predicted
+
+
+def drawn(rng, n, share):
+    labels = rng.choice(3, n, p=share)
+    prediction = (rng.random(n)[:, None] > np.cumsum(TABLE, 1)[labels]).sum(axis=1)
+    return labels, np.minimum(prediction, 2)
+
+
+def test_exact_shares_give_the_exact_ratio():
+    """With the counts of the matrix itself the solution is the truth."""
+    source, target = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    counts = np.rint(2000 * source[:, None] * TABLE).astype(int)  # of (true, predicted)
+    labels = np.repeat(np.repeat(np.arange(3), 3), counts.ravel())
+    prediction = np.repeat(np.tile(np.arange(3), 3), counts.ravel())
+    new = np.repeat(np.arange(3), np.rint(2000 * target @ TABLE).astype(int))
+    found = shift.label_shift(labels, prediction, new, rng=0)
+    assert found.ratio == pytest.approx(target / source, abs=1e-9)
+    assert found.ratios([2, 0]).values == pytest.approx([3.0, 0.4])
+    assert found.ratios([2, 0]).largest == pytest.approx(3.0)
+    assert not found.doubtful
+
+
+def test_the_standard_error_is_the_spread_of_the_estimates():
+    rng = np.random.default_rng(4)
+    source, target = np.array([0.4, 0.4, 0.2]), np.array([0.2, 0.4, 0.4])
+    ratios, errors = [], []
+    for seed in range(60):
+        labels, prediction = drawn(rng, 1000, source)
+        found = shift.label_shift(
+            labels, prediction, drawn(rng, 800, target)[1], resamples=40, rng=seed
+        )
+        ratios.append(found.ratio)
+        errors.append(found.standard_error)
+    spread = np.std(ratios, axis=0, ddof=1)
+    # The spread of 60 draws is known within a tenth.
+    assert np.mean(errors, axis=0) == pytest.approx(spread, rel=0.35)
+    assert np.mean(ratios, axis=0) == pytest.approx(target / source, abs=0.05)
+
+
+def test_a_matrix_that_tells_nothing_is_refused_with_the_classes():
+    rng = np.random.default_rng(5)
+    labels = rng.choice(["cat", "dog", "eel"], 600)
+    guessed = np.where(labels == "eel", "eel", rng.choice(["cat", "dog"], 600))
+    with pytest.raises(DomainError, match=r"singular value.*'(cat|dog)' and '(cat|dog)'"):
+        shift.label_shift(labels, guessed, guessed, rng=0)
+
+
+def test_what_is_no_label_shift_is_doubtful():
+    """Class 1 is never predicted any more, though classes 0 and 2 are taken for it."""
+    labels, prediction = drawn(np.random.default_rng(6), 4000, np.full(3, 1 / 3))
+    found = shift.label_shift(labels, prediction, np.repeat([0, 2], 500), rng=0)
+    assert found.doubtful == (1,)
+    assert found.ratio[1] == 0 > found.raw[1]
+
+
+def test_bad_classes_are_refused():
+    with pytest.raises(DomainError, match=r"`deployed` .* got 2"):
+        shift.label_shift([0, 1], [0, 1], [2])
+    with pytest.raises(ShapeError, match="`prediction`"):
+        shift.label_shift([0, 1], [0, 1, 1], [0])
+    with pytest.raises(ShapeError, match="`deployed`"):
+        shift.label_shift([0, 1], [0, 1], [])
+    found = shift.label_shift([0, 1] * 50, [0, 1] * 50, [0, 1], rng=0)
+    with pytest.raises(DomainError, match=r"`labels` .* got 7"):
+        found.ratios([7])

@@ -1,0 +1,105 @@
+"""Density ratios: what they are worth, what is drawn by them, what a classifier makes of them."""
+
+import numpy as np
+import pytest
+
+from abstain import shift
+from abstain.errors import DomainError, InputError, ShapeError
+
+
+def test_effective_size_is_kishs():
+    values = np.array([1.0, 2.0, 3.0])
+    found = shift.density_ratios(values)
+    assert found.effective_size == pytest.approx(36 / 14)
+    assert shift.density_ratios(values * 1e300 / 3).effective_size == pytest.approx(36 / 14)
+    assert shift.density_ratios(np.ones(7)).effective_size == pytest.approx(7)
+    assert found.expected_draws == pytest.approx(2)
+    assert (found.largest, found.bounded, found.heaviest) == (3.0, False, 2)
+    assert "worth 3 by the density ratios given" in str(found)
+    assert "heaviest, sample 2, counts 1.5 times the mean" in str(found)
+
+
+def test_what_is_drawn_has_the_other_law():
+    """Each value is kept with the chance ratio / largest: counts are binomial."""
+    values = np.repeat([0.0, 0.25, 0.5, 1.0], 4000)
+    kept = shift.density_ratios(values, largest=2.0).draw(5).reshape(4, -1).sum(axis=1)
+    expected = 4000 * np.array([0.0, 0.125, 0.25, 0.5])
+    assert kept[0] == 0
+    assert (np.abs(kept - expected) <= 4 * np.sqrt(expected)).all()
+
+
+def test_a_seed_of_the_data_draws_other_numbers():
+    """A uniform confidence drawn with the same seed must not decide which samples are kept."""
+    x = np.random.default_rng(0).random(2000)
+    kept = shift.density_ratios(np.ones(2000), largest=2.0).draw(0)
+    assert abs(x[kept].mean() - 0.5) < 0.03
+
+
+def test_clipping_says_what_it_cut():
+    values = np.append(np.ones(99), 101.0)  # a mean of 2
+    found = shift.density_ratios(values, clip=5.0)
+    assert found.largest == found.values.max() == 10.0
+    assert found.bounded
+    assert found.cut == pytest.approx(91 / 200)
+    assert "45 % of the weight was cut off" in str(found)
+    assert "as far as they were not cut off" in found.target
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "error", "says"),
+    [
+        ([1.0, -1.0], {}, DomainError, "`ratio` must not be negative"),
+        ([0.0, 0.0], {}, DomainError, "zero everywhere"),
+        ([1.0, float("nan")], {}, DomainError, "`ratio` must be finite"),
+        ([[1.0]], {}, ShapeError, "`ratio`"),
+        ([1.0, 3.0], {"largest": 2.0}, DomainError, "3 at index 1"),
+        ([1.0, 3.0], {"clip": 1.0}, DomainError, "`clip` must be above 1"),
+        ([1.0, 3.0], {"clip": 2.0, "largest": 4.0}, InputError, "`largest` or `clip`"),
+    ],
+)
+def test_bad_ratios_are_refused(given, options, error, says):
+    with pytest.raises(error, match=says):
+        shift.density_ratios(given, **options)
+
+
+def test_fitted_ratios_are_near_the_truth():
+    rng = np.random.default_rng(1)
+    x, new = rng.normal(0, 1, (6000, 2)), rng.normal([0.5, 0.0], 1, (5000, 2))
+    found = shift.fit_ratios(x, new, rng=0)
+    truth = np.exp(0.5 * x[:, 0] - 0.125)
+    own = found.ratios.values
+    assert np.abs(own / own.mean() - truth).mean() < 0.08
+    # Of two normal laws half a standard deviation apart: the normal law at 0.5 / sqrt(2).
+    assert found.auroc == pytest.approx(0.638, abs=0.02)
+    assert "that a classifier estimated" in found.ratios.target
+
+
+def test_without_a_shift_all_samples_are_worth_about_one():
+    rng = np.random.default_rng(2)
+    found = shift.fit_ratios(rng.random(2000), rng.random(1000), rng=0)
+    assert found.ratios.effective_size > 1950
+    assert abs(found.auroc - 0.5) < 0.04
+
+
+def test_a_sample_is_not_rated_by_a_model_that_saw_it():
+    """A classifier that knows its training data by heart finds nothing in data of one law."""
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    rng = np.random.default_rng(3)
+    model = neighbors.KNeighborsClassifier(1)
+    found = shift.fit_ratios(rng.random(800), rng.random(800), classifier=model, rng=0)
+    assert abs(found.auroc - 0.5) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "options", "says"),
+    [
+        (np.ones((9, 2)), np.ones((9, 3)), {}, "2 columns"),
+        (np.ones(9), np.ones(20), {}, "at least 10 samples for 5 folds; got 9"),
+        (np.ones(20), np.ones(20), {"folds": 1}, "`folds`"),
+        (np.ones(20), np.ones(20), {"classifier": "tree"}, "predict_proba"),
+        (np.full(20, np.nan), np.ones(20), {}, "`calibration` must be finite"),
+    ],
+)
+def test_bad_data_of_a_classifier_are_refused(one, other, options, says):
+    with pytest.raises(InputError, match=says):
+        shift.fit_ratios(one, other, **options)

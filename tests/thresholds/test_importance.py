@@ -1,0 +1,205 @@
+"""Rules for data of another law, by density ratios: against plain loops, and against the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.thresholds.cases import cases
+
+from abstain import shift, thresholds
+from abstain._foundation.scored import scored_on_host
+from abstain.errors import DomainError, InputError, ShapeError
+from abstain.thresholds import DecisionRule
+from abstain.thresholds._importance import _bets, refuted, weighted
+from abstain.thresholds._walks import aimed
+
+SETS = 400
+RATIO = {
+    "sgr": {"max_risk": 0.3, "delta": 0.2},
+    "learn_then_test": {"max_risk": 0.3, "delta": 0.2},
+    "conformal_risk_control": {"max_risk": 0.2},
+    "coverage_guarantee": {"coverage": 0.5, "delta": 0.1},
+}
+
+
+def ratios_for(confidence, seed):
+    return np.random.default_rng(seed).random(confidence.size) + 0.1
+
+
+@given(case=cases(graded=True), seed=st.integers(0, 99), alpha=st.sampled_from([0.05, 0.3]))
+@pytest.mark.parametrize("risk", ["selective risk", "generalized risk"])
+def test_bets_are_plain_products(risk, case, seed, alpha):
+    confidence, loss = case
+    ratio = ratios_for(confidence, seed)
+    aim = aimed("learn_then_test", risk, 0.4, 0.1)
+    s, aim = weighted(scored_on_host(confidence, loss), aim, shift.density_ratios(ratio, largest=2))
+    found = refuted(s, aim, alpha)
+    bets = _bets(loss.size, 0.4, alpha)
+    for at, value in enumerate(np.unique(confidence)[::-1]):
+        inside = confidence >= value
+        gain = np.where(inside, loss - 0.4, 0.0 if risk == "selective risk" else -0.4)
+        wealth = np.mean([np.prod(1 - bet * ratio / 2 * gain) for bet in bets])
+        if abs(wealth * alpha - 1) > 1e-9:
+            assert found[at] == (wealth * alpha >= 1)
+
+
+def test_bets_reach_down_to_the_best_for_equal_samples():
+    bets = _bets(10_000, 0.05, 0.05)
+    assert bets[0] == pytest.approx(1 / 0.95)
+    best = math.sqrt(2 * math.log(20) / (10_000 * 0.05 * 0.95))
+    assert bets[-1] <= best <= 2 * bets[-1]
+    assert _bets(10, 0.05, 0.05).size == 1
+
+
+@pytest.mark.parametrize("name", ["learn_then_test", "conformal_risk_control"])
+@given(case=cases(most=40), seed=st.integers(0, 99))
+def test_the_unit_of_ratios_does_not_matter(name, case, seed):
+    confidence, loss = case
+    ratio = ratios_for(confidence, seed)
+    one = thresholds.fit(name, confidence, loss, ratio=ratio, **RATIO[name])
+    two = thresholds.fit(name, confidence, loss, ratio=8 * ratio, **RATIO[name])
+    order = np.random.default_rng(seed).permutation(loss.size)
+    three = thresholds.fit(name, confidence[order], loss[order], ratio=ratio[order], **RATIO[name])
+    assert one.threshold == two.threshold == three.threshold
+
+
+@given(case=cases(graded=True), seed=st.integers(0, 99))
+def test_weighted_risk_control_is_its_formula(case, seed):
+    confidence, loss = case
+    ratio = ratios_for(confidence, seed)
+    rule = thresholds.conformal_risk_control(
+        confidence, loss, max_risk=0.2, ratio=shift.density_ratios(ratio, largest=2.0)
+    )
+    fine = [
+        value
+        for value in np.unique(confidence)
+        if ((ratio * loss)[confidence >= value].sum() + 2) / (ratio.sum() + 2) <= 0.2 * (1 + 1e-12)
+    ]
+    assert rule.attainable == bool(fine)
+    if fine:
+        assert rule.threshold == pytest.approx(min(fine))
+        inside = confidence >= rule.threshold
+        assert rule.coverage == pytest.approx(ratio[inside].sum() / ratio.sum())
+
+
+def test_equal_ratios_leave_risk_control_as_it_is():
+    rng = np.random.default_rng(0)
+    confidence, loss = rng.random(300), rng.random(300) < 0.2
+    plain = thresholds.conformal_risk_control(confidence, loss, max_risk=0.1)
+    same = thresholds.conformal_risk_control(confidence, loss, max_risk=0.1, ratio=np.full(300, 7))
+    assert (same.threshold, same.accepted) == (plain.threshold, plain.accepted)
+    assert same.promised_for
+    assert not plain.promised_for
+
+
+def test_what_is_drawn_goes_through_the_rule_as_it_is():
+    rng = np.random.default_rng(1)
+    confidence = rng.random(2000)
+    loss = rng.random(2000) < 0.3 * (1 - confidence)
+    ratios = shift.density_ratios(2 * (1 - confidence), largest=2.0)
+    kept = ratios.draw(3)
+    one = thresholds.sgr(confidence, loss, max_risk=0.2, delta=0.1, ratio=ratios, rng=3)
+    two = thresholds.sgr(confidence[kept], loss[kept], max_risk=0.2, delta=0.1)
+    assert one.threshold == two.threshold
+    assert (one.n, one.accepted, one.failures) == (two.n, two.accepted, two.failures)
+    assert f"{kept.sum()} of 2000 were drawn" in str(one)
+    found = thresholds.coverage_guarantee(confidence, coverage=0.5, delta=0.1, ratio=ratios, rng=3)
+    own = thresholds.coverage_guarantee(confidence[kept], coverage=0.5, delta=0.1)
+    assert found.threshold == own.threshold
+
+
+@pytest.mark.parametrize("name", RATIO)
+def test_a_rule_for_other_data_says_so_and_is_kept(name):
+    rng = np.random.default_rng(2)
+    confidence, loss = np.sort(rng.random(500)), np.zeros(500)
+    rule = thresholds.fit(name, confidence, loss, ratio=1 + confidence, **RATIO[name])
+    assert "by the density ratios given" in rule.promised_for
+    assert rule.promised_for in str(rule)
+    assert DecisionRule.from_json(rule.to_json()) == rule
+
+
+def test_a_file_of_before_is_about_data_like_its_own():
+    rule = thresholds.sgr(np.linspace(0, 1, 400), np.zeros(400), max_risk=0.1, delta=0.1)
+    lines = [line for line in rule.to_json().splitlines() if "promised_for" not in line]
+    text = "\n".join(lines).replace('"version": 3', '"version": 2')
+    text = text.replace('"scale": "unknown",', '"scale": "unknown"')
+    assert DecisionRule.from_json(text) == rule
+
+
+def test_bad_ratios_are_refused_by_name():
+    options = {"max_risk": 0.3, "delta": 0.1}
+    with pytest.raises(ShapeError, match=r"`ratio` .* 3 entries"):
+        thresholds.sgr([0.1, 0.2, 0.3], [0, 0, 1], ratio=[1, 1], **options)
+    with pytest.raises(DomainError, match="`ratio` must not be negative"):
+        thresholds.learn_then_test([0.1, 0.2], [0, 1], ratio=[1, -1], **options)
+    ratios = shift.density_ratios([1.0, 1.0], largest=1e9)
+    with pytest.raises(DomainError, match=r"no sample is left .* clip="):
+        thresholds.sgr([0.1, 0.2], [0, 1], ratio=ratios, **options)
+    with pytest.raises(InputError, match="no frequencies: pass them as `ratio`"):
+        thresholds.sgr([0.1, 0.2], [0, 1], weight=[1, 2], **options)
+    with pytest.raises(InputError, match="got `ratio`"):
+        thresholds.fit("risk", [0.1, 0.2], [0, 1], ratio=[1, 2], max_risk=0.1)
+    with pytest.raises(DomainError, match=r"`promised_for` .* must be empty without a guarantee"):
+        DecisionRule("risk", 0.5, target=0.1, promised_for="others")
+
+
+# ------------------------------------------------------------------------------ the guarantees
+def shifted(rng, n):
+    """Calibration data uniform in u; where the rule is used u has the density 2 (1 - u).
+
+    At u an answer is wrong with chance 0.5 (1 - u)^2. Above t the risk there is 0.25 (1 - t)^2,
+    that of the calibration data 0.5 (1 - t)^2 / 3; over all samples 0.25 (1 - t)^4.
+    """
+    u = rng.random(n)
+    return u, rng.random(n) < 0.5 * (1 - u) ** 2, shift.density_ratios(2 * (1 - u), largest=2.0)
+
+
+def selective(rule):
+    return 0.25 * (1 - rule.threshold) ** 2 if rule.attainable else 0.0
+
+
+def generalized(rule):
+    return 0.25 * (1 - rule.threshold) ** 4 if rule.attainable else 0.0
+
+
+def share_broken(fit, risk, *, target, seed, sets=SETS):
+    rng = np.random.default_rng(seed)
+    return np.mean([risk(fit(*shifted(rng, 400), i)) > target for i in range(sets)])
+
+
+def test_true_ratios_break_the_promise_no_more_often_than_delta():
+    delta, target = 0.2, 0.1
+    options = {"max_risk": target, "delta": delta}
+    ways = {
+        "sgr": lambda c, x, r, i: thresholds.sgr(c, x, ratio=r, rng=i, **options),
+        "ltt": lambda c, x, r, i: thresholds.learn_then_test(c, x, ratio=r, **options),
+    }
+    for fit in ways.values():
+        broken = share_broken(fit, selective, target=target, seed=11)
+        assert broken <= delta + 4 * math.sqrt(delta * (1 - delta) / SETS)
+    broken = share_broken(
+        lambda c, x, r, i: thresholds.learn_then_test(c, x, ratio=r, risk="generalized", **options),
+        generalized,
+        target=target,
+        seed=12,
+    )
+    assert broken <= delta + 4 * math.sqrt(delta * (1 - delta) / SETS)
+
+
+def test_without_ratios_the_promise_is_broken_nearly_always():
+    """So the test above can fail."""
+    fit = lambda c, x, r, i: thresholds.sgr(c, x, max_risk=0.1, delta=0.2)  # noqa: E731
+    assert share_broken(fit, selective, target=0.1, seed=13, sets=100) > 0.5
+
+
+def test_weighted_risk_control_holds_on_average():
+    rng, target = np.random.default_rng(14), 0.05
+    risks = np.array([
+        generalized(thresholds.conformal_risk_control(c, x, max_risk=target, ratio=r))
+        for c, x, r in (shifted(rng, 150) for _ in range(SETS))
+    ])  # fmt: skip
+    slack = 4 * risks.std() / math.sqrt(SETS)
+    assert risks.mean() <= target + slack
+    assert risks.mean() >= target - 3 * 2 / 151 - slack
