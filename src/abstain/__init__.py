@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from abstain.tables import load as load
     from abstain.tables import read_predictions as read_predictions
     from abstain.tables import save as save
+    from abstain.tables import scan_predictions as scan_predictions
     from abstain.thresholds import DecisionRule as DecisionRule
 
 __version__ = "0.1.0"
@@ -93,7 +94,7 @@ _LIFTED = {
         "set_threshold",
     ),
     "predictions": ("CostMatrix", "Predictions", "per_sample_loss"),
-    "tables": ("load", "read_predictions", "save"),
+    "tables": ("load", "read_predictions", "save", "scan_predictions"),
     "thresholds": ("DecisionRule",),
 }
 #: Names that other packages use too; `from abstain import *` leaves them in `abstain.metrics`.

@@ -28,6 +28,8 @@ _MOST_OF = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 _MOST_ARRAYS = 10_000
 #: Of a header: NumPy's own limit, which it checks after reading.
 _MOST_HEADER = 10_000
+#: The bytes of a member's own header in the archive, before its name.
+_LOCAL = 30
 #: The bytes before a header, its length included.
 _FRAME = 12
 _BLOCK = 1 << 20
@@ -85,6 +87,25 @@ class Archive(Mapping[str, Array]):
                 raise KeyError(name)
         with self._open() as (archive, members):
             return {name: self._array(archive, members[name], name) for name in wanted}
+
+    def mapped(self, name: str) -> Array:
+        """Return one array as it lies on the disk, where it is stored there as it is; else read it.
+
+        Nothing but what is looked at comes into memory then.
+        """
+        with self._open() as (archive, members):
+            member = members[name]
+            header = self._header(archive, member, name)
+            plain = header.dtype.kind in "iuf" and not header.fortran and header.size
+            if member.compress_type != zipfile.ZIP_STORED or not plain:
+                return self._array(archive, member, name)
+        with opened(self.path) as file:
+            file.seek(member.header_offset)
+            before = file.read(_LOCAL)
+        # Of the name and of what else stands before the member's bytes.
+        extra = sum(int.from_bytes(before[at : at + 2], "little") for at in (26, 28))
+        start = member.header_offset + _LOCAL + extra + member.file_size - header.size
+        return np.memmap(self.path, header.dtype, "r", start, header.shape)
 
     @cached_property
     def headers(self) -> dict[str, Header]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from abstain.tables.read import read_predictions as read_predictions
     from abstain.tables.results import ResultFiles as ResultFiles
     from abstain.tables.results import write_results as write_results
+    from abstain.tables.scan import PredictionScan as PredictionScan
+    from abstain.tables.scan import scan_predictions as scan_predictions
     from abstain.tables.state_files import load as load
     from abstain.tables.state_files import save as save
 else:
@@ -19,6 +21,7 @@ else:
         _reading=("Reading",),
         read=("read_predictions",),
         results=("ResultFiles", "write_results"),
+        scan=("PredictionScan", "scan_predictions"),
         state_files=("load", "save"),
     )
     __all__ += ["Split", "split_name"]

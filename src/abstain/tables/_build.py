@@ -1,7 +1,7 @@
 """Chosen columns to one validated `Predictions`, its splits, and what is remarkable about them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,42 @@ _APART = ("split", "study", "fold", "model")
 _MOST_SPLITS = 10_000
 
 
+@dataclass(frozen=True, eq=False)
+class _Read:
+    """What became of the chosen columns of a table."""
+
+    b: Builder
+    whole: Predictions
+    kept: Array | None
+
+    @property
+    def notes(self) -> list[str]:
+        """What was decided row by row."""
+        return [*self.b.missing.notes, *self.b.notes, *self.whole.notes]
+
+
 def build(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
     """Read the chosen columns and return the predictions of each split, with notes."""
+    read = _read(table, chosen, asked)
+    b, whole, kept = read.b, read.whole, read.kept
+    notes = [*table.notes, *chosen.notes, *read.notes]
+    notes += [*observed(whole), *_compared(b, whole, kept)]
+    splits = _split(b, whole, kept)
+    warnings = [*_mixed(b, kept), *doubtful(splits, chosen.id)]
+    return Reading(splits, (*notes, *warnings), table.source, tuple(warnings))
+
+
+def build_part(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Reading:
+    """Do the same for a part of a file, with those notes alone that count rows.
+
+    What only all rows can say, such as that a class is never predicted, is not said.
+    """
+    read = _read(table, chosen, asked)
+    notes = [*read.notes, *_rowwise(read.whole), *_compared(read.b, read.whole, read.kept)]
+    return Reading(_split(read.b, read.whole, read.kept), tuple(notes), table.source)
+
+
+def _read(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> _Read:
     columns = table.load(chosen.names())
     for name, column in columns.items():
         if column.values.shape[:1] != (table.height,):
@@ -44,11 +78,7 @@ def build(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> Rea
             raise
         msg = f"{table.source}: {error}"
         raise type(error)(msg) from None
-    notes = [*table.notes, *chosen.notes, *b.missing.notes, *b.notes, *whole.notes]
-    notes += [*observed(whole), *_compared(b, whole, kept)]
-    splits = _split(b, whole, kept)
-    warnings = [*_mixed(b, kept), *doubtful(splits, chosen.id)]
-    return Reading(splits, (*notes, *warnings), table.source, tuple(warnings))
+    return _Read(b, whole, kept)
 
 
 def _other_rows(
@@ -109,9 +139,9 @@ def _others(b: Builder) -> None:
     if b.chosen.id is not None:
         column = b.columns[b.chosen.id]
         b.fields["ids"] = column.strings() if column.is_text else column.values
-    elif b.asked.by or b.missing.dropped is not None:
+    elif b.asked.by or b.missing.dropped is not None or b.table.first is not None:
         # So that a sample can be found again: the row of the file, counted from 0.
-        b.fields["ids"] = np.arange(b.table.height)
+        b.fields["ids"] = np.arange(b.table.height) + (b.table.first or 0)
 
 
 def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
@@ -168,7 +198,8 @@ def _split(b: Builder, whole: Predictions, kept: Array | None) -> dict[Split, Pr
         codes = codes * len(names) + own
         values.append([str(v) for v in names])
     found, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n):
+    part = b.table.first is not None
+    if found.size > _MOST_SPLITS or (found.size > 100 and 2 * found.size > whole.n and not part):
         msg = (
             f"{b.table.source}: {option('by')} = {', '.join(by)} makes {found.size:,} splits of "
             f"{whole.n:,} rows; name columns with few values"
@@ -195,7 +226,11 @@ _NOTABLE = 0.005
 
 def observed(p: Predictions) -> list[str]:
     """Return notes on labels never predicted, empty predictions, confidence 0 and float16."""
-    return [*_never_predicted(p), *_no_answer(p), *_zero_confidence(p), *_narrow(p)]
+    return [*_never_predicted(p), *_rowwise(p), *_narrow(p)]
+
+
+def _rowwise(p: Predictions) -> list[str]:
+    return [*_no_answer(p), *_zero_confidence(p)]
 
 
 def doubtful(splits: Mapping[Split, Predictions], id_column: str | None) -> list[str]:

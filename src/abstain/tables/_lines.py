@@ -148,32 +148,30 @@ def first_keys(path: Path) -> int:
     return len(found) if isinstance(found, dict) else 0
 
 
-def may_repeat_keys(path: Path, frame: "pl.DataFrame") -> bool:
+def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
     """Tell whether a line may hold a key twice; a no is proven by counting.
 
     Where no key has a blank behind it, '":' comes at least once for each key of the file; where it
     comes as often as the table has values, no key is left over.
     """
     found = held = 0
-    with opened(path) as file:
-        last = b""
-        while block := file.read(_BLOCK):
-            block = last + block
-            if b" :" in block or b"\t:" in block or b"\r:" in block:
-                return True
-            found += block.count(b'":') - last.count(b'":')
-            last = block[-1:]
+    last = b""
+    while block := file.read(_BLOCK):
+        block = last + block
+        if b" :" in block or b"\t:" in block or b"\r:" in block:
+            return True
+        found += block.count(b'":') - last.count(b'":')
+        last = block[-1:]
     for column in frame.iter_columns():
         held += len(column) - column.null_count()
     return found != held
 
 
-def json_rows(path: Path) -> Iterator[dict[str, Any]]:
+def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:
     """Yield the objects of a file with one in each line; NaN and infinities are numbers here."""
-    with opened(path) as file:
-        for number, line in enumerate(lines_of(file, path.name, None), start=1):
-            if line.strip():
-                yield _row(line, f"{path.name}: line {number}")
+    for number, line in enumerate(lines_of(file, source, None), start=1):
+        if line.strip():
+            yield _row(line, f"{source}: line {number}")
 
 
 def _row(line: str, where: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 Files and frames of every kind end here, so that what follows knows neither polars nor pandas.
 """
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 
 #: Stands in for a missing value of a text or of a column that splits the rows.
 MISSING = "(missing)"
+
+#: Of a note on rows that are left out, before the reason.
+DROPPED = " dropped: "
+
+#: What `count` writes, and what stands for it while parts are added up.
+_HERE = "{count}"
+_COUNTED = re.compile(r"([\d,]+) of ([\d,]+) rows \([\d.]+%\)")
 
 #: What stands for a missing number in text files.
 _NOTHING = frozenset({"", "na", "n/a", "null", "none"})
@@ -301,7 +310,7 @@ class Missing:
 
     def _drop(self, missing: BoolArray, what: str) -> None:
         self.dropped = missing if self.dropped is None else self.dropped | missing
-        self.notes.append(f"{count(missing)} dropped: no {what}")
+        self.notes.append(f"{count(missing)}{DROPPED}no {what}")
 
     def _refusal(self, name: str, missing: BoolArray, what: str, *, reject: bool = True) -> str:
         first = int(np.flatnonzero(missing)[0])
@@ -317,5 +326,23 @@ class Missing:
 
 def count(mask: BoolArray) -> str:
     """Write a number of rows with its share."""
-    some = int(mask.sum())
-    return f"{some:,} of {mask.size:,} rows ({some / mask.size:.2%})"
+    return _share(int(mask.sum()), mask.size)
+
+
+def _share(some: int, total: int) -> str:
+    return f"{some:,} of {total:,} rows ({some / total:.2%})"
+
+
+def joined(parts: Iterable[tuple[int, Iterable[str]]]) -> tuple[str, ...]:
+    """Return the notes of the parts of a table as those of the whole: what they count is added.
+
+    Takes the rows of each part, and its notes.
+    """
+    total, counts = 0, dict[str, int]()
+    for rows, notes in parts:
+        total += rows
+        for note in notes:
+            found = _COUNTED.search(note)
+            said = note if found is None else _COUNTED.sub(_HERE, note, count=1)
+            counts[said] = counts.get(said, 0) + (int(found[1].replace(",", "")) if found else 0)
+    return tuple(said.replace(_HERE, _share(some, total)) for said, some in counts.items())

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -152,24 +152,41 @@ def _sure(frame: "pl.DataFrame") -> bool:
 
 def _whole(path: Path, names: list[str], separator: str) -> DataTable:
     """Read all columns: each type is known from every row, and a row may be blank."""
+    return _typed(path, path, names, separator)
+
+
+def text_table(path: Path, block: bytes, source: str) -> DataTable:
+    """Read a block of whole records of a CSV file, without its header."""
+    names, separator, _ = read_header(path)
+    refuse_repeated(names, path.name)
+    return replace(_typed(path, block, names, separator), source=source)
+
+
+def _typed(path: Path, content: Path | bytes, names: list[str], separator: str) -> DataTable:
+    """Read all columns of a file, or of a block of one that has no header."""
     import polars as pl
 
-    with plain_words(path.name, _format(path)):
-        frame = pl.read_csv(path, separator=separator, infer_schema_length=None, glob=False)
-        # polars leaves the quotes inside a name doubled.
-        frame.columns = names
+    def read(**how: Any) -> "pl.DataFrame":
+        with plain_words(path.name, _format(path)):
+            return pl.read_csv(
+                content,
+                separator=separator,
+                has_header=isinstance(content, Path),
+                glob=False,
+                **how,
+            )
+
+    frame = read(infer_schema_length=None)
+    if frame.width != len(names):
+        msg = f"{path.name} has {frame.width} fields in a row, and its header names {len(names)}"
+        raise FileFormatError(msg)
+    # polars leaves the quotes inside a name doubled.
+    frame.columns = names
     blank = _blank_rows(frame)
 
     def as_written(name: str) -> DataColumn:
-        with plain_words(path.name, _format(path)):
-            raw = pl.read_csv(
-                path,
-                columns=[names.index(name)],
-                separator=separator,
-                infer_schema=False,
-                glob=False,
-            )
-            raw.columns = [name]
+        raw = read(columns=[names.index(name)], infer_schema=False)
+        raw.columns = [name]
         return from_series((raw if blank is None else raw.filter(~blank))[name])
 
     frame = frame if blank is None else frame.filter(~blank)
@@ -193,24 +210,32 @@ def _format(path: Path) -> str:
 
 
 def _open_jsonl(path: Path) -> DataTable:
-    import polars as pl
-
     _refuse_too_wide(first_keys(path), path.name)
     refuse_beyond_memory(size_of(path), path.name, "its text")
+    with opened(path) as file:
+        return lines_table(file, path.name)
+
+
+def lines_table(file: IO[bytes], source: str) -> DataTable:
+    """Read objects of JSON, one in each line."""
+    import polars as pl
+
     try:
-        frame = pl.read_ndjson(path, infer_schema_length=None)
-        repeated = may_repeat_keys(path, frame)
+        frame = pl.read_ndjson(file, infer_schema_length=None)
+        file.seek(0)
+        repeated = may_repeat_keys(file, frame)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
         frame, repeated = None, True
     if frame is None or repeated:
         # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line, and
         # a key that is there twice.
-        rows = list(json_rows(path))
+        file.seek(0)
+        rows = list(json_rows(file, source))
         if frame is None:
-            with plain_words(path.name, _format(path)):
+            with plain_words(source, source.rpartition(".")[2]):
                 frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
-    refuse_columnless(frame.width, path.name)
-    return from_polars(frame, path.name)
+    refuse_columnless(frame.width, source)
+    return from_polars(frame, source)
 
 
 # ------------------------------------------------------------------------------------ binary

@@ -1,7 +1,7 @@
 """A table: named columns that are loaded when asked for, whatever they come from."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -43,6 +43,8 @@ class DataTable:
     notes: tuple[str, ...] = ()
     #: The number of rows of each key, where they may differ (archives).
     lengths: Mapping[str, int] = field(default_factory=dict)
+    #: Of a part of a file, how many of its rows come before; None for all that there is.
+    first: int | None = None
     #: Typeless formats: returns a column as the text in the file ("007" for 7).
     as_written: Callable[[str], DataColumn] | None = field(default=None, repr=False)
 
@@ -73,6 +75,19 @@ class DataTable:
         """Load columns by name; unknown names were refused before."""
         return self.loader(tuple(dict.fromkeys(names)))
 
+    def loaded(self, names: Iterable[str]) -> "DataTable":
+        """Return the table with these columns in memory, so that they are read once."""
+        columns = self.load(names)
+        return replace(self, loader=lambda wanted: {name: columns[name] for name in wanted})
+
+    def rows(self, kept: Array) -> "DataTable":
+        """Return the table of some of the rows."""
+
+        def load(wanted: tuple[str, ...]) -> dict[str, DataColumn]:
+            return {name: column.rows(kept) for name, column in self.loader(wanted).items()}
+
+        return replace(self, height=kept.size, loader=load, as_written=None)
+
 
 def _fold(name: str) -> str:
     return "".join(name.split()).casefold()
@@ -95,7 +110,8 @@ def refuse_rowless(height: int, source: str) -> None:
         raise InputError(msg)
 
 
-def _kind_of(dtype: "pl.DataType") -> Kind:
+def kind_of(dtype: "pl.DataType") -> Kind:
+    """Return what a column of a type of polars holds."""
     import polars as pl
 
     if dtype.is_numeric() or dtype in {pl.Boolean, pl.Null}:
@@ -110,7 +126,7 @@ def _kind_of(dtype: "pl.DataType") -> Kind:
 def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> DataTable:
     """Wrap a polars frame."""
     refuse_rowless(frame.height, source)
-    kinds = {name: _kind_of(dtype) for name, dtype in frame.schema.items()}
+    kinds = {name: kind_of(dtype) for name, dtype in frame.schema.items()}
     return DataTable(
         source,
         frame.height,
@@ -128,7 +144,7 @@ def from_scan(
 ) -> DataTable:
     """Wrap a file of which only the asked columns are read."""
     refuse_rowless(height, source)
-    kinds = {name: _kind_of(dtype) for name, dtype in schema.items()}
+    kinds = {name: kind_of(dtype) for name, dtype in schema.items()}
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         # Text column by column: as codes it takes a fraction of what it does as read.

@@ -1,0 +1,8 @@
+"""Predictions in files that need not fit in memory, read batch by batch."""
+
+from abstain.tables.scan.scan import PredictionScan as PredictionScan
+from abstain.tables.scan.scan import ScannedBatch as ScannedBatch
+from abstain.tables.scan.scan import Skipped as Skipped
+from abstain.tables.scan.scan import scan_predictions as scan_predictions
+
+__all__ = ["PredictionScan", "ScannedBatch", "Skipped", "scan_predictions"]

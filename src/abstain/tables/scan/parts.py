@@ -1,0 +1,72 @@
+"""Which files are meant: paths, patterns and folders to the parts of one set of predictions."""
+
+import glob
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from abstain._foundation.input_files import refuse_absent, size_of
+from abstain.errors import InputError
+from abstain.tables.files import SUFFIXES
+
+_NUMBERS = re.compile(r"(\d+)")
+
+
+def parts_of(source: Any) -> tuple[Path, ...]:
+    """Return the files of a path, a pattern, a folder, or of several of these.
+
+    A pattern such as "big/*.parquet" and a folder stand for their files, those that begin with a
+    dot or an underscore left out, in the order of their names, numbers by size: part-9 comes
+    before part-10.
+    """
+    given = [source] if isinstance(source, str | Path) else source
+    if not isinstance(given, list | tuple) or not all(isinstance(s, str | Path) for s in given):
+        msg = f"`source` must be paths of files, a pattern or a folder; got {given!r}"
+        raise InputError(msg)
+    found = [path for one in given for path in _expanded(str(one))]
+    if not found:
+        msg = "name at least one file of predictions"
+        raise InputError(msg)
+    seen: set[Path] = set()
+    for path in found:
+        if path in seen:
+            msg = f"the file {str(path)!r} is given twice"
+            raise InputError(msg)
+        seen.add(path)
+    return tuple(found)
+
+
+def _expanded(given: str) -> list[Path]:
+    path = Path(given)
+    if path.is_dir():
+        inside = [p for p in path.iterdir() if p.is_file() and p.suffix.lower() in SUFFIXES]
+        return _ordered(inside, f"the folder {given!r} holds no file that abstain reads")
+    if is_pattern(given):
+        inside = [p for p in map(Path, glob.glob(given, recursive=True)) if p.is_file()]  # noqa: PTH207
+        return _ordered(inside, f"no file has a name like {given!r}")
+    refuse_absent(path)
+    return [path]
+
+
+def is_pattern(given: str) -> bool:
+    """Tell whether a path stands for the files whose names are like it."""
+    return any(sign in given for sign in "*?[") and not Path(given).exists()
+
+
+def _ordered(paths: Iterable[Path], nothing: str) -> list[Path]:
+    kept = [path for path in paths if not path.name.startswith((".", "_"))]
+    if not kept:
+        raise InputError(nothing)
+    return sorted(kept, key=_natural)
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """Return a key by which numbers in names are compared as numbers."""
+    words = _NUMBERS.split(str(path))
+    return [(1, int(w), w) if i % 2 else (0, 0, w) for i, w in enumerate(words)]
+
+
+def identity(paths: Iterable[Path]) -> list[list[Any]]:
+    """Return what changes when one of the files does: name, size and time of each."""
+    return [[str(path), size_of(path), path.stat().st_mtime_ns] for path in paths]

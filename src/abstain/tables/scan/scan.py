@@ -1,0 +1,362 @@
+"""`scan_predictions`: predictions too large for memory, read batch by batch."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.option_words import option
+from abstain.errors import AbstainError, FileFormatError, InputError, suggest
+from abstain.predictions import Predictions
+from abstain.tables._build import build_part
+from abstain.tables._choice import ChosenColumns, choose
+from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
+from abstain.tables.column import DROPPED
+from abstain.tables.scan.parts import identity, parts_of
+from abstain.tables.scan.pieces import Piece, pieces_of
+from abstain.tables.scan.schema import kinds_of
+from abstain.tables.table import DataTable
+from abstain.typing import IntArray, Split
+
+#: The word for the files themselves where they are to be taken apart, and the column it means.
+FILENAME, FILE = "filename", "file"
+
+_ASKED = tuple(own.name for own in fields(ReadingOptions))
+
+#: Of a batch in which a row is bad, so many parts are tried before the rest of it is left out.
+_TRIES = 400
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """Rows or files that were left out, and why.
+
+    Attributes
+    ----------
+    source : str
+        The file, and where in it.
+    rows : int
+        How many; -1 for a file whose rows nobody could count.
+    reason : str
+        The first rule that was broken.
+    """
+
+    source: str
+    rows: int
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class ScannedBatch:
+    """What one piece of a file holds.
+
+    Attributes
+    ----------
+    piece : Piece
+        Which one.
+    splits : mapping from split to Predictions
+        As in a `Reading`; empty where every row was bad.
+    notes : tuple of str
+        What was decided about rows.
+    skipped : tuple of Skipped
+        What was left out.
+    """
+
+    piece: Piece
+    splits: Mapping[Split, Predictions]
+    notes: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionScan:
+    r"""Predictions in files, none of which is read yet; made by `scan_predictions`.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        The parts of one set of predictions, in order.
+    notes : tuple of str
+        Which columns are taken.
+    skipped : tuple of Skipped
+        Files that cannot be read, where these are to be left out.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from abstain.tables import scan_predictions
+    >>> with TemporaryDirectory() as folder:
+    ...     for part in "ab":
+    ...         lines = "label,prediction,confidence\n1,1,0.9\n0,1,0.4\n"
+    ...         _ = (Path(folder) / f"{part}.csv").write_text(lines)
+    ...     scan = scan_predictions(f"{folder}/*.csv")
+    ...     [batch.splits[()].n for batch in scan.batches()]
+    [2, 2]
+    """
+
+    paths: tuple[Path, ...]
+    asked: ReadingOptions = field(repr=False)
+    chosen: ChosenColumns = field(repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    skip_bad: bool = False
+    by_file: bool = False
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """How messages and pages name it."""
+        names = [path.name for path in self.paths]
+        return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,} files)"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what changes when a file or an option of reading does, as JSON takes it."""
+        asked = {name: _plain(getattr(self.asked, name)) for name in _ASKED}
+        own = {"skip_bad": self.skip_bad, "by_file": self.by_file}
+        return {"files": identity(self.paths), "asked": {**asked, **own}}
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the pieces of all files, in order."""
+        for path in self.paths:
+            yield from pieces_of(path, len(self.chosen.names()))
+
+    def batches(self) -> Iterator[ScannedBatch]:
+        """Yield what the pieces hold, one after the other."""
+        return map(self.read, self.pieces())
+
+    def read(self, piece: Piece) -> ScannedBatch:
+        """Read one piece."""
+        file = ((FILE, piece.path.name),) if self.by_file else ()
+        try:
+            table = piece.open()
+            found = self._rows(table)
+        except AbstainError as error:
+            if not self.skip_bad:
+                raise
+            return ScannedBatch(piece, {}, (), (Skipped(piece.source, piece.size, str(error)),))
+        splits = {(*file, *split): p for split, p in found.splits.items()}
+        return replace(found, piece=piece, splits=splits)
+
+    def _rows(self, table: DataTable) -> ScannedBatch:
+        """Read a table; where bad rows are to be left out, those that keep their rules."""
+        piece = Piece(Path(), "", 0, 0, 0)
+        if not self.skip_bad:
+            found = build_part(table, self.chosen, self.asked)
+            return ScannedBatch(piece, found.splits, found.notes)
+        asked = replace(self.asked, missing="drop")
+        table = table.loaded(self.chosen.names())
+        skipped: tuple[Skipped, ...] = ()
+        try:
+            found = build_part(table, self.chosen, asked)
+        except AbstainError as error:
+            bad = _BadRows(lambda part: build_part(part, self.chosen, asked), table)
+            bad.look(0, table.height)
+            skipped = (Skipped(table.source, bad.count, str(error)),)
+            if bad.count == table.height:
+                return ScannedBatch(piece, {}, (), skipped)
+            table = table.rows(bad.kept)
+            found = build_part(table, self.chosen, asked)
+        dropped = table.height - sum(p.n for p in found.splits.values())
+        said = [note for note in found.notes if DROPPED in note]
+        if dropped and self.asked.missing == "error":
+            reasons = "; ".join(note.partition(DROPPED)[2] for note in said)
+            skipped = (*skipped, Skipped(table.source, dropped, reasons))
+            found = replace(found, notes=tuple(n for n in found.notes if n not in said))
+        return ScannedBatch(piece, found.splits, found.notes, skipped)
+
+
+class _BadRows:
+    """Finds the rows that break a rule by halving what holds one."""
+
+    def __init__(self, build: Callable[[DataTable], Reading], table: DataTable) -> None:
+        self.build, self.table, self.tries = build, table, 0
+        self.bad = np.zeros(table.height, np.bool_)
+
+    def look(self, start: int, stop: int) -> None:
+        """Mark those among some rows."""
+        self.tries += 1
+        try:
+            self.build(self.table.rows(np.arange(start, stop)))
+        except AbstainError:
+            if stop - start == 1 or self.tries > _TRIES:
+                self.bad[start:stop] = True
+                return
+            middle = (start + stop) // 2
+            self.look(start, middle)
+            self.look(middle, stop)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.bad.sum())
+
+    @property
+    def kept(self) -> IntArray:
+        """The others."""
+        return np.flatnonzero(~self.bad)
+
+
+def _plain(given: Any) -> Any:
+    return [str(x) for x in given] if isinstance(given, tuple) else given
+
+
+def scan_predictions(
+    source: Any,
+    *,
+    label: str | None = None,
+    prediction: str | None = None,
+    confidence: ColumnNames = (),
+    logits: ColumnNames | None = None,
+    probabilities: ColumnNames | None = None,
+    by: ColumnNames = (),
+    unknown_label: Hashable | Sequence[Hashable] = None,
+    missing: str = "error",
+    correct: str | None = None,
+    loss: str | None = None,
+    group: str | None = None,
+    weight: str | None = None,
+    id: str | None = None,
+    lower_is_safer: bool | ColumnNames = False,
+    renormalize: bool = False,
+    masked: bool = False,
+    skip_bad: bool = False,
+) -> PredictionScan:
+    r"""Find predictions in files that need not fit in memory; they are read batch by batch later.
+
+    All files are parts of one set of predictions. Columns are chosen once, by the rules of
+    `read_predictions`, from the first file, and every other file must have them too.
+
+    Parameters
+    ----------
+    source : path, pattern, folder, or list of these
+        Files as `read_predictions` takes them; "big/*.parquet" and a folder stand for the files
+        in them, in the order of their names.
+    label, prediction, confidence, logits, probabilities : str or sequence of str, optional
+        As for `read_predictions`.
+    by : str or sequence of str, optional
+        Columns whose values split the rows; "filename" for the files themselves.
+    unknown_label : label or sequence of labels, optional
+        As for `read_predictions`.
+    missing : {"error", "drop"}, default "error"
+        What to do about missing values: refuse them, or leave the rows out. "reject" needs the
+        lowest confidence of all rows, which no batch knows.
+    correct, loss, group, weight, id : str, optional
+        As for `read_predictions`.
+    lower_is_safer : bool, str or sequence of str, default False
+        As for `read_predictions`.
+    renormalize, masked : bool, default False
+        As for `read_predictions`.
+    skip_bad : bool, default False
+        Leave out rows that break a rule, and files and row groups that cannot be read, and count
+        them, instead of stopping there.
+
+    Returns
+    -------
+    PredictionScan
+        What `abstain.evaluate` takes in place of predictions.
+
+    Raises
+    ------
+    FileFormatError
+        A file is damaged, cut short, or lacks a column that the first file has.
+    UnknownNameError, MissingInputError
+        As for `read_predictions`.
+    InputError
+        No file is there, one is given twice, or `missing` is "reject".
+
+    Notes
+    -----
+    A batch is as many row groups of a Parquet file as hold about a million rows, 32 MB of a text,
+    or a stretch of rows. Arrays of an .npz that were saved without compression are looked at where
+    they lie on the disk.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import abstain as ab
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "part-0.csv"
+    ...     _ = path.write_text("label,prediction,confidence\n1,1,0.9\n0,1,0.4\n")
+    ...     scan = ab.scan_predictions(f"{folder}/*.csv")
+    ...     sum(batch.splits[()].n for batch in scan.batches())
+    2
+    """
+    asked = options(
+        label=label,
+        prediction=prediction,
+        confidence=confidence,
+        logits=logits,
+        probabilities=probabilities,
+        by=by,
+        unknown_label=unknown_label,
+        missing=missing,
+        correct=correct,
+        loss=loss,
+        group=group,
+        weight=weight,
+        id=id,
+        lower_is_safer=lower_is_safer,
+        renormalize=renormalize,
+        masked=masked,
+    )
+    return _chosen(parts_of(source), asked, skip_bad=skip_bad)
+
+
+def _refuse_ranked_last(missing: str) -> None:
+    if missing == "reject":
+        msg = (
+            f"{option('missing', 'reject')} needs the lowest confidence of all rows, which nobody "
+            f"knows before all are read; take {option('missing', 'drop')}, or write a confidence "
+            "for them"
+        )
+        raise InputError(msg)
+
+
+def _chosen(paths: tuple[Path, ...], asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
+    """Choose the columns from the first file that can be read, and hold the others to them."""
+    _refuse_ranked_last(asked.missing)
+    by_file = FILENAME in asked.by
+    asked = replace(asked, by=tuple(name for name in asked.by if name != FILENAME))
+    first: tuple[Path, ChosenColumns, Mapping[str, str]] | None = None
+    kept: list[Path] = []
+    skipped: list[Skipped] = []
+    notes: tuple[str, ...] = ()
+    for path in paths:
+        try:
+            if first is None:
+                table = next(pieces_of(path)).open()
+                first = path, choose(replace(table, source=path.name), asked), kinds_of(path)
+                notes = table.notes
+            _refuse_other(path, *first)
+        except AbstainError as error:
+            if not skip_bad:
+                raise
+            skipped.append(Skipped(path.name, -1, str(error)))
+        else:
+            kept.append(path)
+    if first is None:
+        msg = f"none of {len(paths):,} files can be read: {skipped[0].reason}"
+        raise FileFormatError(msg)
+    notes = (*notes, *first[1].notes)
+    return PredictionScan(tuple(kept), asked, first[1], notes, skip_bad, by_file, tuple(skipped))
+
+
+def _refuse_other(path: Path, first: Path, chosen: ChosenColumns, kinds: Mapping[str, str]) -> None:
+    """Refuse a file that lacks a column that is read, or has text where the first has numbers."""
+    own = kinds if path == first else kinds_of(path)
+    for name in chosen.names():
+        if own and name not in own:
+            msg = (
+                f"{path.name} has no column {name!r}, which is read of {first.name}."
+                f"{suggest(name, own)} Its columns: {', '.join(list(own)[:30])}"
+            )
+            raise FileFormatError(msg)
+        if own.get(name, "") != kinds.get(name, ""):
+            msg = (
+                f"{path.name} has {own[name]} in the column {name!r}, and {first.name} has "
+                f"{kinds[name]}: write both alike"
+            )
+            raise FileFormatError(msg)

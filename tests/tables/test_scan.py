@@ -1,0 +1,195 @@
+"""Predictions in batches: they are the predictions that the reader of whole files finds."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from abstain.errors import DomainError, FileFormatError, InputError
+from abstain.tables import read_predictions, scan_predictions
+from abstain.tables.scan import pieces
+from abstain.tables.scan.footer import row_groups
+
+_FORMATS = ("parquet", "csv", "tsv", "jsonl", "feather", "npz")
+
+
+def _frame(n: int = 1500) -> pl.DataFrame:
+    rng = np.random.default_rng(5)
+    return pl.DataFrame(
+        {
+            "label": rng.choice(["cat", 'a "dog"', "line\nbreak"], n),
+            "prediction": rng.choice(["cat", 'a "dog"', "line\nbreak"], n),
+            "confidence": rng.random(n).astype(np.float32).round(3),
+            "site": rng.choice(["north", "south"], n),
+        }
+    )
+
+
+def _written(frame: pl.DataFrame, path: Path) -> Path:
+    kind = path.suffix[1:]
+    if kind == "npz":
+        np.savez(path, **{c: frame[c].to_numpy().astype(_plain(frame[c])) for c in frame.columns})
+    elif kind == "tsv":
+        frame.write_csv(path, separator="\t")
+    else:
+        write = {"parquet": "write_parquet", "csv": "write_csv", "jsonl": "write_ndjson"}
+        options = {"row_group_size": 170} if kind == "parquet" else {}
+        getattr(frame, write.get(kind, "write_ipc"))(path, **options)
+    return path
+
+
+def _plain(column: pl.Series) -> str:
+    return "U16" if column.dtype == pl.String else "f4"
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(pieces, "_BLOCK", 4000)
+    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(pieces, "_MOST", 400)
+
+
+@pytest.mark.parametrize("kind", _FORMATS)
+def test_batches_are_what_the_whole_file_is(tmp_path, kind):
+    path = _written(_frame(), tmp_path / f"all.{kind}")
+    whole = read_predictions(path, by="site")
+    batches = list(scan_predictions(path, by="site").batches())
+    assert len(batches) > 3
+    assert {split for batch in batches for split in batch.splits} == set(whole)
+    for split, part in whole.items():
+        own = [batch.splits[split] for batch in batches]
+        for name in ("correct", "ids"):
+            joined = np.concatenate([getattr(p, name) for p in own])
+            assert np.array_equal(joined, getattr(part, name)), name
+        confidence = np.concatenate([p.confidence["confidence"] for p in own])
+        assert np.array_equal(confidence, part.confidence["confidence"])
+        assert confidence.dtype == part.confidence["confidence"].dtype
+
+
+def test_arrays_that_are_not_compressed_stay_on_the_disk(tmp_path):
+    _written(_frame(), tmp_path / "all.npz")
+    assert isinstance(pieces._mapped(tmp_path / "all.npz", "confidence"), np.memmap)
+
+
+def test_row_groups_are_those_that_were_written(tmp_path):
+    path = _written(_frame(1000), tmp_path / "all.parquet")
+    assert row_groups(path) == (170,) * 5 + (150,)
+    places = [piece.place for piece in pieces.pieces_of(path)]
+    assert places == ["row groups 0 to 1", "row groups 2 to 3", "row groups 4 to 5"]
+
+
+def test_a_wide_row_group_is_cut(tmp_path):
+    path = tmp_path / "all.parquet"
+    _frame(1000).write_parquet(path)
+    found = list(pieces.pieces_of(path))
+    assert [(piece.start, piece.stop) for piece in found] == [(0, 400), (400, 800), (800, 1000)]
+    assert found[1].place == "row group 0, rows 400 to 799"
+
+
+def test_patterns_and_folders_stand_for_their_files_in_order_of_the_numbers(tmp_path):
+    for number in (10, 9, 1):
+        _written(_frame(20), tmp_path / f"part-{number}.csv")
+    (tmp_path / "_SUCCESS").touch()
+    (tmp_path / ".part-1.csv.crc").touch()
+    for source in (str(tmp_path / "part-*.csv"), tmp_path):
+        names = [path.name for path in scan_predictions(source).paths]
+        assert names == ["part-1.csv", "part-9.csv", "part-10.csv"]
+    with pytest.raises(InputError, match="no file has a name like"):
+        scan_predictions(str(tmp_path / "*.parquet"))
+    with pytest.raises(InputError, match="given twice"):
+        scan_predictions([tmp_path, tmp_path / "part-1.csv"])
+
+
+def test_files_are_taken_apart_by_their_names(tmp_path):
+    for name in "ab":
+        _written(_frame(20), tmp_path / f"{name}.csv")
+    found = [list(b.splits) for b in scan_predictions(tmp_path, by="filename").batches()]
+    assert found == [[(("file", "a.csv"),)], [(("file", "b.csv"),)]]
+
+
+# ------------------------------------------------------------------------------------ faults
+def _with_nan(path: Path, row: int) -> Path:
+    values = _frame()["confidence"].to_numpy().copy()
+    values[row] = np.nan
+    return _written(_frame().with_columns(confidence=values), path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"), [("parquet", "row groups 2 to 3"), ("feather", "rows 400 to 799")]
+)
+def test_one_bad_row_of_many_is_named_with_its_place(tmp_path, kind, place):
+    path = _with_nan(tmp_path / f"part-3.{kind}", 500)
+    found = scan_predictions(path)
+    with pytest.raises(DomainError) as caught:
+        list(found.batches())
+    said = str(caught.value)
+    assert said.startswith(f"part-3.{kind}, {place}: 1 of ")
+    first = pieces.pieces_of(path)
+    start = next(piece.start for piece in first if piece.start <= 500 < piece.stop)
+    assert f"in row {500 - start}, counted from 0" in said
+
+
+def test_a_bad_row_is_left_out_and_counted(tmp_path):
+    path = _with_nan(tmp_path / "all.parquet", 500)
+    batches = list(scan_predictions(path, skip_bad=True).batches())
+    assert sum(batch.splits[()].n for batch in batches) == 1499
+    assert sum(skipped.rows for batch in batches for skipped in batch.skipped) == 1
+
+
+def test_a_row_that_breaks_a_rule_of_predictions_is_left_out_too(tmp_path):
+    loss = np.random.default_rng(0).integers(0, 2, 1500).astype(float)
+    loss[[3, 700, 701]] = -1
+    frame = pl.DataFrame({"loss": loss, "confidence": np.linspace(0, 1, 1500)})
+    path = _written(frame, tmp_path / "all.parquet")
+    with pytest.raises(DomainError, match=r"^all.parquet, row groups 0 to 1: .*loss"):
+        list(scan_predictions(path).batches())
+    batches = list(scan_predictions(path, skip_bad=True).batches())
+    left_out = [skipped for batch in batches for skipped in batch.skipped]
+    assert [skipped.rows for skipped in left_out] == [1, 2]
+    assert sum(batch.splits[()].n for batch in batches) == 1497
+
+
+def test_a_part_that_is_cut_short_is_named_and_can_be_left_out(tmp_path):
+    for name in "abc":
+        _written(_frame(200), tmp_path / f"{name}.parquet")
+    whole = (tmp_path / "b.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FileFormatError, match=r"^b.parquet cannot be read"):
+        scan_predictions(tmp_path)
+    found = scan_predictions(tmp_path, skip_bad=True)
+    assert [path.name for path in found.paths] == ["a.parquet", "c.parquet"]
+    assert [skipped.source for skipped in found.skipped] == ["b.parquet"]
+
+
+def test_a_damaged_row_group_is_named(tmp_path):
+    path = _written(_frame(1000), tmp_path / "all.parquet")
+    whole = bytearray(path.read_bytes())
+    middle = len(whole) // 2
+    whole[middle - 200 : middle + 200] = bytes(400)
+    path.write_bytes(bytes(whole))
+    with pytest.raises(FileFormatError, match=r"^all.parquet, row groups \d to \d cannot be read"):
+        list(scan_predictions(path).batches())
+    batches = list(scan_predictions(path, skip_bad=True).batches())
+    assert 0 < sum(batch.splits[()].n for batch in batches if batch.splits) < 1000
+    assert any(skipped.rows >= 150 for batch in batches for skipped in batch.skipped)
+
+
+def test_a_file_with_other_columns_is_named(tmp_path):
+    _written(_frame(20), tmp_path / "a.csv")
+    _written(_frame(20).rename({"confidence": "confidance"}), tmp_path / "b.csv")
+    with pytest.raises(FileFormatError, match=r"^b.csv has no column 'confidence'.*a.csv"):
+        scan_predictions(tmp_path)
+
+
+def test_a_file_with_text_for_numbers_is_named(tmp_path):
+    _written(_frame(20), tmp_path / "a.parquet")
+    other = _frame(20).with_columns(confidence=pl.lit("high"))
+    _written(other, tmp_path / "b.parquet")
+    with pytest.raises(FileFormatError, match=r"^b.parquet has text in the column 'confidence'"):
+        scan_predictions(tmp_path)
+
+
+def test_abstentions_cannot_be_ranked_last_before_all_rows_are_read(tmp_path):
+    with pytest.raises(InputError, match="lowest confidence of all rows"):
+        scan_predictions(_written(_frame(20), tmp_path / "a.csv"), missing="reject")
