@@ -7,6 +7,7 @@ from tests.benchmark.stored_runs import make_runs
 
 import abstain as ab
 from abstain.benchmark.data.corruptions import CORRUPTIONS
+from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others import import_fd_shifts
 from abstain.benchmark.others.fd_shifts import told_by
 from abstain.benchmark.results import results_of
@@ -118,10 +119,20 @@ def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path,
             assert np.array_equal(one[name], other[name]), name
 
 
+@pytest.mark.parametrize("arm", ["tcp", "dg"])
+def test_a_score_under_another_name_is_not_imported_twice(tmp_path, arm):
+    """Each counts once in the ranks."""
+    folder = make_folder(tmp_path / "x", 1, abstains=arm == "dg")
+    found = import_fd_shifts(folder, tmp_path / "runs", arm=arm, seed=0, exposures=SHORT)
+    assert not [name for name in found.methods if METHODS[name].same_as]
+    (ranks,) = results_of(Store.read(tmp_path / "runs"), metrics=["aurc"]).comparisons.values()
+    assert set(ranks.methods) == set(found.methods)
+
+
 def test_the_last_layer_of_deep_gamblers_has_a_row_for_abstention(tmp_path):
     folder = make_folder(tmp_path / "x", 1, abstains=True)
     found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
-    assert {"dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-mls"} <= set(found.methods)
+    assert {"dg-res", "dg-msr", "dg-pe", "dg-mcd-msr", "dg-temp-msr"} <= set(found.methods)
     told = told_by(folder, SHORT, abstains=True)
     assert [len(part) for part in told.layer] == [CLASSES, CLASSES]
     layer = np.load(folder / "last_layer.npz")

@@ -96,6 +96,17 @@ def test_a_transformer_is_beside_transformers(results):
     assert auroc[0].published == cell("fd_shifts_table_9", "msr", "iid", "ViT")
 
 
+def test_a_score_that_papers_call_otherwise_is_beside_their_number(tmp_path):
+    """TEMP-MLS is the softmax response with a temperature."""
+    methods = ("msr", "temp-msr", "pe")
+    found = with_published(
+        results_of(make_runs(tmp_path, task="cifar10", methods=methods), metrics=["augrc"])
+    )
+    own = {n.method: n.published for n in found.published if n.study == "iid"}
+    assert own["temp-msr"] == cell("augrc_table_3", "temp-mls", "iid")
+    assert len(own) == 3
+
+
 def told(results):
     return [f.message for f in with_published(results).findings if "published" in f.kind]
 

@@ -120,8 +120,7 @@ def _passes(
     out: dict[str, Array] = {}
     with torch.inference_mode(), torch.random.fork_rng(devices=accelerators(where)):
         _seed(where, seed)
-        n, _, height, width = pictures.shape
-        step = max(1, min(_BLOCK, _POINTS // (height * width)))
+        n, step = len(pictures), _block(network, pictures)
         for start in range(0, n, step):
             rows = slice(start, min(start + step, n))
             begun = _begun(network, pictures[rows].to(where))
@@ -137,6 +136,13 @@ def _passes(
             if on_share is not None:
                 on_share(rows.stop / n)
     return out
+
+
+def _block(network: Network, pictures: Tensor) -> int:
+    """Return how many pictures go at a time, by the size at which the layers see them."""
+    _, _, height, width = pictures.shape
+    side = getattr(network.backbone, "side", 0)
+    return max(1, min(_BLOCK, _POINTS // (side**2 or height * width)))
 
 
 def _begun(network: Network, block: Tensor) -> list[Tensor]:

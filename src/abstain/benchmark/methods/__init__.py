@@ -13,6 +13,7 @@ from abstain.benchmark.methods.entry import Method as Method
 from abstain.benchmark.methods.entry import ScoreFunction as ScoreFunction
 from abstain.benchmark.methods.entry import Scores as Scores
 from abstain.benchmark.methods.entry import fit_all as fit_all
+from abstain.benchmark.methods.entry import methods_of as methods_of
 from abstain.benchmark.methods.entry import score_all as score_all
 from abstain.benchmark.methods.fits import labeled as labeled
 from abstain.benchmark.methods.fits import unlabeled as unlabeled
@@ -27,6 +28,7 @@ __all__ = [
     "Scores",
     "fit_all",
     "labeled",
+    "methods_of",
     "score_all",
     "unlabeled",
 ]

@@ -3,7 +3,7 @@
 They are fitted once, and none that fails stops the others.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TypeAlias
@@ -183,6 +183,38 @@ def _said(name: str, lacking: list[str]) -> str:
 
 #: Every method, in the order of tables.
 METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
+
+
+def methods_of(objectives: Iterable[str], *, lacking: Collection[str] = ()) -> tuple[Method, ...]:
+    """Return the methods of networks that were trained by these objectives.
+
+    Once each: not under other names that papers have for it, which would be rows twice and push
+    all methods behind them one rank down.
+
+    Parameters
+    ----------
+    objectives : iterable of str
+        In `abstain.training.OBJECTIVES`.
+    lacking : collection of str, optional
+        Needs, of `NEEDS`, that are not there.
+
+    Returns
+    -------
+    tuple of Method
+        In the order of tables.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.methods import methods_of
+    >>> [method.name for method in methods_of(["confidnet"], lacking={"samples"})]
+    ['confidnet']
+    """
+    trained = set(objectives)
+    return tuple(
+        method
+        for method in METHODS.values()
+        if method.objective in trained and method.needs.isdisjoint(lacking) and not method.same_as
+    )
 
 
 class Scores(dict[str, FloatArray]):

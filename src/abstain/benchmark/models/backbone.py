@@ -30,6 +30,8 @@ class Backbone(nn.Module, ABC):
     ----------
     width : int
         Features of a picture.
+    side : int
+        Height and width that the layers see; 0 for those of the pictures.
 
     Examples
     --------
@@ -42,6 +44,8 @@ class Backbone(nn.Module, ABC):
     >>> network(torch.zeros(2, 1, 28, 28)).logits.shape, network.head.classifier.weight.shape
     (torch.Size([2, 10]), torch.Size([10, 64]))
     """
+
+    side: int = 0
 
     def __init__(self, width: int) -> None:
         super().__init__()

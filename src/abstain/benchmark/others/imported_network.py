@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from abstain.benchmark.methods import METHODS, Known, Method, fit_all
+from abstain.benchmark.methods import METHODS, Known, Method, fit_all, methods_of
 from abstain.benchmark.others.fd_shifts import ExposureOutputs, ResultsFolder
 from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.specification.arms import BEGINS_WITH
@@ -55,10 +55,8 @@ def _possible(
     reasons: dict[str, str] = {}
     methods = []
     # What a network begins with is trained first, by itself.
-    trained_by = (objective, BEGINS_WITH.get(objective))
-    for method in (METHODS[name] for name in METHODS):
-        if method.objective not in trained_by or "ensemble" in method.needs:
-            continue
+    trained_by = filter(None, (objective, BEGINS_WITH.get(objective)))
+    for method in methods_of(trained_by, lacking={"ensemble"}):
         if method.fitted_on == "train" and told.train is None:
             reasons[method.name] = (
                 "it is fitted on training pictures, of which train_features.npz, last_layer.npz "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isnan
 from typing import Final
 
+from abstain.benchmark.methods import METHODS
 from abstain.evaluation.comparison import Comparison
 from abstain.evaluation.records import Finding
 from abstain.inference import kendall, ranking
@@ -121,6 +122,11 @@ class PublishedColumns:
         for cell in own:
             if cell["classifier"] == classifier:
                 found.setdefault((cell["metric"], cell["abstain_study"]), {})[cell["method"]] = cell
+        for printed in found.values():
+            for name, same in ((m.name, m.same_as) for m in METHODS.values() if m.same_as):
+                # What a paper calls otherwise stands beside the method that it is.
+                if name in printed:
+                    printed.setdefault(same, printed[name])
         return cls(task, model, found)
 
     def beside(

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 from abstain._foundation.extras import has
 from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
-from abstain.benchmark.methods import METHODS, Method
+from abstain.benchmark.methods import METHODS, Method, methods_of
 from abstain.benchmark.recipe import Precision, Recipe
 from abstain.benchmark.specification.arms import BEGINS_WITH, LATER, Arm, look_up_arm
 from abstain.benchmark.tasks import TASKS, Sizes, Task
@@ -181,19 +181,11 @@ def default_arms(task: Task, recipe: Recipe, kinds: Sequence[str] = _KINDS) -> t
 
 
 def default_methods(kinds: Iterable[str], samples: int, seeds: Sequence[int]) -> tuple[str, ...]:
-    """Return every method that has its objective, its passes, or its networks to put together.
-
-    Once each: not under other names that papers have for it, which would be rows twice.
-    """
-    trained = set(kinds)
+    """Return every method that has its objective, its passes, or its networks to put together."""
     lacking = set() if samples else {"samples"}
     if len(seeds) < 2:
         lacking.add("ensemble")
-    return tuple(
-        method.name
-        for method in METHODS.values()
-        if method.objective in trained and lacking.isdisjoint(method.needs) and not method.same_as
-    )
+    return tuple(method.name for method in methods_of(kinds, lacking=lacking))
 
 
 def scaled(stages: Mapping[str, int], factor: float) -> dict[str, int]:
