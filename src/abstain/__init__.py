@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from abstain.curves import risk_coverage_curve as risk_coverage_curve
     from abstain.evaluation import CalibratedScore as CalibratedScore
     from abstain.evaluation import CalibrationCheck as CalibrationCheck
+    from abstain.evaluation import CascadeChecks as CascadeChecks
     from abstain.evaluation import Comparison as Comparison
     from abstain.evaluation import Evaluation as Evaluation
     from abstain.evaluation import PosteriorExpectation as PosteriorExpectation
@@ -37,12 +38,14 @@ if TYPE_CHECKING:
     from abstain.evaluation import SelectedScore as SelectedScore
     from abstain.evaluation import calibrate as calibrate
     from abstain.evaluation import calibration_check as calibration_check
+    from abstain.evaluation import check_cascade as check_cascade
     from abstain.evaluation import check_rule as check_rule
     from abstain.evaluation import compare as compare
     from abstain.evaluation import evaluate as evaluate
     from abstain.evaluation import fit_score as fit_score
     from abstain.evaluation import posterior_expectation as posterior_expectation
     from abstain.evaluation import select_score as select_score
+    from abstain.evaluation import set_cascade as set_cascade
     from abstain.evaluation import set_threshold as set_threshold
     from abstain.metrics import *  # noqa: F403  the public names of metrics are public here
     from abstain.predictions import CostMatrix as CostMatrix
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from abstain.tables import read_predictions as read_predictions
     from abstain.tables import save as save
     from abstain.tables import scan_predictions as scan_predictions
+    from abstain.thresholds import Cascade as Cascade
     from abstain.thresholds import DecisionRule as DecisionRule
 
 __version__ = "0.1.0"
@@ -78,6 +82,7 @@ _LIFTED = {
     "evaluation": (
         "CalibratedScore",
         "CalibrationCheck",
+        "CascadeChecks",
         "Comparison",
         "Evaluation",
         "PosteriorExpectation",
@@ -85,17 +90,19 @@ _LIFTED = {
         "SelectedScore",
         "calibrate",
         "calibration_check",
+        "check_cascade",
         "check_rule",
         "compare",
         "evaluate",
         "fit_score",
         "posterior_expectation",
         "select_score",
+        "set_cascade",
         "set_threshold",
     ),
     "predictions": ("CostMatrix", "Predictions", "per_sample_loss"),
     "tables": ("load", "read_predictions", "save", "scan_predictions"),
-    "thresholds": ("DecisionRule",),
+    "thresholds": ("Cascade", "DecisionRule"),
 }
 #: Names that other packages use too; `from abstain import *` leaves them in `abstain.metrics`.
 _OF_METRICS = frozenset({"Metric", "Need"})

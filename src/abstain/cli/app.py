@@ -12,6 +12,8 @@ COMMANDS = {
     "compare": "Compare methods on the same samples: differences with intervals, tests, rankings.",
     "threshold": "Choose the confidence from which on to answer, with a guarantee, and check it "
     "elsewhere.",
+    "cascade": "Choose who answers: a model, a larger one, a person. With a guarantee, at least "
+    "cost.",
     "study": "Run a study of the literature: tables, figures and a verdict.",
     "benchmark": "Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
     "data": "Fetch published data sets, and list them.",

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from abstain.evaluation.calibration import CalibrationCheck as CalibrationCheck
     from abstain.evaluation.calibration import calibrate as calibrate
     from abstain.evaluation.calibration import calibration_check as calibration_check
+    from abstain.evaluation.cascade import CascadeChecks as CascadeChecks
+    from abstain.evaluation.cascade import check_cascade as check_cascade
+    from abstain.evaluation.cascade import set_cascade as set_cascade
     from abstain.evaluation.comparison import Comparison as Comparison
     from abstain.evaluation.comparison import compare as compare
     from abstain.evaluation.criterion import SelectedScore as SelectedScore
@@ -34,6 +37,7 @@ else:
     __all__, __getattr__, __dir__ = waiting(
         __name__,
         calibration=("CalibratedScore", "CalibrationCheck", "calibrate", "calibration_check"),
+        cascade=("CascadeChecks", "check_cascade", "set_cascade"),
         comparison=("Comparison", "compare"),
         criterion=("SelectedScore", "Tried", "fit_score", "select_score"),
         evaluate=("evaluate",),

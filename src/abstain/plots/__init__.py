@@ -2,8 +2,8 @@
 
 Every display has ``.frame()``, ``.plot(ax=)`` and ``.save(path)``. Those of curves are made with
 ``from_predictions`` or ``from_curve``, those of a comparison with ``from_comparison``, those of
-a checked decision rule with ``from_checks``, that of a calibration with ``from_check``. Those of
-studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`,
+a checked decision rule or cascade with ``from_checks``, that of a calibration with ``from_check``.
+Those of studies (`SeriesDisplay`, `SpreadDisplay`, `SurfaceDisplay`, `AgreementDisplay`,
 `VerdictGridDisplay`) take their numbers as they are. matplotlib is loaded when something is drawn.
 """
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from abstain.plots.agreement import Pair as Pair
     from abstain.plots.bands import RiskCoverageBandDisplay as RiskCoverageBandDisplay
     from abstain.plots.calibration import CalibrationDisplay as CalibrationDisplay
+    from abstain.plots.cascade import CascadeDisplay as CascadeDisplay
     from abstain.plots.confusion import SelectiveConfusionDisplay as SelectiveConfusionDisplay
     from abstain.plots.curves import AccuracyRejectionDisplay as AccuracyRejectionDisplay
     from abstain.plots.curves import FailureRocDisplay as FailureRocDisplay
@@ -49,6 +50,7 @@ else:
         agreement=("AgreementDisplay", "Pair"),
         bands=("RiskCoverageBandDisplay",),
         calibration=("CalibrationDisplay",),
+        cascade=("CascadeDisplay",),
         confusion=("SelectiveConfusionDisplay",),
         curves=(
             "AccuracyRejectionDisplay",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from abstain.benchmark.results import BenchmarkResults
+    from abstain.evaluation.cascade import CascadeChecks
     from abstain.evaluation.comparison import Comparison
     from abstain.evaluation.records import Evaluation
     from abstain.evaluation.rules import RuleChecks
@@ -76,7 +77,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Evaluation, Comparison, RuleChecks, StudyResult or BenchmarkResults
+        result : Evaluation, Comparison, RuleChecks, CascadeChecks, StudyResult or BenchmarkResults
             What the page is about; of a name with a subject, that subject.
         title, source, notes, command, pictures, beside
             As for `document_of`.
@@ -124,7 +125,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Evaluation, Comparison, RuleChecks, StudyResult or BenchmarkResults
+        result : Evaluation, Comparison, RuleChecks, CascadeChecks, StudyResult or BenchmarkResults
             What the file is about; of a name with a subject, that subject.
         path : path-like
             The file; its folder must exist. It holds Markdown where it ends in ``.md``, LaTeX where
@@ -164,7 +165,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Evaluation, Comparison, RuleChecks, StudyResult or BenchmarkResults
+        result : Evaluation, Comparison, RuleChecks, CascadeChecks, StudyResult or BenchmarkResults
             What is said; of a name with a subject, that subject.
         full : bool, default=False
             Of an evaluation every metric with the sentence that says what it means, of a comparison
@@ -208,7 +209,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Comparison, RuleChecks or StudyResult
+        result : Comparison, RuleChecks, CascadeChecks or StudyResult
             What is drawn; of a name with a subject, that subject.
         folder : path-like
             Made when it does not exist.
@@ -271,16 +272,19 @@ def _drawn(named: Named, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 # Each is loaded when a result of its kind is said: nobody waits for the builders of the others.
 _OF = "abstain.report.subjects"
 
+
+def _with_pictures(name: str) -> Subject[Any]:
+    own = f"{_OF}.{name}.document:{name}"
+    return Subject(later(f"{own}_document"), later(f"{own}_figures"), ("svg", "png"))
+
+
 EVALUATION: Subject["Evaluation"] = Subject(later(f"{_OF}.evaluation.document:evaluation_document"))
 COMPARISON: Subject["Comparison"] = Subject(
     later(f"{_OF}.comparison.document:comparison_document"),
     later(f"{_OF}.comparison.figures:comparison_figures"),
 )
-RULE: Subject["RuleChecks"] = Subject(
-    later(f"{_OF}.rule.document:rule_document"),
-    later(f"{_OF}.rule.document:rule_figures"),
-    ("svg", "png"),
-)
+RULE: Subject["RuleChecks"] = _with_pictures("rule")
+CASCADE: Subject["CascadeChecks"] = _with_pictures("cascade")
 STUDY: Subject["StudyResult"] = Subject(
     later(f"{_OF}.study:study_document"), later(f"{_OF}.study:study_figures"), ("svg",)
 )
@@ -291,6 +295,7 @@ BENCHMARK: Subject["BenchmarkResults"] = Subject(
 #: By the name of what was found, which no other class of the package has.
 _KINDS: Final[Mapping[str, Subject[Any]]] = {
     "BenchmarkResults": BENCHMARK,
+    "CascadeChecks": CASCADE,
     "Comparison": COMPARISON,
     "Evaluation": EVALUATION,
     "RuleChecks": RULE,
@@ -334,7 +339,7 @@ def document_of(
 
     Parameters
     ----------
-    result : BenchmarkResults, Comparison, Evaluation, RuleChecks or StudyResult
+    result : BenchmarkResults, CascadeChecks, Comparison, Evaluation, RuleChecks or StudyResult
         What was found.
     title : str, optional
         The heading; by default that of the subject.
@@ -382,17 +387,12 @@ def figure_files(result: object, formats: Sequence[str]) -> dict[str, bytes]:
 
 # ------------------------------------------------------------- the same by the name of a subject
 write, write_figures = ANY.write, ANY.write_figures
-
 html_report, write_html, terminal_table = EVALUATION.html, EVALUATION.write, EVALUATION.terminal
-
 comparison_html, write_comparison = COMPARISON.html, COMPARISON.write
 comparison_terminal = COMPARISON.terminal
-
 threshold_html, write_threshold, threshold_terminal = RULE.html, RULE.write, RULE.terminal
 write_rule_figures = RULE.write_figures
-
 study_html, write_study, study_terminal = STUDY.html, STUDY.write, STUDY.terminal
 write_study_figures = STUDY.write_figures
-
 benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
 benchmark_terminal = BENCHMARK.terminal

@@ -6,6 +6,15 @@ together, one a group or one threshold with several limits, are a `RuleSet`.
 
 from abstain.thresholds._summary import RulePart
 from abstain.thresholds.binomial import binomial_risk_bound
+from abstain.thresholds.cascade import (
+    Cascade,
+    CascadeCheck,
+    CascadeFrontier,
+    CascadePlan,
+    CascadeStage,
+    StageCheck,
+    daily_share,
+)
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.certified import learn_then_test, sgr
 from abstain.thresholds.check import check, check_groups, check_limits, check_many
@@ -26,6 +35,11 @@ METHODS = RULES
 __all__ = [
     "METHODS",
     "RULES",
+    "Cascade",
+    "CascadeCheck",
+    "CascadeFrontier",
+    "CascadePlan",
+    "CascadeStage",
     "DecisionRule",
     "Disparity",
     "Limit",
@@ -33,6 +47,7 @@ __all__ = [
     "RuleCheck",
     "RulePart",
     "RuleSet",
+    "StageCheck",
     "binomial_risk_bound",
     "check",
     "check_groups",
@@ -41,6 +56,7 @@ __all__ = [
     "chow",
     "conformal_risk_control",
     "coverage_guarantee",
+    "daily_share",
     "disparities",
     "fit",
     "fit_groups",

@@ -1,0 +1,231 @@
+"""`abstain cascade`: who answers (a model, a larger one, a person), with a guarantee."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import Parameter
+
+import abstain as ab
+from abstain.cli.command_line import flag
+from abstain.cli.console import working
+from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
+from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
+from abstain.cli.parts import picked, picks_of
+from abstain.cli.stages import CascadeSource, applied_sets, stages_of
+from abstain.errors import FileFormatError, InputError
+
+if TYPE_CHECKING:
+    from abstain.evaluation import CascadeChecks
+    from abstain.thresholds.cascade import Cascade
+
+#: The exit status when nothing could be found that keeps what was asked for.
+UNATTAINABLE = 3
+
+_LEVEL = 0.95
+_CASCADE: Final = "cascade.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of the cascade."""
+
+    max_risk: Annotated[
+        float | None, Parameter(help="largest risk of all answers, the person's among them")
+    ] = None
+    delta: Annotated[
+        float | None, Parameter(help="chance that the promise may fail [default: 0.05]")
+    ] = None
+    capacity: Annotated[
+        float | None,
+        Parameter(help="largest share for the person, or with --per-day a number of samples"),
+    ] = None
+    per_day: Annotated[
+        int | None, Parameter(help="samples that arrive in a day; --capacity is then by day")
+    ] = None
+    overflow: Annotated[
+        float | None,
+        Parameter(help="share of days with more than --capacity [default: 0.05]"),
+    ] = None
+    cost: Annotated[
+        tuple[str, ...],
+        several("NAME=COST of a sample: each stage, person; error: of a loss of 1"),
+    ] = ()
+    seed: Annotated[
+        int | None, Parameter(help="by which the calibration samples are divided [default: 0]")
+    ] = None
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `set_cascade` that were given."""
+        if self.max_risk is None:
+            msg = "name the largest risk with --max-risk, or a saved cascade with --rule"
+            raise InputError(msg)
+        names = ("max_risk", "delta", "capacity", "per_day", "overflow", "seed")
+        found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        return found | ({"costs": self._costs()} if self.cost else {})
+
+    def _costs(self) -> dict[str, float]:
+        out: dict[str, float] = {}
+        for text in self.cost:
+            name, mark, price = text.rpartition("=")
+            try:
+                out[name] = float(price)
+            except ValueError:
+                mark = ""
+            if not mark or not name:
+                msg = f"--cost takes NAME=COST, such as large=10; got {text!r}"
+                raise InputError(msg)
+        return out
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were given, as flags."""
+        return tuple(
+            flag(n) for n in self.__dataclass_fields__ if getattr(self, n) not in {None, ()}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Samples:
+    """Where the models are found, what is known of the person, and on what the cascade is used."""
+
+    stage: Annotated[
+        tuple[str, ...],
+        several(
+            "a model, in the order in which they are asked: NAME=CONFIDENCE,CORRECT (columns of "
+            "FILE; with --label NAME=CONFIDENCE,PREDICTION) or NAME=FILE of its own"
+        ),
+    ] = ()
+    person: Annotated[
+        str | None, Parameter(help="column: whether the person is right (1) or wrong (0)")
+    ] = None
+    person_error: Annotated[
+        float | None, Parameter(help="share of wrong answers that is assumed [default: 0]")
+    ] = None
+    calibrate: Annotated[
+        tuple[str, ...], several("choose on the rows of FILE that have COLUMN=VALUE alone")
+    ] = ()
+    apply: Annotated[
+        tuple[str, ...],
+        several(
+            "check on this file, COLUMN=VALUE of FILE, or a file for each stage, parted by commas"
+        ),
+    ] = ()
+
+    def source(self, file: Path | None, columns: Columns) -> CascadeSource:
+        """Return where the calibration samples are."""
+        picks = picks_of(self.calibrate, "--calibrate")
+        return CascadeSource(file, stages_of(self.stage), columns, picks, self.person)
+
+    def paths(self) -> list[Path]:
+        """Return the files of --apply."""
+        files = [text for text in self.apply if picked(text) is None]
+        return [Path(part) for text in files for part in text.split(",")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CascadePlaces:
+    """Where cascades come from and go to."""
+
+    rule: Annotated[
+        Path | None, Parameter(help="check this saved cascade instead of choosing one")
+    ] = None
+    save: Annotated[Path | None, Parameter(help="save the cascade as JSON in this file")] = None
+    out: Annotated[
+        Path | None, Parameter(help="folder for cascade.json, results, figure and report.html")
+    ] = None
+
+
+_NOTHING, _SAMPLES, _PLACES = Asked(), Samples(), CascadePlaces()
+
+
+def cascade(
+    file: Annotated[Path | None, Parameter(help="calibration: what all models said")] = None,
+    /,
+    *,
+    samples: Annotated[Samples, Parameter(name="*")] = _SAMPLES,
+    asked: Annotated[Asked, Parameter(name="*")] = _NOTHING,
+    loss: Loss = None,
+    level: LevelIfGiven = None,
+    places: Annotated[CascadePlaces, Parameter(name="*")] = _PLACES,
+    columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
+) -> None:
+    """Choose who answers: a model, a larger one, a person. With a guarantee, at least cost.
+
+    Prints thresholds in words, who answers how much, and what that keeps on all data of --apply.
+    The exit status is 3 when what was asked for is unattainable. Values are fractions.
+    """
+    from abstain.report.output import CASCADE
+
+    source = samples.source(file, columns)
+    read = [file, places.rule, *source.files, *samples.paths()]
+    to = place(places.out, [_CASCADE, *RESULTS, REPORT], read)
+    with working("Choosing"):
+        calibration, notes = _calibration(source, samples, places)
+        chosen = _chosen(calibration, asked, loss, places)
+        sets, told = applied_sets(samples.apply, source, samples.person_error)
+    with working("Checking"):
+        more: dict[str, Any] = {"loss": loss, "level": _LEVEL if level is None else level}
+        noted = [*notes, *told]
+        checks = ab.check_cascade(chosen, sets, calibration=calibration, notes=noted, **more)
+    apart = _saved_apart(chosen, places)
+    finish(lambda: CASCADE.terminal(checks), lambda: _files(checks, file), to, before=apart)
+    if not chosen.attainable:
+        # A pipe closed by its reader would otherwise be noticed after the last handler.
+        sys.stdout.flush()
+        raise SystemExit(UNATTAINABLE)
+
+
+def _calibration(
+    source: CascadeSource, samples: Samples, places: CascadePlaces
+) -> tuple[dict[str, Any] | None, list[Any]]:
+    """Return what the cascade is chosen on, with the notes of the reader; None for a saved one."""
+    if places.rule is not None:
+        return None, []
+    if not source.stages:
+        msg = "name the models with --stage, such as --stage small=conf_small,correct_small"
+        raise InputError(msg)
+    return source.chosen_on(samples.person_error)
+
+
+def _chosen(
+    calibration: dict[str, Any] | None, asked: Asked, loss: str | None, places: CascadePlaces
+) -> "Cascade":
+    if calibration is not None:
+        return ab.set_cascade(calibration, loss=loss, **asked.options())
+    if asked.given:
+        msg = f"--rule brings its own thresholds; drop {', '.join(asked.given)}"
+        raise InputError(msg)
+    return read_cascade(places.rule or Path())
+
+
+def read_cascade(path: Path) -> "Cascade":
+    """Read a saved cascade; refuse a file that holds something else."""
+    from abstain.tables import load
+    from abstain.thresholds.cascade import Cascade
+
+    found = load(path)
+    if not isinstance(found, Cascade):
+        msg = f"{path.name} holds no cascade but a {type(found).__name__}"
+        raise FileFormatError(msg)
+    return found
+
+
+def _saved_apart(chosen: "Cascade", places: CascadePlaces) -> list[Path]:
+    """Save the cascade where --save says."""
+    from abstain.tables import save
+
+    return [] if places.save is None else [save(chosen, places.save)]
+
+
+def _files(checks: "CascadeChecks", source: Path | None) -> dict[str, bytes]:
+    from abstain.report.output import CASCADE
+    from abstain.tables.state_files import text_file
+
+    name = "" if source is None else source.name
+    page = CASCADE.html(checks, source=name, command=command())
+    left = files_of({"results": checks.rows()}, page)
+    if checks.frontier is not None:
+        left = files_of({"results": checks.rows()}, page, checks, ("svg", "png"))
+    return {_CASCADE: text_file(checks.cascade), **left}

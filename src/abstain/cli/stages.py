@@ -1,0 +1,191 @@
+"""From the options of `abstain cascade` to what each model said: columns of a file, or files."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from abstain.cli.options import Columns
+from abstain.cli.parts import Picked, picked, read_picked
+from abstain.cli.predictions import has_column, read, told
+from abstain.errors import InputError
+from abstain.thresholds.cascade import PERSON
+
+if TYPE_CHECKING:
+    from abstain.predictions import Predictions
+    from abstain.tables import Reading
+
+
+@dataclass(frozen=True)
+class StageSource:
+    """Where a model is found: two columns, or a file of its own."""
+
+    name: str
+    confidence: str = ""
+    right: str = ""
+    file: Path | None = None
+
+
+def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
+    """Read `--stage NAME=CONFIDENCE,CORRECT` and `--stage NAME=FILE`."""
+    out = []
+    for text in texts:
+        name, _, where = text.partition("=")
+        confidence, comma, right = where.partition(",")
+        if name and where and not comma and Path(where).exists():
+            out.append(StageSource(name, file=Path(where)))
+        elif name and confidence and right and "," not in right:
+            out.append(StageSource(name, confidence, right))
+        else:
+            said = "" if comma or not where else f"; there is no file {where!r}"
+            msg = f"--stage takes NAME=CONFIDENCE,CORRECT or NAME=FILE; got {text!r}{said}"
+            raise InputError(msg)
+    kinds = {stage.file is None for stage in out}
+    if len(kinds) > 1:
+        msg = "--stage names columns of FILE for every model, or a file for every model"
+        raise InputError(msg)
+    return tuple(out)
+
+
+@dataclass(frozen=True)
+class CascadeSource:
+    """The file of calibration predictions, the models in it, and the rows that are meant."""
+
+    file: Path | None
+    stages: tuple[StageSource, ...]
+    columns: Columns
+    picks: tuple[Picked, ...] = ()
+    person: str | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether each model has a file of its own."""
+        return bool(self.stages) and self.stages[0].file is not None
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the models that have one of their own."""
+        return [stage.file for stage in self.stages if stage.file is not None]
+
+    def chosen_on(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
+        """Return what each model said of the calibration samples, and the notes of the reader."""
+        if self.apart:
+            return self.read(self.files, self.picks, person_error)
+        if self.file is None:
+            msg = "name the file of calibration predictions, or a saved cascade with --rule"
+            raise InputError(msg)
+        return self.read([self.file], self.picks, person_error)
+
+    def read(
+        self, files: Sequence[Path], picks: Sequence[Picked], person_error: float | None
+    ) -> tuple[dict[str, Any], list[Any]]:
+        """Return what each model said of these rows of these files, and the notes of the reader."""
+        each = list(files) * len(self.stages) if len(files) == 1 else list(files)
+        if len(each) != len(self.stages):
+            msg = (
+                f"name one file, or one for each of the {len(self.stages)} stages, parted by "
+                f"commas; got {len(files)}"
+            )
+            raise InputError(msg)
+        found: dict[str, Any] = {}
+        notes: list[Any] = []
+        for stage, path in zip(self.stages, each, strict=True):
+            found[stage.name], said = self._stage(stage, path, picks)
+            notes += said
+        if person_error is not None:
+            found[PERSON] = person_error
+        if self.person is not None:
+            if len(set(each)) > 1:
+                msg = f"--person names a column of FILE; {len(files)} files were given"
+                raise InputError(msg)
+            found[PERSON] = self._person(each[0], picks)
+        return found, notes
+
+    def _stage(
+        self, stage: StageSource, path: Path, picks: Sequence[Picked]
+    ) -> tuple[Any, list[Any]]:
+        if stage.file is not None:
+            reading = _rows(path, self.columns, picks)
+            return reading.only(), _noted(reading, path)
+        second = "correct" if self.columns.label is None else "prediction"
+        lacking = not has_any(path, stage.right)
+        if lacking and not picks and has_column(path, stage.confidence):
+            return _confidences(path, stage.confidence), []
+        options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.right}
+        reading = _rows(path, replace(self.columns, **options), picks)
+        return reading.only(), _noted(reading, path)
+
+    def _person(self, path: Path, picks: Sequence[Picked]) -> "Predictions":
+        first = self.stages[0].confidence
+        columns = replace(
+            self.columns, confidence=(first,), correct=self.person, label=None, prediction=None
+        )
+        return _rows(path, columns, picks).only()
+
+
+def applied_sets(
+    given: Sequence[str], source: CascadeSource, person_error: float | None
+) -> tuple[dict[str, Any], list[Any]]:
+    """Read what the cascade is checked on, by name, with the notes of the reader."""
+    sets: dict[str, Any] = {}
+    notes: list[Any] = []
+    if given and not source.stages:
+        msg = "say with --stage where each stage of the cascade is found in the data of --apply"
+        raise InputError(msg)
+    for text in given:
+        pick = picked(text)
+        if pick is None:
+            files = [Path(part) for part in text.split(",")]
+            name = ", ".join(path.name for path in files)
+            picks: tuple[Picked, ...] = ()
+        else:
+            files, name, picks = _part_files(pick, source), str(pick), (pick,)
+        if name in sets:
+            msg = f"{name!r} is given twice with --apply"
+            raise InputError(msg)
+        sets[name], said = source.read(files, picks, person_error)
+        notes += said
+    return sets, notes
+
+
+def _part_files(pick: Picked, source: CascadeSource) -> list[Path]:
+    """Return the calibration files; refuse a part that the cascade was chosen on."""
+    on = {own.column: own.value for own in source.picks}
+    files = source.files or [path for path in [source.file] if path is not None]
+    if not files:
+        msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
+        raise InputError(msg)
+    if on.get(pick.column, pick.value) == pick.value:
+        msg = (
+            f"--apply {pick} would check the cascade on samples that chose it. Choose on another "
+            f"part with --calibrate {pick.column}=..."
+        )
+        raise InputError(msg)
+    return files
+
+
+def _rows(path: Path, columns: Columns, picks: Sequence[Picked]) -> "Reading":
+    return read_picked(path, columns, "", picks) if picks else read((path,), columns)
+
+
+def _noted(reading: "Reading", path: Path) -> list[Any]:
+    """Return what the reader met, but for the columns, which were named one by one."""
+    said = [note for note in told(reading) if not (isinstance(note, str) and ": took " in note)]
+    return [
+        f"{path.name}: {note}" if isinstance(note, str) and path.name not in note else note
+        for note in said
+    ]
+
+
+def has_any(path: Path, name: str) -> bool:
+    """Tell whether a file has a column of that name, of any kind."""
+    from abstain.tables.files import open_table
+
+    return path.is_dir() or name in open_table(path).kinds
+
+
+def _confidences(path: Path, name: str) -> Any:
+    """Return the confidences of a file without labels."""
+    from abstain.tables.files import open_table
+
+    return open_table(path).load([name])[name].values

@@ -1,0 +1,196 @@
+"""`check_cascade`: a cascade on other data, with labels or without."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from abstain.errors import InputError
+from abstain.evaluation.cascade.data import Aligned, aligned
+from abstain.evaluation.cascade.record import CascadeChecks
+from abstain.evaluation.records import Finding, ordered
+from abstain.evaluation.rules.data import named
+from abstain.inference.intervals import level_of
+from abstain.predictions import CostMatrix
+from abstain.thresholds.cascade import (
+    PERSON,
+    Cascade,
+    CascadeCheck,
+    CascadeFrontier,
+    check_decisions,
+    frontier_of,
+)
+
+
+def check_cascade(
+    cascade: Cascade,
+    data: Mapping[Any, Any],
+    *,
+    loss: "str | CostMatrix | None" = None,
+    level: float = 0.95,
+    calibration: Mapping[str, Any] | None = None,
+    notes: Sequence[str | Finding] = (),
+) -> CascadeChecks:
+    """Check a cascade on other data: risk, who answers, the load of the person, cost.
+
+    Answers: does it still keep its promise there, can people still keep up, and what does it cost?
+
+    Parameters
+    ----------
+    cascade : Cascade
+        From `set_cascade` or a file.
+    data : mapping
+        From the name of each stage to its predictions, (confidence, loss), or confidences alone
+        where no labels are known; shape (n,), on the same samples. Or a mapping from name to such
+        mappings: several data sets. Under "person" may stand the person's losses; by default what
+        the cascade was chosen with is assumed.
+    loss : str or CostMatrix, optional
+        As for `set_cascade`.
+    level : float, default=0.95
+        Of every interval.
+    calibration : mapping, optional
+        The data that it was chosen on: for the picture of all choices of thresholds, and to notice
+        when they are among the data it is checked on.
+    notes : sequence of str or Finding
+        Sentences to carry into the findings, such as those of the reader of a file.
+
+    Returns
+    -------
+    CascadeChecks
+        The cascade and a `CascadeCheck` for each data set, with `rows` and `frame`. One "holds"
+        where the interval of the risk, and of the share of reviews if that is limited, lies at or
+        below its target; it is "broken" where one lies above. An empty mapping checks nothing.
+
+    Raises
+    ------
+    InputError, MissingInputError
+        `cascade` is none; data that lack a stage, or other samples for each stage.
+    ShapeError, DomainError
+        Bad values.
+
+    See Also
+    --------
+    set_cascade : Choose one.
+    check_rule : The same for one threshold.
+
+    Notes
+    -----
+    Intervals of shares and of 0/1 losses are exact. Where risk and load are both promised each
+    interval is at the level 1 - (1 - level)/2, so that the verdict is right at the level. No
+    guarantee covers a shift.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> rng = np.random.default_rng(0)
+    >>> def said(n, shift=0.0):
+    ...     sure = rng.random(n)
+    ...     wrong = rng.random(n) > sure - shift
+    ...     return {"small": (sure, wrong), "large": (sure, wrong & (rng.random(n) < 0.5))}
+    >>> cascade = ab.set_cascade(said(3000), max_risk=0.1)
+    >>> checks = ab.check_cascade(cascade, {"same": said(3000), "hard": said(3000, shift=0.3)})
+    >>> [(c.name, c.verdict) for c in checks.checks]
+    [('same', 'holds'), ('hard', 'broken')]
+    """
+    given: object = cascade
+    if not isinstance(given, Cascade):
+        msg = f"`cascade` must be a Cascade; got {type(given).__name__}"
+        raise InputError(msg)
+    level = level_of(level)
+    sets = _sets(data)
+    parts = [_known(cascade, own, loss, name) for name, own in sets]
+    chosen_on = None if calibration is None else _known(cascade, calibration, loss, "calibration")
+    found = tuple(
+        check_decisions(cascade, cascade.decide(*part.scores), part.data, name=name, level=level)
+        for (name, _), part in zip(sets, parts, strict=True)
+    )
+    told = [n if isinstance(n, Finding) else Finding.note("source", n) for n in notes]
+    said = [*_of_cascade(cascade), *_of_parts(sets, parts, chosen_on), *_of_checks(cascade, found)]
+    seen = [*parts, *([chosen_on] if chosen_on else [])]
+    return CascadeChecks(
+        cascade=cascade,
+        checks=found,
+        level=level,
+        frontier=None if chosen_on is None else _frontier(cascade, chosen_on),
+        findings=ordered([*said, *told]),
+        binary=all(part.data.losses is None or part.data.binary for part in seen),
+    )
+
+
+def _sets(data: object) -> list[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(data, Mapping):
+        msg = f"`data` must map the name of each stage to what it says; got {type(data).__name__}"
+        raise InputError(msg)
+    if data and not all(isinstance(own, Mapping) for own in data.values()):
+        return [("data", data)]
+    return [(name, own) for _, name, own in named(data) if isinstance(own, Mapping)]
+
+
+def _known(cascade: Cascade, own: Mapping[str, Any], loss: Any, where: str) -> Aligned:
+    assumed = cascade.plan.person_error
+    return aligned(own, loss, stages=cascade.stages, person_error=assumed, where=where)
+
+
+def _frontier(cascade: Cascade, known: Aligned) -> CascadeFrontier | None:
+    """Measure again what the cascade was chosen from: the same for the same samples."""
+    if known.data.n != cascade.n or known.data.losses is None:
+        return None
+    return frontier_of(known.data, cascade.stages, cascade.plan)
+
+
+def _of_cascade(cascade: Cascade) -> Iterator[Finding]:
+    plan = cascade.plan
+    if cascade.attainable:
+        yield Finding.note(
+            "guarantee",
+            "The guarantee is about new data drawn like the calibration data. It says nothing of "
+            "data that have shifted.",
+        )
+    if plan.person_error is not None:
+        rate = f"{100 * plan.person_error:.3g} %"
+        yield Finding.note(
+            "person",
+            f"The {PERSON} is taken to be wrong on {rate} of the samples sent there. That is said, "
+            "not measured: hard samples are hard for people too. Losses of the person on these "
+            "samples make it part of what is tested.",
+        )
+
+
+def _of_parts(
+    sets: list[tuple[str, Mapping[str, Any]]], parts: list[Aligned], chosen_on: Aligned | None
+) -> Iterator[Finding]:
+    for (name, _), part in zip(sets, parts, strict=True):
+        if chosen_on is not None and _same(part, chosen_on):
+            yield Finding.warning(
+                "same_data",
+                f"{name}: This looks like the calibration data itself, on which a cascade looks "
+                "better than it is: check it on others.",
+            )
+        if part.data.losses is None:
+            yield Finding.note(
+                "no_labels", f"{name}: No labels are known here, so only who answers is checked."
+            )
+
+
+def _same(part: Aligned, other: Aligned) -> bool:
+    pairs = zip(part.data.confidences, other.data.confidences, strict=True)
+    return part.data.n == other.data.n and all(
+        np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs
+    )
+
+
+def _of_checks(cascade: Cascade, found: tuple[CascadeCheck, ...]) -> Iterator[Finding]:
+    for check in found:
+        if check.load_verdict != "broken" or not cascade.attainable:
+            continue
+        days = (
+            f": on {100 * check.days_over:.3g} % of days there are more than {cascade.plan.reviews}"
+            if check.days_over == check.days_over
+            else ""
+        )
+        yield Finding.warning(
+            "load",
+            f"{check.name}: {100 * check.reviews:.3g} % of the samples go to the {PERSON}, more "
+            f"than the {100 * cascade.plan.capacity:.3g} % promised{days}.",
+        )

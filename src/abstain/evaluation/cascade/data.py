@@ -1,0 +1,215 @@
+"""What several models said of the same samples: aligned, with confidences and losses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.arrays import to_numpy
+from abstain.confidence import ConfidenceScore
+from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
+from abstain.evaluation.rules.data import confidence_of
+from abstain.predictions import Predictions, per_sample_loss
+from abstain.thresholds.cascade import PERSON, CascadeData, CascadeStage
+from abstain.typing import AnyArray, Array, IntArray
+
+#: What one stage may be given as: predictions, confidences with losses, or confidences alone.
+StageInput = Predictions | tuple[AnyArray, AnyArray] | AnyArray
+Loss = "str | CostMatrix | None"
+
+#: How many names are shown in a message.
+_SHOWN: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class StageScores:
+    """What one stage says of n samples.
+
+    `score` has no name where the confidences came without one; `ids` and `labels` tell the samples.
+    """
+
+    name: str
+    score: ConfidenceScore
+    loss: Array | None
+    ids: Array | None = None
+    labels: Array | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return int(self.score.values.size)
+
+    def rows(self, places: IntArray) -> "StageScores":
+        """Return the samples at these places, in that order."""
+        values, p = self.score.values[places], self.score.probability
+        if p is not None:
+            # That values are probabilities is told by their being the same array.
+            p = values if p is self.score.values else p[places]
+        score = replace(self.score, values=values, probability=p)
+        loss = None if self.loss is None else self.loss[places]
+        return StageScores(self.name, score, loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """The same samples under every stage."""
+
+    stages: tuple[StageScores, ...]
+    data: CascadeData
+    #: The share of wrong answers of the person that is assumed; None where it is measured.
+    person_error: float | None
+    #: Whether the samples were brought into one order by their names.
+    by_id: bool
+
+    @property
+    def scores(self) -> tuple[ConfidenceScore, ...]:
+        """The confidences, as `Cascade.decide` takes them."""
+        return tuple(stage.score for stage in self.stages)
+
+
+def aligned(
+    given: Mapping[str, Any],
+    loss: Any = None,
+    *,
+    stages: tuple[CascadeStage, ...] = (),
+    person_error: float | None = 0.0,
+    where: str = "",
+) -> Aligned:
+    """Score what was given for each stage, and bring all to the same samples in the same order.
+
+    `stages` are those of a cascade that exists; `person_error` is what is assumed where nothing is
+    given for the person.
+    """
+    try:
+        return _aligned(given, loss, stages, person_error)
+    except InputError as error:
+        if not where:
+            raise
+        msg = f"{where}: {error}"
+        raise type(error)(msg) from error
+
+
+def _aligned(
+    given: Mapping[str, Any], loss: Any, stages: tuple[CascadeStage, ...], assumed: float | None
+) -> Aligned:
+    wanted = {stage.name: stage for stage in stages}
+    names = [stage.name for stage in stages] or [name for name in given if name != PERSON]
+    strange = [name for name in given if name not in names and name != PERSON]
+    lacking = [name for name in names if name not in given]
+    if strange or lacking:
+        what = f"lacks {lacking[0]!r}" if lacking else f"has {strange[0]!r}, which is no stage"
+        msg = f"the data must hold each stage of the cascade ({', '.join(names)}); it {what}"
+        raise MissingInputError(msg) if lacking else InputError(msg)
+    found = [_scores(name, given[name], loss, wanted.get(name)) for name in names]
+    found, by_id = _matched(found)
+    person = given.get(PERSON, assumed)
+    losses = [stage.loss for stage in found]
+    known = None if any(x is None for x in losses) else [x for x in losses if x is not None]
+    if known is not None and person is None:
+        msg = (
+            f"the losses of the person were measured when this cascade was chosen; give them here "
+            f"too, as {PERSON!r} (--person), or the share of wrong answers"
+        )
+        raise MissingInputError(msg)
+    rate = float(person) if isinstance(person, int | float) else None
+    values = [stage.score.values for stage in found]
+    # Without labels nobody's losses are looked at.
+    wrong = _person(person, found) if known is not None and rate is None else rate or 0.0
+    data = CascadeData.of(names, values, known, wrong)
+    return Aligned(tuple(found), data, rate, by_id)
+
+
+def _person(person: Any, found: list[StageScores]) -> Array:
+    loss = per_sample_loss(person) if isinstance(person, Predictions) else person
+    values = checks.vector(loss, "loss of the person")
+    first = found[0]
+    if isinstance(person, Predictions) and person.ids is not None and first.ids is not None:
+        own = StageScores(PERSON, ConfidenceScore("", values), values, _ids(person))
+        return values[_places(first, own)]
+    return values
+
+
+def _scores(name: str, given: Any, loss: Any, stage: CascadeStage | None) -> StageScores:
+    """Return what a stage says; a bare pair holds confidences and losses."""
+    if isinstance(given, Predictions):
+        if given.weight is not None:
+            msg = f"stage {name!r}: a cascade counts samples of equal weight; drop the weights"
+            raise InputError(msg)
+        score = None if stage is None or not stage.score else stage.score
+        own = confidence_of(given, score, where=name)
+        labels = None if given.labels is None else to_numpy(given.labels, "labels")
+        return StageScores(name, own, per_sample_loss(given, loss), _ids(given), labels)
+    if isinstance(given, tuple):
+        if len(given) != 2:
+            msg = (
+                f"stage {name!r} must be predictions or (confidence, loss); got {len(given)} parts"
+            )
+            raise InputError(msg)
+        confidence, wrong = given
+    else:
+        confidence, wrong = given, None
+    values = checks.confidence(confidence, f"confidence of {name!r}")
+    unit = bool(values.min() >= 0 and values.max() <= 1)
+    own = ConfidenceScore("", values, values if unit else None, own=True)
+    return StageScores(name, own, None if wrong is None else to_numpy(wrong, "loss"))
+
+
+def _ids(predictions: Predictions) -> Array | None:
+    return None if predictions.ids is None else to_numpy(predictions.ids, "ids")
+
+
+def _matched(found: list[StageScores]) -> tuple[list[StageScores], bool]:
+    """Bring all stages into the order of the first, by the names of the samples where there are."""
+    first = found[0]
+    by_id = all(stage.ids is not None for stage in found) and len(found) > 1
+    out = [first]
+    for stage in found[1:]:
+        if by_id:
+            out.append(stage.rows(_places(first, stage)))
+            continue
+        if stage.n != first.n:
+            msg = (
+                f"every stage must say something of the same samples; {first.name!r} has "
+                f"{first.n}, {stage.name!r} {stage.n}. With names of the samples (ids, --id) they "
+                "are matched"
+            )
+            raise ShapeError(msg)
+        _refuse_others(first, stage)
+        out.append(stage)
+    return out, by_id
+
+
+def _places(first: StageScores, other: StageScores) -> IntArray:
+    """Return where each sample of the first stage stands in another one."""
+    if first.ids is None or other.ids is None:
+        return np.arange(first.n)
+    keys = [str(x) for x in first.ids.tolist()]
+    place = {str(x): i for i, x in enumerate(other.ids.tolist())}
+    if len(place) < other.n or len(set(keys)) < len(keys):
+        msg = f"the names of the samples of {first.name!r} and {other.name!r} must be distinct"
+        raise DomainError(msg)
+    lacking = [key for key in keys if key not in place]
+    if lacking or len(place) != len(keys):
+        more = [key for key in place if key not in set(keys)]
+        who, which = (other.name, lacking) if lacking else (first.name, more)
+        shown = ", ".join(map(repr, which[:_SHOWN]))
+        msg = f"{who!r} lacks {len(which)} samples that another stage has, such as {shown}"
+        raise InputError(msg)
+    return np.array([place[key] for key in keys])
+
+
+def _refuse_others(first: StageScores, other: StageScores) -> None:
+    """Refuse rows that have other true classes: they are not the same samples in the same order."""
+    if first.labels is None or other.labels is None:
+        return
+    differ = np.flatnonzero(np.asarray(first.labels) != np.asarray(other.labels))
+    if differ.size:
+        at = int(differ[0])
+        msg = (
+            f"the true classes of {first.name!r} and {other.name!r} differ in {differ.size} rows, "
+            f"first at index {at}: these are not the same samples in the same order. Give names of "
+            "the samples (ids, --id)"
+        )
+        raise InputError(msg)

@@ -1,0 +1,1 @@
+"""A cascade, what it promises, and what came of it elsewhere."""

@@ -1,0 +1,196 @@
+"""A cascade and what it keeps elsewhere, as a document."""
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from abstain.evaluation.cascade import CascadeChecks
+from abstain.plots import CascadeDisplay
+from abstain.plots.words import percent, returned
+from abstain.report import document as doc
+from abstain.report.subjects.cascade.words import (
+    cascade_sentences,
+    cascade_words,
+    checks_sentences,
+    facts,
+    threshold_said,
+)
+from abstain.report.subjects.rule.words import verdict_said
+from abstain.report.words import remarks
+from abstain.thresholds.cascade import PERSON, Cascade, CascadeCheck
+
+TITLE = "Who answers, and what that keeps"
+_LONGEST = 26
+_KINDS: Final[dict[str, Any]] = {"holds": "good", "broken": "bad"}
+_ABOUT: Final = (
+    "Blue dots are certified, the diamond is the cheapest of them. Thin lines are what each model "
+    "reaches without the other, at its best thresholds; a disc is a model that answers everything. "
+    "Squares are other data."
+)
+
+
+def cascade_document(checks: CascadeChecks, origin: doc.Origin) -> doc.Document:
+    """Say a cascade, its promise and what came of it."""
+    known = returned(checks, CascadeChecks, "checks", "check_cascade")
+    first, *rest = (*cascade_sentences(known), *checks_sentences(known))
+    return doc.Document(
+        origin.title or TITLE,
+        "Cascade",
+        sections=partial(_sections, known, origin.command),
+        brief=partial(_brief, known),
+        verdict=(doc.Span(first, "strong"), *rest),
+        facts=(("Calibration data", origin.source), *facts(known.cascade)),
+        findings=remarks(known.findings, origin.notes, lambda _: ""),
+        alarm=not known.cascade.attainable,
+        longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
+    )
+
+
+def cascade_figures(checks: CascadeChecks) -> list[tuple[str, CascadeDisplay]]:
+    """Return the figure, where the calibration data are known."""
+    display = CascadeDisplay.from_checks(checks)
+    return [("cascade", display)] if checks.frontier is not None else []
+
+
+def _sections(checks: CascadeChecks, command: str) -> list[doc.Block]:
+    figures = tuple(doc.Figure(k, d.title, d, _ABOUT) for k, d in cascade_figures(checks))
+    return [
+        doc.Section("stages", "Who answers", (_stages(checks),), nav="Stages"),
+        doc.Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
+        *([doc.Section("figures", "The picture", (doc.Box(figures, "figures"),))] * bool(figures)),
+        doc.Section("use", "Use the cascade", tuple(_use(checks.cascade))),
+        doc.Section("glossary", "Glossary", (doc.Glossary(cascade_words(checks)),)),
+        doc.reproduce(command),
+    ]
+
+
+def _brief(checks: CascadeChecks) -> Iterator[doc.Block]:
+    first, *rest = cascade_sentences(checks)
+    yield doc.Prose(first, "strong" if checks.cascade.attainable else "alarm")
+    yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
+    yield from (doc.Prose(""), _stages(checks), doc.Prose(""), _table(checks))
+    yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
+    if checks.checks:
+        level = percent(checks.level)
+        yield doc.Prose(f"In brackets: {level} intervals. Risk and load are fractions.", "notes")
+
+
+def _stages(checks: CascadeChecks) -> doc.Table:
+    """Return a row for each stage: its threshold, its price, and what it answers where."""
+    c = checks.cascade
+    columns = (
+        doc.Column("Stage", "name"),
+        doc.Column("From", "number"),
+        doc.Column("Cost", "number"),
+        doc.Column("Calibration", "number"),
+        *(doc.Column(check.name or "data", "number") for check in checks.checks),
+    )
+    prices = [*(stage.cost for stage in c.stages), c.plan.person_cost]
+    starts = [*(threshold_said(stage) for stage in c.stages), "the rest"]
+    rows = [
+        doc.Row(
+            (
+                name,
+                starts[place],
+                doc.Number(prices[place], form="six"),
+                doc.Number(c.answered[place], form="four"),
+                *(_answered(check, place) for check in checks.checks),
+            )
+        )
+        for place, name in enumerate(c.names)
+    ]
+    return doc.Table(
+        columns,
+        doc.rows_of(rows),
+        title="Share of the samples that each answers",
+        caption="The confidence from which each answers, what it costs a sample, and the share of "
+        "the samples that it answers, with intervals.",
+        look="leads",
+    )
+
+
+def _answered(check: CascadeCheck, place: int) -> doc.Number:
+    stage = check.stages[place]
+    ends = stage.share_interval
+    return doc.Number(stage.share, ends.low, ends.high, form="four")
+
+
+def _results(checks: CascadeChecks) -> Iterator[doc.Block]:
+    yield doc.Prose(
+        "The guarantee is about data like the calibration data. Where other data have shifted, "
+        "this table says whether it still held.",
+        "lead",
+    )
+    yield _table(checks)
+
+
+def _table(checks: CascadeChecks) -> doc.Table:
+    limited = checks.cascade.plan.limited
+    columns = (
+        doc.Column("Data", "name"),
+        doc.Column(doc.Label("Samples", short="n"), "number"),
+        doc.Column("Risk", "number"),
+        doc.Column(f"To the {PERSON}", "number"),
+        doc.Column("Cost", "number"),
+        *([doc.Column("Days over", "number", only=doc.READ)] * (_days(checks))),
+        doc.Column("Verdict"),
+    )
+    said = "Risk and load are judged together. " if limited else ""
+    return doc.Table(
+        columns,
+        doc.rows_of(_row(row, days=_days(checks)) for row in checks.rows()),
+        title="What it keeps",
+        caption=(
+            f"Small: {percent(checks.level)} intervals. {said}Risk and load are fractions; the "
+            "cost is in the unit of the costs given."
+        ),
+        look="leads",
+    )
+
+
+def _days(checks: CascadeChecks) -> bool:
+    return checks.cascade.plan.reviews is not None
+
+
+def _row(row: dict[str, Any], *, days: bool) -> doc.Row:
+    chosen = row["verdict"] == "chosen here"
+    cells = (
+        row["name"],
+        doc.Number(row["n"], form="count"),
+        *(_number(row, name) for name in ("risk", "reviews")),
+        _number(row, "cost", "number"),
+        *([_number(row, "days_over")] * days),
+        doc.Span(verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open")),
+    )
+    return doc.Row(cells, "marked" if chosen else "")
+
+
+def _number(row: dict[str, Any], name: str, form: doc.Form = "four") -> doc.Number | None:
+    """Return a number with its interval; without labels there is none."""
+    if math.isnan(row[name]):
+        return None
+    ends = (row.get(f"{name}_low", doc.NAN), row.get(f"{name}_high", doc.NAN))
+    return doc.Number(row[name], *ends, form=form)
+
+
+def _use(cascade: Cascade) -> Iterator[doc.Block]:
+    if cascade.attainable:
+        names = [stage.name for stage in cascade.stages]
+        lines = ["import abstain as ab", "", 'cascade = ab.load("cascade.json")']
+        lines += ["# The place in cascade.names of who answers each sample; confidences in order."]
+        lines += [f"who = cascade.decide({', '.join(map(_argument, names))})"]
+        yield doc.Prose(
+            "Ask the first model; where it does not answer, the next. Confidences of samples that "
+            "an earlier stage answers are not looked at and may be NaN.",
+            "lead",
+        )
+        yield doc.Code("\n".join(lines))
+    else:
+        yield doc.Prose(f"There are no thresholds: everything goes to the {PERSON}.", "lead")
+    yield doc.Fold("The cascade as JSON", (doc.Code(cascade.to_json()),))
+
+
+def _argument(name: str) -> str:
+    word = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return f"confidence_of_{word}"

@@ -1,0 +1,23 @@
+"""Cascades: who answers each sample (a model, a larger one, a person), with a guarantee."""
+
+from abstain.thresholds.cascade.capacity import daily_share
+from abstain.thresholds.cascade.check import CascadeCheck, StageCheck, check_decisions
+from abstain.thresholds.cascade.data import CascadeData
+from abstain.thresholds.cascade.record import ERROR, PERSON, Cascade, CascadePlan, CascadeStage
+from abstain.thresholds.cascade.search import CascadeFrontier, chosen_of, frontier_of
+
+__all__ = [
+    "ERROR",
+    "PERSON",
+    "Cascade",
+    "CascadeCheck",
+    "CascadeData",
+    "CascadeFrontier",
+    "CascadePlan",
+    "CascadeStage",
+    "StageCheck",
+    "check_decisions",
+    "chosen_of",
+    "daily_share",
+    "frontier_of",
+]

@@ -1,0 +1,345 @@
+"""Cascades: every choice of thresholds by brute force, closed forms, guarantees by simulation."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from abstain.errors import DomainError, FileFormatError, InputError, MissingInputError, ShapeError
+from abstain.tables import load, save
+from abstain.thresholds import Cascade, CascadePlan, CascadeStage, daily_share
+from abstain.thresholds.cascade import CascadeData, check_decisions, chosen_of, frontier_of
+
+PRICES = {"one": 1.0, "two": 7.0, "three": 20.0}
+
+
+def stages(names):
+    return tuple(CascadeStage(name, cost=PRICES[name]) for name in names)
+
+
+def drawn(rng, n, names, *, values=6, graded=False, person=0.0):
+    """Samples with many ties, as stages of growing skill see them."""
+    hard = rng.random(n)
+    confidences, losses = [], []
+    for place, _ in enumerate(names):
+        sure = np.clip(1 - hard + rng.normal(0, 0.2, n), 0, 1)
+        confidences.append(np.round(sure * values) / values)
+        wrong = rng.random(n) < 0.6 * hard ** (1 + place)
+        losses.append(np.where(wrong, rng.random(n), 0.0) if graded else wrong)
+    return CascadeData.of(names, confidences, losses, person)
+
+
+def by_hand(data, chosen, plan):
+    """Risk, reviews and cost of stages with thresholds, sample by sample."""
+    loss = reviews = cost = 0.0
+    for row in range(data.n):
+        for place, stage in enumerate(chosen):
+            if stage.answers == "none":
+                continue
+            cost += stage.cost
+            if stage.answers == "all" or data.confidences[place][row] >= stage.threshold:
+                loss += data.known[place][row]
+                break
+        else:
+            reviews += 1
+            loss += data.known[-1][row]
+    return (
+        loss / data.n,
+        reviews / data.n,
+        (cost + plan.person_cost * reviews + plan.error_cost * loss) / data.n,
+    )
+
+
+@pytest.mark.parametrize("names", [("one",), ("one", "two"), ("one", "two", "three")])
+@pytest.mark.parametrize("graded", [False, True])
+def test_every_choice_is_what_brute_force_finds(names, graded):
+    rng = np.random.default_rng(1)
+    person = rng.random(60) < 0.1 if graded else 0.0
+    data = drawn(rng, 60, names, values=3, graded=graded, person=person)
+    plan = CascadePlan(0.2, 0.1, capacity=0.5, person_cost=30, error_cost=5)
+    found = frontier_of(data, stages(names), plan)
+    assert found.risk.size == np.prod(found.shape) >= 5 ** len(names)
+    for choice in range(found.risk.size):
+        risk, reviews, cost = by_hand(data, found.thresholds(choice), plan)
+        assert found.risk[choice] == pytest.approx(risk, abs=1e-12)
+        assert found.reviews[choice] == pytest.approx(reviews, abs=1e-12)
+        assert found.cost[choice] == pytest.approx(cost, rel=1e-12)
+
+
+def test_the_frontier_is_what_no_pair_of_thresholds_beats():
+    data = drawn(np.random.default_rng(3), 400, ("one", "two"))
+    found = frontier_of(data, stages(("one", "two")), CascadePlan(0.1, 0.1, person_cost=30))
+    best = {
+        i
+        for i in range(found.risk.size)
+        if not any(
+            (found.risk[j] <= found.risk[i] and found.cost[j] < found.cost[i])
+            or (found.risk[j] < found.risk[i] and found.cost[j] <= found.cost[i])
+            for j in range(found.risk.size)
+        )
+    }
+    ours = found.efficient()
+    assert {(found.risk[i], found.cost[i]) for i in ours} == {
+        (found.risk[i], found.cost[i]) for i in best
+    }
+    assert np.all(np.diff(found.risk[ours]) > 0)
+    assert np.all(np.diff(found.cost[ours]) < 0)
+
+
+def test_what_is_tested_and_chosen_is_what_brute_force_over_pairs_finds():
+    """The order from one part, exact binomial tests on the other, the cheapest that passed."""
+    data = drawn(np.random.default_rng(5), 600, ("one", "two"))
+    plan = CascadePlan(0.18, 0.1, capacity=0.5, person_cost=30, seed=4)
+    found = frontier_of(data, stages(("one", "two")), plan)
+    rows = np.random.default_rng(4).permutation(600)
+    parts = [data.part(np.sort(rows[:300])), data.part(np.sort(rows[300:]))]
+    grids = [[None, *np.unique(x), np.inf] for x in parts[0].confidences]
+    tried = []
+    for first, second in itertools.product(*grids):
+        one, two = (
+            CascadeStage(name, "all" if t is None else "none" if t == np.inf else "some",
+                         None if t in {None, np.inf} else float(t), PRICES[name])
+            for name, t in (("one", first), ("two", second))
+        )  # fmt: skip
+        seen = [by_hand(part, (one, two), plan) for part in parts]
+        load = 0.0 if None in {first, second} else 1.0
+        p = [
+            max(binom.cdf(round(300 * risk), 300, plan.max_risk),
+                load * binom.cdf(round(300 * reviews), 300, plan.capacity))
+            for risk, reviews, _ in seen
+        ]  # fmt: skip
+        tried.append((p[0], seen[0][2], p[1], seen[0][2] + seen[1][2], len(tried)))
+    ahead, passed = np.inf, []
+    for _, cost, p, both, place in sorted(tried):
+        if cost >= ahead - 1e-9:
+            continue
+        ahead = cost
+        if p > plan.delta:
+            break
+        passed.append((both, place))
+    assert found.certified.tolist() == [place for _, place in passed]
+    assert len(passed) >= 3
+    assert found.chosen == min(passed)[1]
+
+
+def test_three_stages_and_large_data_have_no_more_choices():
+    data = drawn(np.random.default_rng(2), 3000, tuple(PRICES), values=10_000)
+    found = frontier_of(data, stages(PRICES), CascadePlan(0.1, 0.1))
+    assert 2**13 < found.risk.size <= 2**14
+
+
+# ------------------------------------------------------------------------------- closed forms
+def uniform(n):
+    """Every combination of two even confidences once, with the mean losses (1-c) and (1-c)/2."""
+    grid = (np.arange(n) + 0.5) / n
+    one, two = (x.ravel() for x in np.meshgrid(grid, grid, indexing="ij"))
+    return CascadeData.of(("one", "two"), (one, two), (1 - one, (1 - two) / 2), 0.1)
+
+
+def test_risk_load_and_cost_of_uniform_confidences_have_a_closed_form():
+    n = 100
+    data = uniform(n)
+    plan = CascadePlan(0.2, 0.1, person_cost=30, error_cost=5)
+    found = frontier_of(data, stages(("one", "two")), plan)
+    for choice in range(0, found.risk.size, 97):
+        chosen = found.thresholds(choice)
+        s, t = (
+            {"all": 0.0, "none": 1.0, "some": (x.threshold or 0) - 0.5 / n}[x.answers]
+            for x in chosen
+        )
+        risk = (1 - s) ** 2 / 2 + s * ((1 - t) ** 2 / 4 + t * 0.1)
+        cost = (chosen[0].answers != "none") + 7 * s * (chosen[1].answers != "none")
+        assert found.reviews[choice] == pytest.approx(s * t)
+        assert found.risk[choice] == pytest.approx(risk)
+        assert found.cost[choice] == pytest.approx(cost + 30 * s * t + 5 * risk)
+
+
+@pytest.mark.parametrize("tested", [58, 59])
+def test_without_a_failure_the_p_value_is_a_power(tested):
+    """59 samples without a failure certify 5 % at delta 0.05: 0.95**59 < 0.05 < 0.95**58."""
+    n = 2 * tested
+    data = CascadeData.of(("one",), (np.linspace(0, 1, n),), (np.zeros(n),))
+    found = frontier_of(data, stages(("one",)), CascadePlan(0.05, 0.05))
+    assert found.p_value == pytest.approx(0.95**tested)
+    made = chosen_of(found, data)
+    assert made.attainable == (tested == 59)
+    if made.attainable:
+        assert made.stages[0].answers == "all"
+        assert made.answered == (1.0, 0.0)
+    else:
+        assert "58 samples" in made.reason
+        assert "takes 59" in made.reason
+
+
+@pytest.mark.parametrize(("reviews", "arrivals"), [(0, 10), (3, 10), (40, 400), (399, 400)])
+@pytest.mark.parametrize("overflow", [0.01, 0.3])
+def test_days_with_too_many_are_as_rare_as_asked(reviews, arrivals, overflow):
+    share = daily_share(reviews, arrivals, overflow=overflow)
+    assert binom.sf(reviews, arrivals, share) == pytest.approx(overflow)
+    assert binom.sf(reviews, arrivals, share * 1.001) > overflow
+    assert daily_share(arrivals, arrivals) == 1
+
+
+# --------------------------------------------------------------------------------- guarantees
+#: Ten kinds of samples with both confidences and both error rates: everything true is known.
+KINDS = [np.arange(1, 11) / 10, np.array([5, 1, 6, 2, 7, 3, 8, 4, 9, 10]) / 10]
+WRONG = [np.linspace(0.5, 0.0, 10), np.linspace(0.2, 0.0, 10)]
+
+
+def of_kinds(rng, n):
+    kind = rng.integers(10, size=n)
+    losses = [rng.random(n) < wrong[kind] for wrong in WRONG]
+    return CascadeData.of(("one", "two"), [c[kind] for c in KINDS], losses)
+
+
+def truth(made):
+    """The true risk and load of a cascade on the ten kinds."""
+    who = made.decide(*KINDS)
+    risk = np.choose(who, [*WRONG, np.zeros(10)]).mean()
+    return risk, (who == 2).mean()
+
+
+@pytest.mark.parametrize(("target", "capacity"), [(0.06, 1.0), (0.08, 0.35), (0.105, 0.0)])
+def test_risk_and_load_are_broken_no_more_often_than_delta(target, capacity):
+    rng, delta, sets = np.random.default_rng(11), 0.2, 300
+    broken = attained = 0
+    plan = CascadePlan(target, delta, capacity=capacity, person_cost=30)
+    for _ in range(sets):
+        data = of_kinds(rng, 300)
+        made = chosen_of(frontier_of(data, stages(("one", "two")), plan), data)
+        risk, load = truth(made)
+        attained += made.attainable
+        broken += made.attainable and (risk > target or load > capacity)
+    assert attained > 0.1 * sets
+    assert broken / sets <= delta + 4 * np.sqrt(delta * (1 - delta) / sets)
+
+
+def test_the_cheapest_pair_on_all_samples_is_broken_far_more_often():
+    """So the test above can fail."""
+    rng, target, broken = np.random.default_rng(11), 0.06, 0
+    plan = CascadePlan(target, 0.2, person_cost=30)
+    for _ in range(200):
+        data = of_kinds(rng, 300)
+        found = frontier_of(data, stages(("one", "two")), plan)
+        fine = np.flatnonzero(found.risk <= target)
+        plain = found.thresholds(int(fine[np.argmin(found.cost[fine])]))
+        risk, _ = truth(Cascade(plain, plan, 300, 150, (0.0, 0.0, 0.0), 0.0))
+        broken += risk > target
+    assert broken / 200 > 0.4
+
+
+# ------------------------------------------------------------------------------------- record
+def made(answers=("some", "some"), thresholds=(0.9, 0.7), **more):
+    each = zip(("one", "two"), answers, thresholds, strict=True)
+    parts = tuple(CascadeStage(name, a, t, PRICES[name]) for name, a, t in each)
+    plan = CascadePlan(0.05, 0.1, person_cost=30, **more)
+    return Cascade(parts, plan, 100, 50, (0.5, 0.4, 0.1), 0.01, 2.0)
+
+
+def test_who_answers():
+    nan = np.nan
+    assert made().decide([0.9, 0.1, 0.1], [nan, 0.7, 0.69]).tolist() == [0, 1, 2]
+    assert made().decide([0.9, 0.1, 0.1]).tolist() == [0, 1, 1]
+    skipped = made(("some", "none"), (0.9, None))
+    assert skipped.decide([0.9, 0.1]).tolist() == [0, 2]
+    assert skipped.decide([0.9, 0.1], [nan, nan]).tolist() == [0, 2]
+    assert made(("none", "all"), (None, None)).decide([nan, nan], [0.0, 1.0]).tolist() == [1, 1]
+
+
+def test_what_a_sample_costs_is_what_was_run_on_it():
+    assert made().costs(np.array([0, 1, 2])).tolist() == [1, 8, 38]
+    assert made(("none", "some"), (None, 0.7)).costs(np.array([1, 2])).tolist() == [7, 37]
+
+
+def test_refuses_confidences_that_do_not_go_together():
+    with pytest.raises(DomainError, match="confidence of 'two'"):
+        made().decide([0.9, 0.1], [np.nan, np.nan])
+    with pytest.raises(ShapeError, match="'two'"):
+        made().decide([0.9, 0.1], [0.5])
+    with pytest.raises(InputError, match="give confidences of one, two"):
+        made().decide()
+    with pytest.raises(InputError, match="another scale"):
+        CascadeStage("one", "some", 0.9, scale="probability").accepts([3.0, -2.0])
+
+
+def test_is_saved_and_loaded_bit_for_bit(tmp_path):
+    one = made(thresholds=(0.1 + 0.2, 1 / 3))
+    assert load(save(one, tmp_path / "cascade.json")) == one
+    days = daily_share(40, 400)
+    two = made(capacity=days, reviews=40, arrivals=400, overflow=0.05)
+    assert Cascade.from_json(two.to_json()) == two
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"version": 2}, "version"),
+        ({"kind": "decision rule"}, "kind"),
+        ({"stages": []}, "stages"),
+        ({"answered": [1.0]}, "answered"),
+        ({"tested": 101}, "tested"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_refuses_a_file_that_was_edited_to_nonsense(change, said):
+    found = json.loads(made().to_json())
+    with pytest.raises(FileFormatError, match=said):
+        Cascade.from_json(json.dumps(found | change))
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value", "said"),
+    [
+        ("plan", "delta", 5, "delta"),
+        ("plan", "capacity", 0.2, "capacity"),
+        ("plan", "arrivals", None, "go together"),
+        ("stages", "threshold", None, "threshold"),
+        ("stages", "name", "person", "person"),
+    ],
+)
+def test_refuses_a_part_that_was_edited_to_nonsense(part, field, value, said):
+    share = daily_share(40, 400)
+    found = json.loads(made(capacity=share, reviews=40, arrivals=400, overflow=0.05).to_json())
+    (found[part][0] if part == "stages" else found[part])[field] = value
+    with pytest.raises(FileFormatError, match=said):
+        Cascade.from_json(json.dumps(found))
+
+
+# -------------------------------------------------------------------------------------- check
+def test_a_check_counts_what_each_stage_answers():
+    one = np.array([0.9, 0.9, 0.1, 0.1, 0.1, 0.1])
+    two = np.array([0.0, 0.0, 0.8, 0.8, 0.1, 0.1])
+    wrong = ([1, 0, 0, 0, 0, 0], [0, 0, 1, 1, 0, 0])
+    data = CascadeData.of(("one", "two"), (one, two), wrong, np.array([0, 0, 0, 0, 0, 1]))
+    cascade = made(capacity=0.5)
+    found = check_decisions(cascade, cascade.decide(one, two), data)
+    assert [(s.answered, s.risk) for s in found.stages] == [(2, 0.5), (2, 1.0), (2, 0.5)]
+    assert found.risk == pytest.approx(4 / 6)
+    assert found.reviews == pytest.approx(1 / 3)
+    assert found.cost == pytest.approx((2 * 1 + 2 * 8 + 2 * 38) / 6)
+    assert found.risk_verdict == "broken"
+    assert found.load_verdict == "cannot tell"
+    assert found.verdict == "broken"
+
+
+def test_both_intervals_of_a_check_hold_together():
+    """Each at 1 - (1 - level)/2: with a load that is limited, risk has the wider interval."""
+    x = np.repeat([0.9, 0.1], 500)
+    wrong = np.arange(1000) % 20 == 0
+    data = CascadeData.of(("one", "two"), (x, x), (wrong, wrong))
+    free, limited = made(), made(capacity=0.6)
+    one, both = (check_decisions(c, c.decide(x, x), data, level=0.9) for c in (free, limited))
+    assert one.risk == both.risk
+    assert both.risk_interval.high > one.risk_interval.high
+    assert both.risk_interval.level == pytest.approx(0.95)
+    assert (one.load_verdict, both.load_verdict) == ("no target", "holds")
+
+
+def test_refuses_samples_without_losses_to_choose_on():
+    data = CascadeData.of(("one",), ([0.1, 0.9],), None)
+    with pytest.raises(MissingInputError, match="losses"):
+        frontier_of(data, stages(("one",)), CascadePlan(0.1, 0.1))
+    with pytest.raises(DomainError, match="'one'"):
+        CascadeData.of(("one",), ([0.1, 0.9],), ([0, 2],))
