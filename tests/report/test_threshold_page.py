@@ -76,7 +76,31 @@ def crowded():
     return check_rule(set_threshold(CALIBRATION, max_risk=0.1, delta=0.05), {"later": p})
 
 
+def in_groups(seed):
+    rng = np.random.default_rng(seed)
+    n = 3000
+    group = rng.choice([*HOSTILE[:2], "few"], n, p=[0.6, 0.39, 0.01])
+    confidence = rng.beta(3, 1, n)
+    wrong = rng.random(n) < np.where(group == HOSTILE[0], 0.5, 0.3) * (1 - confidence)
+    return ab.Predictions(confidence={"own": confidence}, loss=wrong, group=group)
+
+
+def by_group():
+    calibration = in_groups(1)
+    rule = set_threshold(calibration, per="group", joint=True, max_risk=0.1, delta=0.05)
+    return check_rule(rule, {"later": in_groups(2)}, calibration=calibration)
+
+
+def limited():
+    calibration = in_groups(1)
+    limits = {"overall": 0.1, f"group:{HOSTILE[0]}": 0.15, "group:few": 0.9}
+    rule = set_threshold(calibration, limits=limits, delta=0.05)
+    return check_rule(rule, {"later": in_groups(2)}, calibration=calibration)
+
+
 CASES = {
+    "by group": by_group,
+    "limited": limited,
     "plain": plain,
     "grouped": grouped,
     "crowded": crowded,
@@ -123,13 +147,16 @@ _NUMBERS = ("n", "accepted", "coverage", "selective_risk", "generalized_risk", "
 def test_every_number_is_there(pair):
     checks, page = pair
     exact = [a["value"] for a in page.of("data")]
+    parts = [part.rule for part in getattr(checks.rule, "parts", ())]
+    of_parts = [x for r in parts for x in (r.n, r.coverage, r.risk) if x is not None]
+    apart = [x for most in checks.disparities() for x in (most.difference, most.ratio)]
     wanted = [
         repr(row[name] if name in _NUMBERS[:2] else float(row[name]))
         for row in checks.rows()
         for name in _NUMBERS
         if not np.isnan(row[name])
     ]
-    assert exact == wanted
+    assert exact == [*map(repr, of_parts), *wanted, *map(repr, apart)]
 
 
 def test_figures_follow_the_colors_of_the_page():
@@ -144,6 +171,19 @@ def terminal(checks, width: int = 100) -> str:
     with console.capture() as printed:
         console.print(threshold_terminal(checks))
     return printed.get()
+
+
+def test_groups_without_a_threshold_are_named():
+    checks = by_group()
+    text = terminal(checks)
+    assert "1 of 3 groups have no threshold and are not answered: \u201cfew\u201d." in text
+    assert "all groups together" in text
+    assert re.search(r"few +none +\d+", text)
+    assert re.search(r"Rejection rate +few ", text)
+    promised = terminal(limited())
+    assert "all together: at most 10 % of the answers are wrong; of group" in promised.replace(
+        "\n", ""
+    )
 
 
 def test_page_and_terminal_agree_with_the_library():

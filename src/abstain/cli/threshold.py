@@ -23,7 +23,9 @@ from abstain.cli.parts import (
 )
 from abstain.cli.predictions import read_scored, told
 from abstain.errors import FileFormatError, InputError
-from abstain.thresholds import RULES, DecisionRule
+from abstain.thresholds import RULES, DecisionRule, RuleSet
+from abstain.thresholds.catalogue import SEVERAL
+from abstain.thresholds.parts import PREDICTION, AnyRule
 from abstain.typing import Scale
 
 if TYPE_CHECKING:
@@ -67,14 +69,85 @@ class Target:
         Parameter(help="of learn_then_test: the risk that is guaranteed [default: selective]"),
     ] = None
 
+    per: Annotated[
+        str | None,
+        Parameter(
+            help="a threshold for each value of this column, or for each predicted class "
+            "(prediction), with the promise in each"
+        ),
+    ] = None
+    joint: Annotated[
+        bool,
+        Parameter(help="of --per: all promises hold together with chance 1 - delta", negative=()),
+    ] = False
+    limit: Annotated[
+        tuple[str, ...],
+        several(
+            "one threshold that keeps several risks: WHAT=RISK, WHAT being overall, group, "
+            "prediction, label (false negatives of a true class), or one of them, label:cat"
+        ),
+    ] = ()
+
     @property
     def given(self) -> tuple[str, ...]:
         """The options that were given, as flags."""
-        names = ("max_risk", "coverage", "cost", "delta", "method", "risk")
-        return tuple(flag(name) for name in names if getattr(self, name) is not None)
+        names = ("max_risk", "coverage", "cost", "delta", "method", "risk", "per")
+        found = [name for name in names if getattr(self, name) is not None]
+        found += [name for name in ("joint", "limit") if getattr(self, name)]
+        return tuple(map(flag, found))
 
     def chosen(self) -> tuple[str, dict[str, Any]]:
         """Return the name of the rule and its options; refuse those that do not fit together."""
+        if self.joint and self.per is None:
+            msg = "--joint is about the groups of --per; add it or drop --joint"
+            raise InputError(msg)
+        return self._limited() if self.limit else self._single()
+
+    def predicted(self, columns: Columns) -> bool:
+        """Whether --per means the predicted class."""
+        return self.per == PREDICTION or (self.per is not None and self.per == columns.prediction)
+
+    def groups(self, columns: Columns) -> str | None:
+        """Return the column of groups that the calibration data must have."""
+        if self.per is None:
+            grouped = any(text.startswith("group") for text in self.limit)
+            return columns.group if grouped else None
+        if self.per == columns.label:
+            msg = (
+                f"--per {self.per}: the true class is not known when a sample is to be answered. "
+                f"Take --per {PREDICTION}, the predicted class, or --limit label=RISK, which keeps "
+                "one threshold within a limit in each true class"
+            )
+            raise InputError(msg)
+        return None if self.predicted(columns) else self.per
+
+    def without_groups(self, columns: Columns) -> Columns:
+        """Return the columns without groups that limits are about: they are in use already."""
+        used = columns.group is not None and self.groups(columns) == columns.group
+        return replace(columns, group=None) if used else columns
+
+    def _limited(self) -> tuple[str, dict[str, Any]]:
+        """Return the options of one threshold that keeps several risks."""
+        for name in ("coverage", "cost", "per"):
+            if getattr(self, name) is not None:
+                msg = f"--limit is about risks under one threshold; drop {flag(name)}"
+                raise InputError(msg)
+        limits = {}
+        for text in self.limit:
+            what, mark, most = text.rpartition("=")
+            try:
+                limits[what] = float(most)
+            except ValueError:
+                mark = ""
+            if not (mark and what):
+                msg = f"--limit takes WHAT=RISK, such as label:cat=0.1; got {text!r}"
+                raise InputError(msg)
+        options: dict[str, Any] = {"limits": limits, "delta": self.delta or _DELTA}
+        more = {"max_risk": self.max_risk, "risk": self.risk}
+        options |= {name: value for name, value in more.items() if value is not None}
+        return self.method or SEVERAL, options
+
+    def _single(self) -> tuple[str, dict[str, Any]]:
         asked = [name for name in _USUAL if getattr(self, name) is not None]
         if len(asked) != 1:
             found = ", ".join(map(flag, asked)) or "none of them"
@@ -94,7 +167,8 @@ class Target:
                 raise InputError(msg)
             if name in entry.options and (value is not None or usual is not None):
                 options[name] = usual if value is None else value
-        return method, options
+        more = {"joint": True} if self.joint else {}
+        return method, options | more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,18 +224,19 @@ def threshold(
     """Choose the confidence from which on to answer, with a guarantee, and check it elsewhere.
 
     Prints the rule in words and a table of the calibration data and all data of --apply, which
-    --by splits and --group checks group by group. The exit status is 3 when what was asked for is
+    --by splits and --group checks group by group. --per gives each group a threshold of its own,
+    --limit keeps several risks under one. The exit status is 3 when what was asked for is
     unattainable. Values are fractions.
     """
     from abstain.report import threshold_terminal
 
     chosen_on = CalibrationFile(file, picks_of(calibrate, "--calibrate"))
-    _refuse_idle(apply, judged, columns, saved=places.rule is not None)
+    _refuse_idle(apply, judged, target.without_groups(columns), saved=places.rule is not None)
     read = [file, places.rule, *(Path(text) for text in apply if picked(text) is None)]
     to = place(places.out, [_RULE, *RESULTS, REPORT], read)
     with working("Choosing"):
         rule, calibration, notes = _rule(chosen_on, target, places, columns, judged)
-        applied = _applied(apply, columns, rule.score, chosen_on)
+        applied = _applied(apply, _grouped(columns, rule), rule.score, chosen_on)
     with working("Checking"):
         checks = ab.check_rule(
             rule,
@@ -172,9 +247,9 @@ def threshold(
             calibration=calibration,
             notes=[*notes, *applied.notes],
         )
-    apart = _saved_apart(checks, places.save, to)
+    saved = _saved_apart(checks, places.save, to)
     source = file or places.rule
-    finish(lambda: threshold_terminal(checks), lambda: _files(checks, source), to, before=apart)
+    finish(lambda: threshold_terminal(checks), lambda: _files(checks, source), to, before=saved)
     if not rule.attainable:
         # A pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
@@ -207,9 +282,22 @@ def _refuse_idle(
         raise InputError(msg)
 
 
+def _grouped(columns: Columns, rule: AnyRule) -> Columns:
+    """Return the columns to read for a rule: those that say which threshold is whose."""
+    if not isinstance(rule, RuleSet) or rule.per in {"", PREDICTION}:
+        return columns
+    if columns.group not in {None, rule.per}:
+        msg = (
+            f"--group {columns.group}: the rule has a threshold for each {rule.per!r}, and these "
+            "are the groups it is checked in; drop it"
+        )
+        raise InputError(msg)
+    return replace(columns, group=rule.per)
+
+
 def _rule(
     chosen_on: CalibrationFile, target: Target, places: Places, columns: Columns, judged: Judgment
-) -> "tuple[DecisionRule, Predictions | None, tuple[str | Finding, ...]]":
+) -> "tuple[AnyRule, Predictions | None, tuple[str | Finding, ...]]":
     """Return the rule, the data it was chosen on if they are known, and the notes on these."""
     file, picks = chosen_on.file, chosen_on.picks
     if places.rule is not None:
@@ -225,23 +313,27 @@ def _rule(
         raise InputError(msg)
     method, options = target.chosen()
     # What splits and groups the data of --apply need not be in the calibration data.
-    whole = replace(columns, by=(), group=None)
+    whole = replace(columns, by=(), group=target.groups(columns))
     score = judged.score or ""
     reading = (
         read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
     )
     calibration, notes = reading.only(), told(reading)
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
-    rule = ab.set_threshold(calibration, method=method, **more, **options)
+    if target.per is not None:
+        more["per"] = PREDICTION if target.predicted(columns) else "group"
+    rule: AnyRule = ab.set_threshold(calibration, method=method, **more, **options)
+    if isinstance(rule, RuleSet) and target.per is not None and not target.predicted(columns):
+        rule = replace(rule, per=target.per)
     return rule, calibration, (*notes, *mixed(file, columns.by, picks))
 
 
-def read_rule(path: Path) -> DecisionRule:
+def read_rule(path: Path) -> AnyRule:
     """Read a saved rule; refuse a file that holds something else."""
     from abstain.tables import load
 
     found = load(path)
-    if not isinstance(found, DecisionRule):
+    if not isinstance(found, DecisionRule | RuleSet):
         msg = f"{path.name} holds no decision rule but a {type(found).__name__}"
         raise FileFormatError(msg)
     return found

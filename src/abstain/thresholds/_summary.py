@@ -64,6 +64,11 @@ class PartsSummary:
         return self.first.in_expectation
 
     @property
+    def promised_for(self) -> str:
+        """Whom the promise is about, where that is not data like the calibration data."""
+        return self.first.promised_for
+
+    @property
     def score(self) -> str:
         """Name of the confidence score; "" if unknown."""
         return self.first.score

@@ -29,7 +29,7 @@ _WORST_FIRST: Final[tuple[Verdict, ...]] = ("broken", "cannot tell", "holds")
 
 
 def check(
-    rule: DecisionRule,
+    rule: AnyRule,
     confidence: AnyArray,
     loss: AnyArray,
     *,

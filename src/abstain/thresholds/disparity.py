@@ -115,7 +115,8 @@ def _ends(check: RuleCheck, quantity: str) -> tuple[float, float, float]:
 
 
 def _of(groups: Sequence[RuleCheck], quantity: str) -> Disparity:
-    data, level = groups[0].name, groups[0].coverage_interval.level
+    first = groups[0]
+    data, level = first.name, 1 - first.together * (1 - first.coverage_interval.level)
     rows = [(c.group, *_ends(c, quantity)) for c in groups]
     known = [row for row in rows if not np.isnan(row[1])]
     if len(known) < 2:

@@ -25,6 +25,8 @@ from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
 STARTS = (0.75, 0.5, 0.25)
 #: The rule that each limit is kept by.
 METHOD: Final = "learn_then_test"
+#: How the reason of a limit begins that is not the one in the way.
+ALONE: Final = "could be certified alone"
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,9 +298,9 @@ def _none(s: Scored, asked: Sequence[_Tested], walks: Mapping[str, _Walk]) -> Ru
         if t.name in failing:
             reason = _why(t, walks[t.name])
         elif failing:
-            reason = f"could be certified alone, but not together with {others}"
+            reason = f"{ALONE}, but not together with {others}"
         else:
-            reason = "could be certified alone, but not together with the others"
+            reason = f"{ALONE}, but not together with the others"
         parts.append(RulePart(t.name, t.none(reason)))
     if OVERALL not in alone:
         nothing = _choice.unattainable(s, Aim(GIVEN, 0.0), "some limit cannot be certified")

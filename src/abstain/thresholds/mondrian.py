@@ -115,6 +115,12 @@ def fit_groups(
     if options.pop("weight", None) is not None:
         msg = "`weight` must be left out of a threshold for each group; keep one sample a row"
         raise InputError(msg)
+    if options.get("ratio") is not None:
+        msg = (
+            "`ratio` must be left out of a threshold for each group: fit each group with the "
+            "ratios of its samples, and make a RuleSet of the rules"
+        )
+        raise InputError(msg)
     values = checks.confidence(confidence)
     codes_of(group, "group", values.size)  # refuses what names no group
     losses = None if loss is None else checks.loss(loss, length=values.size)

@@ -90,6 +90,11 @@ class RuleSet(PartsSummary):
             msg = "`per` must say what the thresholds are for, where there are several; got ''"
             raise InputError(msg)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parts."""
+        return tuple(part.name for part in self.parts)
+
     def part(self, name: str) -> DecisionRule:
         """Return the decision rule of a group or limit; one without a threshold for a new group.
 

@@ -13,12 +13,13 @@ from abstain.errors import InputError
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
 from abstain.evaluation.records import Finding, ordered
-from abstain.evaluation.rules.data import RuleData, data_of, named, on_scale_of
+from abstain.evaluation.rules.data import RuleData, data_of, for_rule, named, on_scale_of
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
 from abstain.inference.intervals import level_of, no_interval
 from abstain.predictions import CostMatrix, Predictions
-from abstain.thresholds import DecisionRule, RuleCheck, check, check_groups
+from abstain.thresholds import DecisionRule, RuleCheck, RuleSet, check, check_groups, check_limits
+from abstain.thresholds.parts import AnyRule
 from abstain.thresholds.scales import refuse_other
 from abstain.typing import AnyArray, Scale
 
@@ -27,7 +28,7 @@ _UNLABELED = "no labels are known"
 
 
 def check_rule(
-    rule: DecisionRule,
+    rule: AnyRule,
     predictions: Predictions | AnyArray | Mapping[Any, Any],
     *,
     score: str | ScoreState | None = None,
@@ -43,7 +44,7 @@ def check_rule(
 
     Parameters
     ----------
-    rule : DecisionRule
+    rule : DecisionRule or RuleSet
         From `set_threshold`, a function of `abstain.thresholds`, or a file.
     predictions : Predictions, array, or mapping from name or split to them
         The data sets, in the order in which they are shown: that of the severity of the shift. An
@@ -68,7 +69,8 @@ def check_rule(
     RuleChecks
         The rule, its calibration facts, a `RuleCheck` for each data set and, where predictions
         have a `group`, for each group, with `rows` and `frame`. A data set "holds" only where
-        every group does.
+        every group does. Of a `RuleSet` each group is judged by its own threshold and promise, or
+        each limit by itself. `disparities` says how far apart the groups are.
 
     Raises
     ------
@@ -109,7 +111,7 @@ def check_rule(
     level = level_of(level)
     wanted = _score_of(rule, score)
     parts = [
-        data_of(data, wanted, loss, name=name, split=split)
+        for_rule(rule, data_of(data, wanted, loss, name=name, split=split), data)
         for split, name, data in named(predictions)
     ]
     refuse_columns((part.split for part in parts), CHECK_COLUMNS)
@@ -135,11 +137,11 @@ def check_rule(
     )
 
 
-def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | ScoreState | None:
+def _score_of(rule: AnyRule, score: str | ScoreState | None) -> str | ScoreState | None:
     """Return the score to compute; refuse one that the rule is not for, and what is no rule."""
     given: object = rule
-    if not isinstance(given, DecisionRule):
-        msg = f"`rule` must be a DecisionRule; got {type(given).__name__}"
+    if not isinstance(given, DecisionRule | RuleSet):
+        msg = f"`rule` must be a DecisionRule or a RuleSet; got {type(given).__name__}"
         raise InputError(msg)
     if score is None:
         return rule.score or None
@@ -147,7 +149,7 @@ def _score_of(rule: DecisionRule, score: str | ScoreState | None) -> str | Score
     return score
 
 
-def _refuse_mixture(parts: list[RuleData], rule: DecisionRule) -> None:
+def _refuse_mixture(parts: list[RuleData], rule: AnyRule) -> None:
     """Refuse a score that is a column here and computed there: the scales may differ."""
     own = {part.own: part for part in parts if part.own is not None}
     if len(own) == 2:
@@ -161,7 +163,7 @@ def _refuse_mixture(parts: list[RuleData], rule: DecisionRule) -> None:
 
 
 def _checked(
-    rule: DecisionRule, part: RuleData, level: float, scale: Scale | None
+    rule: AnyRule, part: RuleData, level: float, scale: Scale | None
 ) -> tuple[RuleCheck, ...]:
     """Return what the rule achieves on a data set, then on each of its groups.
 
@@ -174,7 +176,11 @@ def _checked(
     values: AnyArray = part.values if bare else part.scored
     with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
     try:
+        if isinstance(rule, RuleSet) and part.among is not None:
+            return check_limits(rule, values, loss, part.among, scale=scale, **with_name)
         if part.group is not None:
+            # Where these are the groups that the rule is for, each is judged by its own part.
+            with_name["by"] = None if part.by is part.group else part.by
             return check_groups(rule, values, loss, part.group, scale=scale, **with_name)
         found = check(rule, values, loss, scale=scale, **with_name)
     except InputError as error:
@@ -198,13 +204,15 @@ def _coverage_alone(found: RuleCheck) -> RuleCheck:
     return replace(checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell")
 
 
-def _curve(rule: DecisionRule, part: RuleData) -> RiskCoverageCurve | None:
-    """Return the curve of the risk that the rule is about."""
+def _curve(rule: AnyRule, part: RuleData) -> RiskCoverageCurve | None:
+    """Return the curve of the risk that the rule is about; several thresholds are on none."""
+    if isinstance(rule, RuleSet) and rule.per:
+        return None
     kind: Kind = "generalized" if rule.quantity == "generalized risk" else "selective"
     return None if part.s is None else curve_of(part.s.groups, kind)
 
 
-def _as_probability(rule: DecisionRule, parts: list[RuleData]) -> float | None:
+def _as_probability(rule: AnyRule, parts: list[RuleData]) -> float | None:
     """Return the threshold as a probability, where it is known to be log-odds of one."""
     if rule.scale == "log-odds":
         return rule.threshold_on("probability")

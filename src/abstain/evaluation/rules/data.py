@@ -15,10 +15,12 @@ from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
+from abstain.evaluation.rules.subsets import among
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import RuleSet
+from abstain.thresholds.parts import PREDICTION, AnyRule
 from abstain.thresholds.scales import SCALES, refuse_said
-from abstain.typing import AnyArray, Array, FloatArray, Scale, Split
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale, Split
 
 #: Log-odds whose probability is 0 or 1 in double precision.
 FURTHEST: Final = 745.0
@@ -42,6 +44,10 @@ class RuleData:
     scored: ConfidenceScore | None = None
     #: Shape (n,). Subgroups.
     group: Array | None = None
+    #: Shape (n,). What says which threshold of a rule a sample is held to, where it has several.
+    by: Array | None = None
+    #: By the name of a limit of the rule, the samples that it is about.
+    among: Mapping[str, BoolArray] | None = None
 
     @property
     def own(self) -> bool | None:
@@ -76,7 +82,23 @@ def data_of(
     return RuleData(split, name, own.values, losses, data.weight, own, data.group)
 
 
-def on_scale_of(rule: DecisionRule, part: RuleData, scale: Scale | None) -> RuleData:
+def for_rule(rule: AnyRule, part: RuleData, data: object) -> RuleData:
+    """Return the data set with what several thresholds, or several limits, are about."""
+    if not isinstance(rule, RuleSet) or not isinstance(data, Predictions):
+        return part
+    if not rule.per:
+        return replace(part, among=among(rule.names, data))
+    try:
+        by = rule.groups_of(data)
+    except MissingInputError as error:
+        msg = f"{part.name}: {error}"
+        raise MissingInputError(msg) from error
+    # By the predicted class, other groups may be looked at.
+    looked_at = part.group if rule.per == PREDICTION and part.group is not None else by
+    return replace(part, by=by, group=looked_at)
+
+
+def on_scale_of(rule: AnyRule, part: RuleData, scale: Scale | None) -> RuleData:
     """Return the data set with its confidences on the scale of a threshold, to draw and compare."""
     own, known = part.scored, scale
     if own is not None and not own.own:

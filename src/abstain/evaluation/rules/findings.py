@@ -8,16 +8,20 @@ import numpy as np
 from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import RuleData
-from abstain.thresholds import DecisionRule, RuleCheck
+from abstain.thresholds import DecisionRule, RuleCheck, RuleSet
+from abstain.thresholds.parts import AnyRule
+from abstain.thresholds.rule_check import decided
 
 #: With so few samples, equal counts on two data sets are no surprise.
 _FEW = 30
 #: So many groups are named in a sentence.
 _SHOWN = 8
+#: So many groups without a threshold are said with the reason.
+_REASONS = 3
 
 
 def findings_of(
-    rule: DecisionRule,
+    rule: AnyRule,
     parts: Sequence[RuleData],
     found: Sequence[tuple[RuleCheck, ...]],
     calibration: RuleData | None,
@@ -26,12 +30,13 @@ def findings_of(
 
     `found` holds for each data set its check, then those of its groups.
     """
-    out = [*_of_rule(rule), *_scale_unknown(rule, parts)]
+    out = [*_of_rule(rule), *_of_parts(rule), *_scale_unknown(rule, parts)]
     if calibration is not None:
         out += _about(calibration.name or "calibration", _direction(calibration))
     for part, (check, *groups) in zip(parts, found, strict=True):
         said = [
             *_groups(check, groups),
+            *_unseen(rule, part),
             *_direction(part),
             *_same_data(rule, part, check, calibration),
             *_scale(rule, part, check),
@@ -51,7 +56,7 @@ def _direction(part: RuleData) -> Iterator[Finding]:
         yield Finding.warning("direction", said)
 
 
-def _of_rule(rule: DecisionRule) -> Iterator[Finding]:
+def _of_rule(rule: AnyRule) -> Iterator[Finding]:
     if not rule.attainable or rule.method == "given":
         return
     if rule.guarantee == "none" and rule.quantity in {"selective risk", "coverage"}:
@@ -71,7 +76,7 @@ def _of_rule(rule: DecisionRule) -> Iterator[Finding]:
         )
 
 
-def _about_whom(rule: DecisionRule) -> str:
+def _about_whom(rule: AnyRule) -> str:
     if not rule.promised_for:
         return (
             "The guarantee is about new data drawn like the calibration data. It says nothing "
@@ -83,7 +88,43 @@ def _about_whom(rule: DecisionRule) -> str:
     )
 
 
-def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Finding]:
+def _of_parts(rule: AnyRule) -> Iterator[Finding]:
+    """Name the groups that nothing can be promised to: they are not answered."""
+    if not isinstance(rule, RuleSet) or not rule.per or not rule.attainable:
+        return
+    left = [part for part in rule.parts if not part.rule.attainable]
+    if left:
+        said = "; ".join(f"{part.name!r}: {part.rule.reason}" for part in left[:_REASONS])
+        rest = [repr(part.name) for part in left[_REASONS:]]
+        said += f"; and {', '.join(rest[:_SHOWN])}" if rest else ""
+        yield Finding.warning(
+            "group_without_threshold",
+            f"{len(left)} of {len(rule.parts)} groups have no threshold, so none of their samples "
+            f"is answered ({said}{', ...' * (len(rest) > _SHOWN)}).",
+        )
+
+
+def _unseen(rule: AnyRule, part: RuleData) -> Iterator[Finding]:
+    if not isinstance(rule, RuleSet):
+        return
+    if part.by is not None and (found := rule.unseen(part.by)):
+        names = ", ".join(map(repr, list(found)[:_SHOWN])) + (", ..." * (len(found) > _SHOWN))
+        yield Finding.warning(
+            "group_unseen",
+            f"{sum(found.values())} samples are of {len(found)} group{'s' * (len(found) > 1)} that "
+            f"the calibration data did not have ({names}): none of them is answered.",
+        )
+    wanted = [name for name in rule.names if ":" in name and not rule.per]
+    known = part.among or {}
+    if lost := [n for n in wanted if n not in known or not known[n].any()]:
+        yield Finding.note(
+            "limit_unchecked",
+            f"No sample here is known to be one that these limits are about, so they are not "
+            f"checked: {', '.join(map(repr, lost[:_SHOWN]))}.",
+        )
+
+
+def _scale_unknown(rule: AnyRule, parts: Sequence[RuleData]) -> Iterator[Finding]:
     if rule.scale == "unknown" and rule.attainable and any(part.in_log_odds for part in parts):
         yield Finding.warning(
             "scale_unknown",
@@ -95,7 +136,7 @@ def _scale_unknown(rule: DecisionRule, parts: Sequence[RuleData]) -> Iterator[Fi
 
 
 def _same_data(
-    rule: DecisionRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
+    rule: AnyRule, part: RuleData, check: RuleCheck, calibration: RuleData | None
 ) -> Iterator[Finding]:
     if calibration is not None:
         same = _equal(part, calibration)
@@ -115,14 +156,14 @@ def _equal(part: RuleData, calibration: RuleData) -> bool:
     )
 
 
-def _counts(rule: DecisionRule) -> tuple[int, int, int | None]:
+def _counts(rule: AnyRule) -> tuple[int, int, int | None]:
     return rule.n, rule.accepted, rule.failures
 
 
 def _counts_of(part: RuleData, check: RuleCheck) -> tuple[int, int, int | None]:
     if part.loss is None:
         return check.n, check.accepted, None
-    accepted = check.rule.apply(part.values, scale="score")
+    accepted = decided(check.rule, part.values, "score", part.by)
     return check.n, check.accepted, int(np.count_nonzero(part.loss[accepted]))
 
 
@@ -131,10 +172,9 @@ def _groups(check: RuleCheck, groups: Sequence[RuleCheck]) -> Iterator[Finding]:
     broken, open_ = of_kind["broken"], of_kind["cannot tell"]
     open_ = open_ + [c.group for c in groups if c.verdict == "nothing accepted"]
     if broken:
-        by_itself = (
-            ", although the whole by itself keeps it: what is promised of all samples need not "
-            "hold for each group"
-        )
+        by_itself = ", although the whole by itself keeps it"
+        if isinstance(check.rule, DecisionRule):
+            by_itself += ": what is promised of all samples need not hold for each group"
         yield Finding.warning(
             "group_broken",
             f"The target is broken in {_counted(broken, groups)}"
@@ -153,7 +193,7 @@ def _counted(names: Sequence[str], groups: Sequence[RuleCheck]) -> str:
     return f"{len(names)} of {len(groups)} group{'s' * (len(groups) > 1)} ({shown})"
 
 
-def _scale(rule: DecisionRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]:
+def _scale(rule: AnyRule, part: RuleData, check: RuleCheck) -> Iterator[Finding]:
     if rule.threshold is None or check.accepted not in {0, check.n}:
         return
     if rule.coverage is None or rule.coverage == check.coverage:

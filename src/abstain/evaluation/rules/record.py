@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import Finding, counted
-from abstain.thresholds import DecisionRule, RuleCheck
+from abstain.inference.intervals import Interval
+from abstain.thresholds import Disparity, RuleCheck, RuleSet, disparities
+from abstain.thresholds.parts import AnyRule
 from abstain.typing import Split
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ CHOSEN_HERE: Final = "chosen here"
 _NAN = float("nan")
 #: The numbers of a row that come with `_low` and `_high`.
 _WITH_ENDS = ("coverage", "selective_risk", "generalized_risk", "excess")
+
+#: How far apart the groups of a data set are, on its row; of the risk that the rule is about.
+APART: Final = ("rejection_difference", "rejection_ratio", "risk_difference", "risk_ratio")
 
 #: The columns of a row behind those that split the data.
 CHECK_COLUMNS: Final = (
@@ -40,6 +45,7 @@ CHECK_COLUMNS: Final = (
     "n",
     "accepted",
     *(f"{number}{end}" for number in _WITH_ENDS for end in ("", "_low", "_high")),
+    *(f"{number}{end}" for number in APART for end in ("", "_low", "_high")),
     "verdict",
     "note",
 )
@@ -51,7 +57,7 @@ class RuleChecks:
 
     Attributes
     ----------
-    rule : DecisionRule
+    rule : DecisionRule or RuleSet
         The rule, with what is known of its calibration data.
     checks : tuple of RuleCheck
         One for each data set, in the order given. Where no labels are known the risks and the
@@ -83,7 +89,7 @@ class RuleChecks:
     [('calibration', 0.6666666666666666, 0.0), ('later', 0.5, 0.0)]
     """
 
-    rule: DecisionRule
+    rule: AnyRule
     checks: tuple[RuleCheck, ...]
     splits: tuple[Split, ...]
     level: float
@@ -111,6 +117,19 @@ class RuleChecks:
         groups = self.groups[place] if self.groups else ()
         return (self.checks[place], *groups)
 
+    def disparities(self) -> list[Disparity]:
+        """Return how far apart the groups of each data set are; empty where there are none.
+
+        The rejection rate, then the risk that the rule is about (the selective risk, if none):
+        the largest difference and ratio between two groups, with intervals.
+        """
+        return [found for place in range(len(self)) for found in self._apart(place)]
+
+    def _apart(self, place: int) -> list[Disparity]:
+        groups = [c for c in self._of(place)[1:] if not _is_class(c.group, self.rule)]
+        wanted = {"rejection rate", _risk_of(self.rule)}
+        return [found for found in disparities(groups) if found.quantity in wanted]
+
     def rows(self) -> list[dict[str, Any]]:
         """Return flat rows: the calibration data, if any, then each data set and its groups.
 
@@ -124,7 +143,7 @@ class RuleChecks:
         known = self.on_calibration()
         first = [] if known is None else [{**lead, **self._calibration(known)}]
         return first + [
-            {**lead, **dict(split), **self._row(check)}
+            {**lead, **dict(split), **self._row(check, [] if check.group else self._apart(place))}
             for place, split in enumerate(self.splits)
             for check in self._of(place)
         ]
@@ -135,8 +154,7 @@ class RuleChecks:
 
         return pl.DataFrame(self.rows(), infer_schema_length=None)
 
-    def _about(self) -> dict[str, Any]:
-        rule = self.rule
+    def _about(self, rule: AnyRule) -> dict[str, Any]:
         return {
             "score": rule.score,
             "method": rule.method,
@@ -151,11 +169,11 @@ class RuleChecks:
             "level": self.level,
         }
 
-    def _row(self, check: RuleCheck) -> dict[str, Any]:
+    def _row(self, check: RuleCheck, apart: list[Disparity]) -> dict[str, Any]:
         own = check.row()
         role = "group" if check.group else "check"
         more = {"role": role, "together": check.together, "note": check.note}
-        found = {**own, **more, **self._about()}
+        found = {**own, **more, **self._about(check.rule), **_ends_apart(apart)}
         return {name: found[name] for name in CHECK_COLUMNS}
 
     def on_calibration(self) -> dict[str, Any] | None:
@@ -198,7 +216,8 @@ class RuleChecks:
             "subgroup": "",
             "role": CALIBRATION,
             "together": 1,
-            **self._about(),
+            **self._about(self.rule),
+            **_ends_apart([]),
             **known,
             **ends,
             "verdict": CHOSEN_HERE if self.rule.attainable else "unattainable",
@@ -207,7 +226,29 @@ class RuleChecks:
         return {name: found[name] for name in CHECK_COLUMNS}
 
 
-def _excess(rule: DecisionRule, achieved: dict[str, Any]) -> float:
+def _risk_of(rule: AnyRule) -> str:
+    return rule.quantity if rule.quantity == "generalized risk" else "selective risk"
+
+
+def _is_class(name: str, rule: AnyRule) -> bool:
+    """Whether a row is a limit that is not about a group: true classes differ by nature."""
+    return isinstance(rule, RuleSet) and not rule.per and not name.startswith("group:")
+
+
+def _ends_apart(found: list[Disparity]) -> dict[str, float]:
+    """Return the columns of `APART`; NaN where there are no groups."""
+    out = {f"{name}{end}": _NAN for name in APART for end in ("", "_low", "_high")}
+    for most in found:
+        first = "rejection" if most.quantity == "rejection rate" else "risk"
+        for number in ("difference", "ratio"):
+            interval: Interval = getattr(most, f"{number}_interval")
+            name = f"{first}_{number}"
+            out |= {name: getattr(most, number), f"{name}_low": interval.low}
+            out[f"{name}_high"] = interval.high
+    return out
+
+
+def _excess(rule: AnyRule, achieved: dict[str, Any]) -> float:
     """Return how much worse than the target it is; as `RuleCheck.excess`."""
     if rule.target is None or not rule.quantity:
         return _NAN

@@ -11,10 +11,16 @@ from abstain.plots import DecisionRuleDisplay, RiskExcessDisplay
 from abstain.plots.verdicts import checked_rule
 from abstain.plots.words import percent
 from abstain.report import document as doc
+from abstain.report.subjects.rule.sets import (
+    apart_section,
+    apart_table,
+    facts_of,
+    parts_section,
+    parts_shown,
+    sentences_of,
+)
 from abstain.report.subjects.rule.words import (
     checks_sentences,
-    facts,
-    rule_sentences,
     rule_title,
     rule_words,
     together_said,
@@ -22,7 +28,8 @@ from abstain.report.subjects.rule.words import (
     worst_groups,
 )
 from abstain.report.words import count, remarks
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import RuleSet
+from abstain.thresholds.parts import AnyRule
 
 TITLE = "A threshold and what it keeps"
 #: Letters of a name that a column has room for.
@@ -50,14 +57,14 @@ _ABOUT = {
 def rule_document(checks: RuleChecks, origin: doc.Origin) -> doc.Document:
     """Say a rule, its promise and what came of it."""
     known = checked_rule(checks)
-    first, *rest = (*rule_sentences(known), *checks_sentences(known))
+    first, *rest = (*sentences_of(known), *checks_sentences(known))
     return doc.Document(
         origin.title or TITLE,
         "Decision rule",
         sections=partial(_sections, known, origin.command),
         brief=partial(_brief, known),
         verdict=(doc.Span(first, "strong"), *rest),
-        facts=(("Calibration data", origin.source), *facts(known.rule)),
+        facts=(("Calibration data", origin.source), *facts_of(known)),
         findings=remarks(known.findings, origin.notes, lambda _: ""),
         alarm=not known.rule.attainable,
         longest=min(max((len(row["name"]) for row in known.rows()), default=8), _LONGEST),
@@ -70,7 +77,9 @@ def _sections(checks: RuleChecks, command: str) -> list[doc.Block]:
         for key, display in rule_figures(checks)
     )
     return [
+        *parts_section(checks.rule),
         doc.Section("results", "What it keeps", tuple(_results(checks)), nav="Results"),
+        *apart_section(checks),
         *(
             [doc.Section("figures", "The picture", (doc.Box(figures, "figures"),), nav="Figures")]
             * bool(figures)
@@ -165,11 +174,12 @@ def rule_figures(
     return found
 
 
-def _use(rule: DecisionRule) -> Iterator[doc.Block]:
+def _use(rule: AnyRule) -> Iterator[doc.Block]:
     if rule.attainable:
         score = f"\u201c{rule.score}\u201d" if rule.score else "the same one"
+        own = " of its group" if isinstance(rule, RuleSet) and rule.per else ""
         yield doc.Prose(
-            "Answer where the confidence is at least the threshold, abstain elsewhere. The "
+            f"Answer where the confidence is at least the threshold{own}, abstain elsewhere. The "
             f"confidence must be {score}, computed as on the calibration data. Fit and use compare "
             "alike, with \u2265.",
             "lead",
@@ -181,15 +191,19 @@ def _use(rule: DecisionRule) -> Iterator[doc.Block]:
 
 
 def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
-    first, *rest = rule_sentences(checks)
+    first, *rest = sentences_of(checks)
     yield doc.Prose(first, "strong" if checks.rule.attainable else "alarm")
     yield from map(doc.Prose, filter(None, [*rest, " ".join(checks_sentences(checks))]))
     yield doc.Prose(f"Rule: {rule_title(checks.rule)}.", "about")
+    if isinstance(checks.rule, RuleSet):
+        yield from parts_shown(checks.rule)
     rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
     if rows:
         yield from (doc.Prose(""), replace(_table(checks, rows), title=""))
         more = "more groups, none surer to be worse: all rows are in the results of --out."
         yield from [doc.Prose(f"{count(left)} {more}", "about")] if left else []
+    if (apart := apart_table(checks)) is not None:
+        yield from (doc.Prose(""), replace(apart, title="", caption=""))
     yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
     if checks.checks:
         yield doc.Prose(_footer(checks), "notes")

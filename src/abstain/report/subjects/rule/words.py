@@ -9,6 +9,7 @@ from abstain.plots.words import percent
 from abstain.report.document import Entry
 from abstain.report.words import count, listed, number
 from abstain.thresholds import RULES, DecisionRule, RuleCheck
+from abstain.thresholds.parts import AnyRule
 
 _VERDICTS: Final = {
     "holds": "holds",
@@ -24,7 +25,7 @@ _VERDICTS: Final = {
 _SHAPES: Final = {"holds": "\u25cf", "broken": "\u2716", "cannot tell": "\u25cb"}
 
 
-def rule_title(rule: DecisionRule) -> str:
+def rule_title(rule: AnyRule) -> str:
     """Return the name of the rule that people read."""
     return RULES[rule.method].title if rule.method in RULES else "A threshold from elsewhere"
 
@@ -37,7 +38,7 @@ def verdict_said(verdict: str) -> str:
 
 def rule_sentences(checks: RuleChecks) -> list[str]:
     """Say the rule, its promise and what it was calibrated on."""
-    rule = checks.rule
+    rule: Any = checks.rule
     if not rule.attainable:
         return unattainable_sentences(rule, binary=checks.binary)
     binary = checks.binary
@@ -46,7 +47,8 @@ def rule_sentences(checks: RuleChecks) -> list[str]:
 
 
 def _accept(checks: RuleChecks) -> str:
-    rule, taken = checks.rule, checks.probability
+    rule: Any = checks.rule
+    taken = checks.probability
     score = f"\u201c{rule.score}\u201d" if rule.score else "the confidence"
     units = rule.units
     if rule.scale == "unknown" and taken is not None:
@@ -55,7 +57,7 @@ def _accept(checks: RuleChecks) -> str:
     return f"Answer when {score} is at least {threshold_said(rule)}{scale}; abstain below."
 
 
-def threshold_said(rule: DecisionRule) -> str:
+def threshold_said(rule: AnyRule) -> str:
     """Write the threshold with enough digits to tell it from its neighbors."""
     return "none" if rule.threshold is None else f"{rule.threshold:.9g}"
 
@@ -97,7 +99,7 @@ def _no_promise(rule: DecisionRule, *, binary: bool) -> str:
     return f"Nothing is promised: on the calibration data {what}; on new data chance decides."
 
 
-def expected(rule: DecisionRule, *, binary: bool) -> str:
+def expected(rule: AnyRule, *, binary: bool) -> str:
     """Say how much will be answered, by the calibration data."""
     if rule.coverage is None:
         return ""
@@ -224,7 +226,7 @@ def _known(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
+def facts(rule: AnyRule) -> Iterable[tuple[str, str]]:
     """Return what a rule is, label and value."""
     yield "Score", rule.score or "unknown"
     yield "Threshold", threshold_said(rule)
@@ -246,7 +248,7 @@ def facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
         yield "Selective risk there", number(rule.risk)
 
 
-def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
+def _scale_facts(rule: AnyRule) -> Iterable[tuple[str, str]]:
     scales = {"score": "that of the score", "unknown": "not recorded"}
     yield "Scale", scales.get(rule.scale, rule.scale)
     value = rule.threshold_on("log-odds" if rule.scale == "probability" else "probability")
@@ -255,7 +257,7 @@ def _scale_facts(rule: DecisionRule) -> Iterable[tuple[str, str]]:
         yield f"As {what}", f"{value:.9g}"
 
 
-def _guaranteed(rule: DecisionRule) -> str:
+def _guaranteed(rule: AnyRule) -> str:
     if rule.guarantee == "none":
         return "nothing"
     if rule.in_expectation:
@@ -299,6 +301,12 @@ _BOUND: Final = (
     "what the calibration data show is the margin for chance."
 )
 
+_APART: Final = (
+    "The rejection rate is the share that is not answered. The difference is that of the groups "
+    "with the highest and the lowest, the ratio the highest divided by the lowest. Its interval "
+    "counts in that the two were picked as the farthest apart of all."
+)
+
 
 def rule_words(checks: RuleChecks) -> tuple[Entry, ...]:
     """Return the entries of the glossary that this rule needs."""
@@ -309,6 +317,8 @@ def rule_words(checks: RuleChecks) -> tuple[Entry, ...]:
         words["Delta"] = _DELTA
     if rule.bound is not None:
         words["Certified bound"] = _BOUND
+    if checks.disparities():
+        words["How far apart the groups are"] = _APART
     level = percent(checks.level)
     first = () if own is None else (Entry(own.title, own.meaning, source=own.source),)
     return (*first, *(Entry(title, said.format(level=level)) for title, said in words.items()))

@@ -1,0 +1,110 @@
+"""`abstain threshold --per` and `--limit` as a user runs them."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import abstain as ab
+from abstain.cli.main import run
+from abstain.tables import load
+
+ASKED = ["--max-risk", "0.1"]
+
+
+def frame(seed: int, n: int = 3000) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    site = rng.choice(["north", "south", "tiny"], n, p=[0.6, 0.39, 0.01])
+    confidence = rng.beta(3, 1, n)
+    wrong = rng.random(n) < np.where(site == "south", 0.5, 0.3) * (1 - confidence)
+    label = rng.choice(["cat", "dog", "owl"], n)
+    turned = {"cat": "dog", "dog": "owl", "owl": "cat"}
+    said = np.where(wrong, [turned[name] for name in label], label)
+    return pl.DataFrame(
+        {"label": label, "prediction": said, "confidence": confidence, "site": site}
+    )
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("abstain.report.threshold_html", lambda *_, **__: "")
+    monkeypatch.setattr("abstain.plots.DecisionRuleDisplay.save", lambda *_, **__: None)
+    frame(0).write_parquet("val.parquet")
+    frame(1).write_parquet("test.parquet")
+
+
+def printed(capsys, *arguments: str) -> str:
+    capsys.readouterr()
+    status = run(["threshold", *arguments])
+    out = capsys.readouterr()
+    assert status == 0, out.err
+    return " ".join(out.out.split())
+
+
+def refused(capsys, *arguments: str) -> str:
+    capsys.readouterr()
+    assert run(["threshold", *arguments]) == 2
+    return " ".join(capsys.readouterr().err.split())
+
+
+def test_a_threshold_for_each_value_of_a_column(capsys):
+    given = ["val.parquet", "--per", "site", "--joint", *ASKED, "--save", "rule.json"]
+    text = printed(capsys, *given, "--apply", "test.parquet")
+    assert "the threshold of its site" in text
+    assert "all groups together" in text
+    assert "1 of 3 groups have no threshold" in text
+    assert "Rejection rate tiny" in text
+    rule = load("rule.json")
+    predictions = ab.read_predictions("val.parquet", group="site").only()
+    made = ab.set_threshold(predictions, per="group", joint=True, max_risk=0.1, delta=0.05)
+    assert rule.per == "site"
+    assert rule.parts == made.parts
+    # Saved, it knows its column.
+    again = printed(capsys, "--rule", "rule.json", "--apply", "test.parquet")
+    assert "the threshold of its site" in again
+    assert "north" in again
+    frame(2).with_columns(site=pl.lit("east")).write_parquet("east.parquet")
+    unseen = printed(capsys, "--rule", "rule.json", "--apply", "east.parquet")
+    assert "3000 samples are of 1 group that the calibration data did not have ('east')" in unseen
+    frame(2).drop("site").write_parquet("bare.parquet")
+    assert "'site'" in refused(capsys, "--rule", "rule.json", "--apply", "bare.parquet")
+    both = ["--rule", "rule.json", "--apply", "test.parquet", "--group", "label"]
+    assert "--group label: the rule has a threshold for each 'site'" in refused(capsys, *both)
+
+
+def test_a_threshold_for_each_predicted_class(capsys):
+    per = ["--per", "prediction", *ASKED]
+    text = printed(capsys, "val.parquet", *per, "--apply", "test.parquet")
+    assert "the threshold of its predicted class" in text
+    named = ["--per", "label", *ASKED]
+    assert "the true class is not known" in refused(capsys, "val.parquet", *named)
+    said = refused(capsys, "val.parquet", *named, "--label", "label")
+    assert "Take --per prediction" in said
+    assert "--joint is about" in refused(capsys, "val.parquet", *ASKED, "--joint")
+
+
+def test_several_limits(capsys):
+    limits = ["--limit", "label=0.2", "--limit", "label:cat=0.15", "--limit", "group=0.5"]
+    given = ["val.parquet", "--group", "site", *limits, *ASKED, "--save", "rule.json"]
+    text = printed(capsys, *given)
+    assert "all together: at most 10 % of the answers are wrong; of label cat" in text
+    rule = load("rule.json")
+    targets = {part.name: part.rule.target for part in rule.parts}
+    assert targets["overall"] == 0.1
+    assert (targets["label:cat"], targets["label:dog"]) == (0.15, 0.2)
+    assert {name for name in targets if name.startswith("group")} == {
+        "group:north", "group:south", "group:tiny",
+    }  # fmt: skip
+    checked = printed(capsys, "--rule", "rule.json", "--apply", "test.parquet", "--group", "site")
+    assert "label:cat" in checked
+    assert "WHAT=RISK" in refused(capsys, "val.parquet", "--limit", "label")
+    assert "drop --per" in refused(
+        capsys, "val.parquet", "--limit", "label=0.1", "--per", "prediction"
+    )
+
+
+def test_limits_that_cannot_be_met_exit_as_unattainable(capsys):
+    capsys.readouterr()
+    assert run(["threshold", "val.parquet", "--limit", "label=0.001", "--max-risk", "0.1"]) == 3
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Unattainable: no threshold could be certified to keep all limits. label:cat" in text

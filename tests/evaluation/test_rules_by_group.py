@@ -1,0 +1,144 @@
+"""`set_threshold` with groups and limits, and what `check_rule` says of them."""
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import InputError, MissingInputError, UnknownNameError
+from abstain.evaluation import check_rule, set_threshold
+from abstain.thresholds import Limit, fit_groups, several_risks
+
+OPTIONS = {"max_risk": 0.1, "delta": 0.05}
+CLASSES = ["cat", "dog", "owl"]
+
+
+def made(seed, n=4000):
+    rng = np.random.default_rng(seed)
+    site = rng.choice(["north", "south", "tiny"], n, p=[0.6, 0.395, 0.005])
+    label = rng.integers(3, size=n)
+    strength = np.where(site == "south", 2.0, 3.0)
+    logits = rng.normal(size=(n, 3)) + strength[:, None] * np.eye(3)[label]
+    return ab.Predictions(
+        logits=logits, labels=np.array(CLASSES)[label], classes=CLASSES, group=site
+    )
+
+
+CAL, TEST = made(0), made(1)
+WRONG = (~CAL.correct).astype(float)
+MSR = ab.confidence.score("msr", CAL).values
+
+
+def test_per_group_and_prediction_are_the_rules_of_arrays():
+    by_group = set_threshold(CAL, per="group", joint=True, **OPTIONS)
+    arrays = fit_groups("sgr", MSR, WRONG, CAL.group, joint=True, **OPTIONS)
+    assert by_group == arrays.for_score("msr", scale="log-odds")
+    assert set_threshold(CAL, per=CAL.group, joint=True, **OPTIONS) == by_group
+    by_class = set_threshold(CAL, per="prediction", **OPTIONS)
+    predicted = np.array(CLASSES)[CAL.prediction_codes]
+    assert (
+        by_class.parts
+        == fit_groups("sgr", MSR, WRONG, predicted, score="msr", scale="log-odds", **OPTIONS).parts
+    )
+    assert by_class.per == "prediction"
+    # Decided again from predictions, logits and confidences.
+    accepted = by_class.apply(TEST)
+    names = np.array(CLASSES)[TEST.prediction_codes]
+    assert (by_class.apply(logits=TEST.logits, group=names) == accepted).all()
+    with pytest.raises(MissingInputError, match="`group`"):
+        by_class.apply(logits=TEST.logits)
+
+
+@pytest.mark.parametrize("per", ["label", "labels", CAL.labels, "site"])
+def test_what_is_not_known_at_use_is_refused(per):
+    with pytest.raises(InputError, match="`per`") as raised:
+        set_threshold(CAL, per=per, **OPTIONS)
+    assert (isinstance(per, str) and per == "site") or "'prediction'" in str(raised.value)
+
+
+def test_groups_that_name_the_predicted_class_are_fine():
+    right = CAL.subset(CAL.correct)
+    assert set_threshold(right, per=right.labels, **OPTIONS).attainable
+    with pytest.raises(MissingInputError, match="`group`"):
+        set_threshold(ab.Predictions(confidence=[1.0], loss=[0]), per="group", **OPTIONS)
+
+
+def test_limits_are_those_of_arrays():
+    found = set_threshold(
+        CAL, max_risk=0.08, limits={"label": 0.3, "label:cat": 0.2, "group:north": 0.1}, delta=0.05
+    )
+    limits = [
+        Limit("overall", 0.08),
+        Limit("label:cat", 0.2, CAL.labels == "cat"),
+        Limit("label:dog", 0.3, CAL.labels == "dog"),
+        Limit("label:owl", 0.3, CAL.labels == "owl"),
+        Limit("group:north", 0.1, CAL.group == "north"),
+    ]
+    arrays = several_risks(MSR, WRONG, limits, delta=0.05)
+    assert found == arrays.for_score("msr", scale="log-odds")
+    checked = check_rule(found, {"later": TEST}, calibration=CAL)
+    own = {c.group: c for c in checked.every()}
+    answered = np.asarray(found.apply(TEST))
+    for name, inside in (
+        ("label:dog", TEST.labels == "dog"),
+        ("group:north", TEST.group == "north"),
+    ):
+        assert own[name].n == inside.sum()
+        assert own[name].selective_risk == (~TEST.correct)[inside & answered].mean()
+        assert own[name].rule.target == found.part(name).target
+    assert checked.rows()[2]["target"] == 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"limits": {"labels": 0.1}, "delta": 0.1}, "'labels'"),
+        ({"limits": {"label:cow": 0.1}, "delta": 0.1}, "'cow'"),
+        ({"limits": {"label": 0.1}}, "`delta`"),
+        ({"limits": {"label": 0.1}, "delta": 0.1, "coverage": 0.3}, "`coverage`"),
+        ({"limits": {"label": 0.1}, "delta": 0.1, "per": "group"}, "drop one"),
+        ({"limits": {"label": 0.1}, "delta": 0.1, "method": "risk"}, "'risk'"),
+    ],
+)
+def test_limits_that_cannot_be(options, said):
+    with pytest.raises((InputError, UnknownNameError), match=said):
+        set_threshold(CAL, **options)
+
+
+def test_small_and_unseen_groups_are_named_and_counted():
+    rule = set_threshold(CAL.subset(CAL.group != "north"), per="group", **OPTIONS)
+    checked = check_rule(rule, {"later": TEST})
+    kinds = {f.kind: f.message for f in checked.findings}
+    assert "1 of 2 groups have no threshold" in kinds["group_without_threshold"]
+    assert "samples cannot certify" in kinds["group_without_threshold"]
+    north = int((TEST.group == "north").sum())
+    assert kinds["group_unseen"].startswith(f"later: {north} samples are of 1 group that")
+    own = {c.group: c for c in checked.every()}
+    assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
+    # What is not answered breaks nothing.
+    assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
+    without = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
+    with pytest.raises(MissingInputError, match="later: the rule has a threshold for each 'group'"):
+        check_rule(rule, {"later": without})
+
+
+def test_classes_are_checked_unless_groups_are_asked_for():
+    rule = set_threshold(CAL, per="prediction", **OPTIONS)
+    by_site = check_rule(rule, {"later": TEST})
+    assert [c.group for c in by_site.groups[0]] == ["north", "south", "tiny"]
+    plain = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
+    by_class = check_rule(rule, {"later": plain})
+    assert [c.group for c in by_class.groups[0]] == CLASSES
+    assert [c.rule for c in by_class.groups[0]] == [part.rule for part in rule.parts]
+    assert by_class.checks[0].accepted == by_site.checks[0].accepted
+
+
+def test_rows_say_how_far_apart_groups_are():
+    rule = set_threshold(CAL, **OPTIONS)
+    checked = check_rule(rule, {"later": TEST, "plain": TEST.subset(TEST.group == "north")})
+    rejection, risk = checked.disparities()[:2]
+    whole = next(row for row in checked.rows() if row["role"] == "check")
+    assert whole["rejection_difference"] == rejection.difference
+    assert whole["risk_ratio_high"] == risk.ratio_interval.high
+    assert rejection.difference_interval.level == pytest.approx(0.95)
+    assert {most.name for most in checked.disparities()} == {"later"}
+    assert all(np.isnan(r["risk_ratio"]) for r in checked.rows() if r["role"] == "group")
