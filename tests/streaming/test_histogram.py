@@ -149,6 +149,25 @@ def test_weights():
     assert weighted.n == np.count_nonzero(w)
 
 
+@pytest.mark.parametrize("scale", ["probability", "log-odds", "real"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("bins", [256, 65536])
+def test_sorting_a_batch_fills_the_bins_that_each_sample_has(monkeypatch, scale, dtype, bins):
+    rng = np.random.default_rng(0)
+    near = np.array([0, -0.0, 1, 0.5, 2.0**-33, 2.0**-40, 1e-45, 1 - 2.0**-24, 0.25], dtype)
+    c = np.concatenate([near, np.nextafter(near[2:], dtype(0)), rng.random(3000).astype(dtype)])
+    if scale != "probability":
+        far = [1e30, -1e30, np.finfo(dtype).max, np.finfo(dtype).min, 64, -64, -1e-45]
+        c = np.concatenate([c, 5 * c - 2, np.array(far, dtype)])
+    x = rng.random(c.size) < 0.3
+    slow = filled(c, x, scale=scale, bins=bins)
+    monkeypatch.setattr(streaming.histogram, "_SORTED", 0)
+    fast = filled(c, x, scale=scale, bins=bins)
+    for name in ("count", "weight", "loss", "least", "most"):
+        np.testing.assert_array_equal(getattr(fast, name), getattr(slow, name))
+    assert (fast.binary, fast.largest_loss, fast.precision) == (True, 1, slow.precision)
+
+
 def test_other_arrays():
     torch = pytest.importorskip("torch")
     c, x = network(100)

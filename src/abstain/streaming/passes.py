@@ -12,7 +12,7 @@ from abstain._foundation.counts import of_turns
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.streaming.groups import Binary
-from abstain.streaming.tally import WAITING, Tally, empty_tally
+from abstain.streaming.tally import Tally, are_many, empty_tally, neighbors, passed, with_one_more
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
@@ -167,10 +167,9 @@ class CutCounts:
             self,
             seen=self.seen + batch.failed.size,
             seen_failures=self.seen_failures + failures,
-            waiting=(*self.waiting, right) if right.size else self.waiting,
+            waiting=with_one_more(self.waiting, right) if right.size else self.waiting,
         )
-        enough = sum(x.size for x in out.waiting) >= max(WAITING, self.cut.size)
-        return out.settled if enough else out
+        return out.settled if are_many(out.waiting, 4 * self.cut.nbytes) else out
 
     def merged(self, other: "CutCounts") -> "CutCounts":
         """Return the state of both streams: see `streaming.merge`."""
@@ -226,7 +225,7 @@ def _values_of(state: CutCounts) -> Array:
     cut = state.cut[::-1].astype(kind)
     values = np.empty(2 * cut.size + 1, kind)
     values[1::2] = cut
-    values[:-1:2] = np.nextafter(cut, kind.type(np.inf))
+    values[:-1:2] = neighbors(cut, np.inf)
     values[-1] = np.finfo(kind).min
     return values
 
@@ -288,9 +287,12 @@ def second_pass(first: FailureCounts, *, cuts: Sequence[float] | FloatArray = ()
 
 
 def counted_by(cut: Array, values: Array) -> tuple[IntArray, IntArray]:
-    """Return how many values are at each of the cuts, (k,), and between them, (k + 1,)."""
-    ordered = np.sort(values)
-    low = np.searchsorted(ordered, cut)
-    high = np.searchsorted(ordered, cut, side="right")
-    begin, end = np.append(0, high), np.append(low, ordered.size)
+    """Return how many values are at each of the cuts, (k,), and between them, (k + 1,).
+
+    The values are sorted in their place.
+    """
+    values.sort()
+    high = passed(cut, values)
+    low = passed(neighbors(cut, -np.inf), values)
+    begin, end = np.append(0, high), np.append(low, values.size)
     return high - low, end - begin

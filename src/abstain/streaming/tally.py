@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.arrays import sealed
+from abstain._foundation.extras import compiled
 from abstain.errors import InputError
 from abstain.typing import Array, IntArray
 
-#: So many numbers wait, at least, before they are sorted in among the others.
-WAITING = 1 << 22
+#: So many bytes of numbers wait, at least, before they are sorted in among the others.
+WAITING = 1 << 27
+
+#: From so many numbers on compiled kernels are loaded, which merge in one pass.
+_MERGED = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,7 @@ class Tally:
         """The same with nothing waiting."""
         if not self.waiting:
             return self
+        # A copy in any case, which is sorted in its place.
         new = _counted(np.concatenate(self.waiting))
         return new if not self.value.size else _joined(self, new)
 
@@ -42,10 +47,8 @@ class Tally:
         """Return the tally with these numbers too, which are kept as they are for a while."""
         if not values.size:
             return self
-        waiting = (*self.waiting, values)
-        out = Tally(self.value, self.count, waiting)
-        enough = sum(x.size for x in waiting) >= max(WAITING, self.value.size)
-        return out.settled if enough else out
+        out = Tally(self.value, self.count, with_one_more(self.waiting, values))
+        return out.settled if are_many(out.waiting, self.value.nbytes) else out
 
     def joined(self, other: "Tally") -> "Tally":
         """Return the tally of the numbers of both."""
@@ -82,16 +85,61 @@ def empty_tally() -> Tally:
     return Tally(np.zeros(0, np.float16), np.zeros(0, np.int64))
 
 
+def with_one_more(waiting: tuple[Array, ...], values: Array) -> tuple[Array, ...]:
+    """Let an array wait too; small ones are put together, so that there are never many."""
+    kept, last = waiting, [values]
+    while kept and kept[-1].size <= sum(x.size for x in last):
+        kept, last = kept[:-1], [kept[-1], *last]
+    return (*kept, np.concatenate(last) if len(last) > 1 else values)
+
+
+def are_many(waiting: tuple[Array, ...], held: int) -> bool:
+    """Tell whether what waits is worth sorting in among so many bytes."""
+    return sum(x.nbytes for x in waiting) >= max(WAITING, held)
+
+
 def _counted(values: Array) -> Tally:
-    ordered = np.sort(values)
-    ends = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1, ordered.size)
-    return Tally(ordered[ends - 1], np.diff(ends, prepend=0))
+    """Sort and count numbers, in the place where they are."""
+    values.sort()
+    ends = np.empty(values.size, np.bool_)
+    np.not_equal(values[1:], values[:-1], out=ends[:-1])
+    ends[-1] = True
+    last = np.flatnonzero(ends)
+    return Tally(values[last], np.diff(last, prepend=-1))
 
 
 def _joined(one: Tally, two: Tally) -> Tally:
-    value = np.concatenate((one.value, two.value))
-    # Two ascending runs: a stable sort merges them.
-    order = np.argsort(value, kind="stable")
-    value, count = value[order], np.concatenate((one.count, two.count))[order]
-    first = np.flatnonzero(np.append(True, value[1:] != value[:-1]))
-    return Tally(value[first], np.add.reduceat(count, first))
+    if one.value.size < two.value.size:
+        one, two = two, one
+    place = passed(two.value, one.value)
+    known = one.value.take(place - 1, mode="clip") == two.value
+    known &= place > 0
+    count = one.count.copy()
+    count[place[known] - 1] += two.count[known]
+    new = np.flatnonzero(~known)
+    # Where the new ones stand among all, and the old ones between them.
+    here = place[new] + np.arange(new.size)
+    old = np.ones(one.value.size + new.size, np.bool_)
+    old[here] = False
+    value = np.empty(old.size, np.result_type(one.value, two.value))
+    counts = np.empty(old.size, np.int64)
+    value[here], counts[here] = two.value[new], two.count[new]
+    value[old], counts[old] = one.value, count
+    return Tally(value, counts)
+
+
+def neighbors(x: Array, to: float) -> Array:
+    """Return the next floats of the same type towards an infinity, which may be it."""
+    with np.errstate(all="ignore"):
+        out: Array = np.nextafter(x, x.dtype.type(to))
+    return out
+
+
+def passed(points: Array, numbers: Array) -> IntArray:
+    """Return how many of the numbers are at most each point; both ascend."""
+    large = points.size + numbers.size >= _MERGED and points.dtype == numbers.dtype
+    fast = compiled("abstain._foundation.compiled") if large else None
+    if fast is None:
+        return np.searchsorted(numbers, points, side="right")
+    out: IntArray = fast.homes(points, np.append(numbers, numbers.dtype.type(np.inf)))
+    return out
