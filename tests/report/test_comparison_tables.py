@@ -26,7 +26,7 @@ from abstain.report import (
     document_of,
     render,
 )
-from abstain.report.render.terminal import narrow
+from abstain.report.render.lines import narrow
 from abstain.report.subjects.comparison.document import _points
 from abstain.report.words import number
 

@@ -17,7 +17,7 @@ from abstain.report.document import (
     numbers,
     rows_of,
 )
-from abstain.report.render.terminal import narrow
+from abstain.report.render.lines import narrow
 from abstain.report.subjects.comparison.across import independence_said
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.verdict import comparison_verdict, margin_lines
