@@ -108,19 +108,7 @@ def fit_groups(
     >>> few.part("night").attainable, few.part("night").reason[:46]
     (False, '40 samples cannot certify a selective risk of ')
     """
-    entry = RULES[method]
-    if not entry.needs_data:
-        msg = f"the rule {method!r} chooses without data, so it has one threshold for every group"
-        raise InputError(msg)
-    if options.pop("weight", None) is not None:
-        msg = "`weight` must be left out of a threshold for each group; keep one sample a row"
-        raise InputError(msg)
-    if options.get("ratio") is not None:
-        msg = (
-            "`ratio` must be left out of a threshold for each group: fit each group with the "
-            "ratios of its samples, and make a RuleSet of the rules"
-        )
-        raise InputError(msg)
+    _refuse(method, options)
     values = checks.confidence(confidence)
     codes_of(group, "group", values.size)  # refuses what names no group
     losses = None if loss is None else checks.loss(loss, length=values.size)
@@ -137,6 +125,22 @@ def fit_groups(
         rule = fit(method, values[own], known, score=score, scale=scale, **options)
         parts.append(RulePart(name, rule))
     return RuleSet(per, tuple(parts), joint, delta)
+
+
+def _refuse(method: str, options: dict[str, Any]) -> None:
+    """Refuse what cannot be chosen group by group; weights of None are taken out."""
+    if not RULES[method].needs_data:
+        msg = f"the rule {method!r} chooses without data, so it has one threshold for every group"
+        raise InputError(msg)
+    if options.pop("weight", None) is not None:
+        msg = "`weight` must be left out of a threshold for each group; keep one sample a row"
+        raise InputError(msg)
+    if options.get("ratio") is not None:
+        msg = (
+            "`ratio` must be left out of a threshold for each group: fit each group with the "
+            "ratios of its samples, and make a RuleSet of the rules"
+        )
+        raise InputError(msg)
 
 
 def _shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
