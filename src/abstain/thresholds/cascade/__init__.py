@@ -3,8 +3,10 @@
 from abstain.thresholds.cascade.capacity import daily_share
 from abstain.thresholds.cascade.check import CascadeCheck, StageCheck, check_decisions
 from abstain.thresholds.cascade.data import CascadeData
-from abstain.thresholds.cascade.record import ERROR, PERSON, Cascade, CascadePlan, CascadeStage
+from abstain.thresholds.cascade.plan import CascadePlan
+from abstain.thresholds.cascade.record import Cascade
 from abstain.thresholds.cascade.search import CascadeFrontier, chosen_of, frontier_of
+from abstain.thresholds.cascade.stage import ERROR, PERSON, CascadeStage
 
 __all__ = [
     "ERROR",

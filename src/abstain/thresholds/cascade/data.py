@@ -7,7 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import InputError, MissingInputError
-from abstain.thresholds.cascade.record import PERSON
+from abstain.thresholds.cascade.stage import PERSON
 from abstain.typing import AnyArray, Array, FloatArray
 
 

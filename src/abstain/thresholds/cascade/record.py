@@ -2,160 +2,24 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.json_records import READERS
-from abstain._foundation.records import Chance, Count, Fraction, Natural, NotNegative, Number, Word
+from abstain._foundation.records import Count, Fraction, NotNegative
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.thresholds import scales
-from abstain.thresholds.cascade.capacity import daily_share
-from abstain.thresholds.scales import UNKNOWN, RuleScale
-from abstain.typing import AnyArray, Array, BoolArray, IntArray, Scale
+from abstain.thresholds.cascade.plan import CascadePlan
+from abstain.thresholds.cascade.stage import PERSON, CascadeStage, accepted_by, confidence_on
+from abstain.typing import AnyArray, Array, IntArray, Scale
 
 #: What marks a text as the JSON form of a cascade.
 KIND: Final = "cascade"
 VERSION: Final = 1
-
-#: The name of the last stage, which answers what no model did, and of what an error costs.
-PERSON: Final = "person"
-ERROR: Final = "error"
-
-Answers = Literal["some", "all", "none"]
-
-
-@dataclass(frozen=True)
-class CascadeStage:
-    """A model of a cascade: what it answers of the samples that reach it.
-
-    Attributes
-    ----------
-    name : str
-        Of the model.
-    answers : {"some", "all", "none"}
-        "some": where its confidence reaches `threshold`; "all" that reach it; "none": it is not
-        run, so that it costs nothing.
-    threshold : float or None
-        The lowest confidence with which it answers; None unless it answers some.
-    cost : float
-        Of running it on one sample, in any unit that all costs share.
-    score : str
-        Name of its confidence score; "" if unknown.
-    scale : {"log-odds", "probability", "score", "unknown"}
-        What the threshold is measured in, as in `DecisionRule`.
-
-    Examples
-    --------
-    >>> from abstain.thresholds.cascade import CascadeStage
-    >>> CascadeStage("small", "some", 0.9).accepts([0.95, 0.9, 0.2]).tolist()
-    [True, True, False]
-    """
-
-    name: Word
-    answers: Answers = "none"
-    threshold: Number | None = None
-    cost: NotNegative = 0.0
-    score: str = ""
-    scale: RuleScale = UNKNOWN
-
-    def __post_init__(self) -> None:
-        """Validate every field."""
-        records.check(self, of="a stage of a cascade")
-        if self.name in {PERSON, ERROR}:
-            msg = f"a stage must not be named {self.name!r}, which has a meaning of its own"
-            raise InputError(msg)
-        if (self.threshold is None) != (self.answers != "some"):
-            msg = (
-                f"the stage {self.name!r} must have a threshold exactly where it answers 'some'; "
-                f"got {self.answers!r} and {self.threshold!r}"
-            )
-            raise DomainError(msg)
-
-    def accepts(self, confidence: AnyArray | ConfidenceScore | Predictions) -> BoolArray:
-        """Tell which samples it answers, of those whose confidences are given.
-
-        Parameters
-        ----------
-        confidence : array of shape (n,), ConfidenceScore or Predictions
-            As for `DecisionRule.apply`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-            Booleans.
-        """
-        given, said = _confidence(self, confidence, None)
-        values = checks.confidence(given, f"confidence of {self.name!r}")
-        return _accepted(self, values, said)
-
-    def __str__(self) -> str:
-        """Say what it does."""
-        if self.threshold is None:
-            said = "answers all" if self.answers == "all" else "is not run"
-            return f"{self.name} {said}"
-        return f"{self.name} answers from a confidence of {self.threshold:.6g} on"
-
-
-@dataclass(frozen=True)
-class CascadePlan:
-    """What is asked of a cascade: risk, capacity, costs, and how its thresholds are found.
-
-    Attributes
-    ----------
-    max_risk : float
-        The largest mean loss of all answers, those of the person among them.
-    delta : float
-        The chance, over calibration sets, that the promise may fail.
-    capacity : float
-        The largest share of the samples that may go to the person; 1 for no limit, 0 for none.
-    reviews, arrivals, overflow : int, int, float or None
-        What a person can do in a day, of how many samples, and the share of days on which there
-        may be more, where `capacity` follows from them.
-    person_cost, error_cost : float
-        Of a review, and of a loss of 1.
-    person_error : float or None
-        The share of wrong answers of the person that is assumed; None where it is measured.
-    ordered_by : float
-        The share of the calibration samples that order the choices of thresholds; the others test.
-    seed : int
-        By which the samples are divided.
-    """
-
-    max_risk: Chance
-    delta: Chance
-    capacity: Fraction = 1.0
-    reviews: Count | None = None
-    arrivals: Natural | None = None
-    overflow: Chance | None = None
-    person_cost: NotNegative = 1.0
-    error_cost: NotNegative = 0.0
-    person_error: Fraction | None = 0.0
-    ordered_by: Chance = 0.5
-    seed: Count = 0
-
-    def __post_init__(self) -> None:
-        """Validate every field, and the fields of a day against each other."""
-        records.check(self, of="a cascade")
-        known = [x is not None for x in (self.reviews, self.arrivals, self.overflow)]
-        if any(known) and not all(known):
-            msg = "`reviews`, `arrivals` and `overflow` of a cascade go together; one is missing"
-            raise InputError(msg)
-        if self.reviews is None or self.arrivals is None or self.overflow is None:
-            return
-        share = daily_share(self.reviews, self.arrivals, overflow=self.overflow)
-        if abs(share - self.capacity) > 1e-9:
-            msg = f"`capacity` of a cascade must be {share!r} by its days; got {self.capacity!r}"
-            raise DomainError(msg)
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is a limit to what may go to the person."""
-        return self.capacity < 1
 
 
 @dataclass(frozen=True)
@@ -277,7 +141,7 @@ class Cascade:
             msg = f"give confidences of {names}, or of the first of them; got {len(confidences)}"
             raise InputError(msg)
         pairs = zip(self.stages, confidences, strict=False)
-        found = [_confidence(stage, given, scale) for stage, given in pairs]
+        found = [confidence_on(stage, given, scale) for stage, given in pairs]
         n = checks.vector(found[0][0], f"confidence of {self.names[0]!r}").size
         out = np.full(n, self._next(len(found)), np.int64)
         left = np.arange(n)
@@ -286,7 +150,7 @@ class Cascade:
             values = checks.vector(given, name, length=n, like=self.names[0])
             if left.size == 0 or stage.answers == "none":
                 continue
-            accepted = _accepted(stage, checks.confidence(values[left], name), said)
+            accepted = accepted_by(stage, checks.confidence(values[left], name), said)
             out[left[accepted]] = place
             left = left[~accepted]
         return out
@@ -367,32 +231,12 @@ class Cascade:
         )
 
 
-def _accepted(stage: CascadeStage, values: Array, said: str | None) -> BoolArray:
-    if stage.threshold is None:
-        return np.full(values.size, stage.answers == "all")
-    return scales.reached(values, stage.threshold, stage.scale, said)
-
-
 def _part(kind: Any, found: object, what: str) -> Any:
     """Read a record inside the record: every field there, and no other."""
     if not isinstance(found, dict):
         msg = f"{what} must be an object with its fields; got {json_records.shown(found)}"
         raise InputError(msg)
     return records.read(kind, found, what)
-
-
-def _confidence(
-    stage: CascadeStage,
-    given: AnyArray | ConfidenceScore | Predictions,
-    scale: Scale | None,
-) -> tuple[Any, str | None]:
-    """Return the confidences of a stage, and what they are measured in where that is known."""
-    if isinstance(given, Predictions):
-        given = scales.scored(given, stage.score, None)
-    if not isinstance(given, ConfidenceScore):
-        return given, scale
-    scales.refuse_other(stage.score, given.name)
-    return scales.on_scale(given, stage.scale, scale)
 
 
 READERS[KIND] = Cascade.from_json

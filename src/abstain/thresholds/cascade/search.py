@@ -15,7 +15,9 @@ import numpy as np
 
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count, upper
 from abstain.thresholds.cascade.data import CascadeData
-from abstain.thresholds.cascade.record import PERSON, Cascade, CascadePlan, CascadeStage
+from abstain.thresholds.cascade.plan import CascadePlan
+from abstain.thresholds.cascade.record import Cascade
+from abstain.thresholds.cascade.stage import PERSON, CascadeStage
 from abstain.thresholds.cascade.totals import Totals, codes_of, totals_of
 from abstain.thresholds.fixed_sequence import fixed_sequence
 from abstain.typing import BoolArray, FloatArray, IntArray

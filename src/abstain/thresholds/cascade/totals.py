@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain.thresholds.cascade.data import CascadeData
-from abstain.thresholds.cascade.record import CascadePlan, CascadeStage
+from abstain.thresholds.cascade.plan import CascadePlan
+from abstain.thresholds.cascade.stage import CascadeStage
 from abstain.typing import BoolArray, FloatArray, IntArray
 
 

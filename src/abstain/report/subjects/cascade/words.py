@@ -45,7 +45,8 @@ def _stage(stage: CascadeStage, *, first: bool) -> str:
     who = f"\u201c{stage.name}\u201d"
     if stage.answers == "all":
         return f"{who} answers {'everything' if first else 'the rest'}"
-    said = f"{who} answers when its confidence is at least {threshold_said(stage)}"
+    units = f" ({stage.units})" if stage.units else ""
+    said = f"{who} answers when its confidence is at least {threshold_said(stage)}{units}"
     return said if first else f"of what is left, {said}"
 
 

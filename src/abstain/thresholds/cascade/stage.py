@@ -1,0 +1,125 @@
+"""`CascadeStage`: a model of a cascade, and from which confidence on it answers."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from abstain._foundation import checks, records
+from abstain._foundation.records import NotNegative, Number, Word
+from abstain.confidence import ConfidenceScore
+from abstain.errors import DomainError, InputError
+from abstain.predictions import Predictions
+from abstain.thresholds import scales
+from abstain.thresholds.scales import UNKNOWN, RuleScale
+from abstain.typing import AnyArray, Array, BoolArray, Scale
+
+#: The name of the last stage, which answers what no model did, and of what an error costs.
+PERSON: Final = "person"
+ERROR: Final = "error"
+
+Answers = Literal["some", "all", "none"]
+
+
+@dataclass(frozen=True)
+class CascadeStage:
+    """A model of a cascade: what it answers of the samples that reach it.
+
+    Attributes
+    ----------
+    name : str
+        Of the model.
+    answers : {"some", "all", "none"}
+        "some": where its confidence reaches `threshold`; "all" that reach it; "none": it is not
+        run, so that it costs nothing.
+    threshold : float or None
+        The lowest confidence with which it answers; None unless it answers some.
+    cost : float
+        Of running it on one sample, in any unit that all costs share.
+    score : str
+        Name of its confidence score; "" if unknown.
+    scale : {"log-odds", "probability", "score", "unknown"}
+        What the threshold is measured in, as in `DecisionRule`.
+
+    Examples
+    --------
+    >>> from abstain.thresholds.cascade import CascadeStage
+    >>> CascadeStage("small", "some", 0.9).accepts([0.95, 0.9, 0.2]).tolist()
+    [True, True, False]
+    """
+
+    name: Word
+    answers: Answers = "none"
+    threshold: Number | None = None
+    cost: NotNegative = 0.0
+    score: str = ""
+    scale: RuleScale = UNKNOWN
+
+    def __post_init__(self) -> None:
+        """Validate every field."""
+        records.check(self, of="a stage of a cascade")
+        if self.name in {PERSON, ERROR}:
+            msg = f"a stage must not be named {self.name!r}, which has a meaning of its own"
+            raise InputError(msg)
+        if (self.threshold is None) != (self.answers != "some"):
+            msg = (
+                f"the stage {self.name!r} must have a threshold exactly where it answers 'some'; "
+                f"got {self.answers!r} and {self.threshold!r}"
+            )
+            raise DomainError(msg)
+
+    def accepts(self, confidence: AnyArray | ConfidenceScore | Predictions) -> BoolArray:
+        """Tell which samples it answers, of those whose confidences are given.
+
+        Parameters
+        ----------
+        confidence : array of shape (n,), ConfidenceScore or Predictions
+            As for `DecisionRule.apply`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Booleans.
+        """
+        given, said = confidence_on(self, confidence, None)
+        values = checks.confidence(given, f"confidence of {self.name!r}")
+        return accepted_by(self, values, said)
+
+    @property
+    def units(self) -> str:
+        """What the threshold is measured in, and what it is on the other scale, in words.
+
+        Empty where nothing is known of it, and for a unit of the score's own.
+        """
+        if self.threshold is None or self.scale == UNKNOWN:
+            return ""
+        return scales.said(self.threshold, self.scale)
+
+    def __str__(self) -> str:
+        """Say what it does."""
+        if self.threshold is None:
+            said = "answers all" if self.answers == "all" else "is not run"
+            return f"{self.name} {said}"
+        units = f" ({self.units})" if self.units else ""
+        return f"{self.name} answers from a confidence of {self.threshold:.6g}{units} on"
+
+
+def accepted_by(stage: CascadeStage, values: Array, said: str | None) -> BoolArray:
+    """Tell which validated confidences a stage answers; `said` is what they are measured in."""
+    if stage.threshold is None:
+        return np.full(values.size, stage.answers == "all")
+    return scales.reached(values, stage.threshold, stage.scale, said)
+
+
+def confidence_on(
+    stage: CascadeStage,
+    given: AnyArray | ConfidenceScore | Predictions,
+    scale: Scale | None,
+) -> tuple[Any, str | None]:
+    """Return the confidences of a stage, and what they are measured in where that is known."""
+    if isinstance(given, Predictions):
+        given = scales.scored(given, stage.score, None)
+    if not isinstance(given, ConfidenceScore):
+        return given, scale
+    scales.refuse_other(stage.score, given.name)
+    return scales.on_scale(given, stage.scale, scale)

@@ -1,0 +1,174 @@
+"""`set_cascade` and `check_cascade`: what several models say of the same samples."""
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
+
+
+def said(n, seed=0, *, shift=0.0):
+    rng = np.random.default_rng(seed)
+    hard = np.clip(rng.random(n) + shift, 0, 1)
+    small = (1 - hard, rng.random(n) < 0.5 * hard**2)
+    return {"small": small, "large": (1 - hard**2, rng.random(n) < 0.2 * hard**3)}
+
+
+def as_predictions(data, ids=None):
+    return {
+        name: ab.Predictions(confidence=confidence, loss=loss, ids=ids)
+        for name, (confidence, loss) in data.items()
+    }
+
+
+COSTS = {"small": 1, "large": 10, "person": 100}
+
+
+def test_arrays_and_predictions_choose_the_same():
+    data = said(2000)
+    one = ab.set_cascade(data, max_risk=0.05, costs=COSTS)
+    two = ab.set_cascade(as_predictions(data), max_risk=0.05, costs=COSTS)
+    assert [s.threshold for s in one.stages] == [s.threshold for s in two.stages]
+    assert one.stages[0].scale == two.stages[0].scale == "probability"
+    assert two.stages[0].score == "confidence"
+    known = ab.check_cascade(one, data).checks[0]
+    assert known.risk == pytest.approx(one.risk)
+    assert known.cost == pytest.approx(one.cost)
+    assert [s.share for s in known.stages] == pytest.approx(one.answered)
+
+
+def test_samples_are_matched_by_their_names():
+    data = said(1500)
+    ids = np.array([f"s{i}" for i in range(1500)])
+    plain = ab.set_cascade(data, max_risk=0.05, costs=COSTS)
+    named = as_predictions(data, ids)
+    turned = np.random.default_rng(3).permutation(1500)
+    confidence, loss = data["large"]
+    other = ab.Predictions(confidence=confidence[turned], loss=loss[turned], ids=ids[turned])
+    found = ab.set_cascade({**named, "large": other}, max_risk=0.05, costs=COSTS)
+    assert [s.threshold for s in found.stages] == [s.threshold for s in plain.stages]
+    assert (found.risk, found.cost, found.answered) == (plain.risk, plain.cost, plain.answered)
+    fewer = ab.Predictions(confidence=confidence[5:], loss=loss[5:], ids=ids[5:])
+    with pytest.raises(InputError, match=r"'large' lacks 5 samples .*'s0'"):
+        ab.set_cascade({**named, "large": fewer}, max_risk=0.05)
+    twice = ab.Predictions(confidence=confidence, loss=loss, ids=np.repeat(ids[:750], 2))
+    with pytest.raises(DomainError, match="distinct"):
+        ab.set_cascade({**named, "large": twice}, max_risk=0.05)
+
+
+def test_class_scores_are_decided_in_log_odds():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=3000)
+    one, two = (rng.normal(size=(3000, 3)) + k * np.eye(3)[labels] for k in (2, 4))
+    data = {
+        name: ab.Predictions(logits=x, labels=labels) for name, x in (("one", one), ("two", two))
+    }
+    cascade = ab.set_cascade(data, max_risk=0.05, costs={"one": 1, "two": 5, "person": 50})
+    assert {s.scale for s in cascade.stages} == {"log-odds"}
+    who = cascade.decide(data["one"], data["two"])
+    sure = [ab.confidence.score("msr", p) for p in data.values()]
+    assert np.array_equal(who, cascade.decide(*sure))
+    # The same decisions from probabilities, within their rounding.
+    probability = [x.probability for x in sure]
+    assert np.array_equal(who, cascade.decide(*probability, scale="probability"))
+    kept = ab.check_cascade(cascade, data).checks[0]
+    assert kept.reviews == (who == 2).mean()
+
+
+def test_the_person_may_be_wrong_at_a_rate_or_as_measured():
+    data = said(4000)
+    plain = ab.set_cascade(data, max_risk=0.04)
+    rate = ab.set_cascade({**data, "person": 0.1}, max_risk=0.04)
+    wrong = np.arange(4000) % 10 == 0
+    measured = ab.set_cascade({**data, "person": wrong}, max_risk=0.04)
+    assert (plain.plan.person_error, rate.plan.person_error) == (0.0, 0.1)
+    assert measured.plan.person_error is None
+    # Samples sent to the person are wrong too, so that fewer may be answered by the models.
+    assert rate.answered[-1] > plain.answered[-1]
+    assert measured.answered[-1] > plain.answered[-1]
+    with pytest.raises(MissingInputError, match="person"):
+        ab.check_cascade(measured, said(100, 1))
+    assert ab.check_cascade(measured, {**said(100, 1), "person": 0.05}).checks[0].risk > 0
+    kinds = {f.kind for f in ab.check_cascade(plain, said(100, 1)).findings}
+    assert kinds == {"guarantee", "person"}
+
+
+def test_capacity_by_day_is_a_share():
+    data = said(6000)
+    days = ab.set_cascade(data, max_risk=0.06, capacity=60, per_day=200, overflow=0.1)
+    share = ab.thresholds.daily_share(60, 200, overflow=0.1)
+    assert days.plan.capacity == share < 0.3
+    same = ab.set_cascade(data, max_risk=0.06, capacity=share)
+    assert days.stages == same.stages
+    found = ab.check_cascade(days, said(4000, 1)).checks[0]
+    assert found.days_over <= 0.1
+    none = ab.set_cascade(data, max_risk=0.2, capacity=0)
+    assert none.attainable
+    assert none.stages[-1].answers == "all" or none.stages[0].answers == "all"
+    assert ab.check_cascade(none, said(500, 1)).checks[0].load_verdict == "holds"
+
+
+def test_a_check_says_where_the_promise_is_broken_and_what_needs_no_labels():
+    cascade = ab.set_cascade(said(6000), max_risk=0.04, capacity=0.2, costs=COSTS)
+    bare = {name: confidence for name, (confidence, _) in said(4000, 3, shift=0.5).items()}
+    sets = {"same": said(20_000, 1), "hard": said(4000, 2, shift=0.5), "bare": bare}
+    checks = ab.check_cascade(cascade, sets, calibration=said(6000))
+    assert [c.verdict for c in checks.checks] == ["holds", "broken", "broken"]
+    assert np.isnan(checks.checks[2].risk)
+    assert checks.checks[2].load_verdict == "broken"
+    rows = checks.frame()
+    assert rows["name"].to_list() == ["calibration", "same", "hard", "bare"]
+    assert checks.frontier.chosen is not None
+    assert checks.frontier.risk[checks.frontier.chosen] == pytest.approx(cascade.risk)
+    kinds = {f.kind for f in checks.findings}
+    assert {"load", "no_labels", "guarantee"} <= kinds
+    again = ab.check_cascade(cascade, said(6000), calibration=said(6000))
+    assert "same_data" in {f.kind for f in again.findings}
+    assert len(ab.check_cascade(cascade, {})) == 0
+
+
+def test_the_promise_is_the_same_for_the_same_seed_and_another_for_another():
+    data = said(1000)
+    one, two = (ab.set_cascade(data, max_risk=0.06, seed=s, costs=COSTS) for s in (0, 1))
+    assert ab.set_cascade(data, max_risk=0.06, seed=0, costs=COSTS) == one
+    assert one.stages != two.stages
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "error", "words"),
+    [
+        ({}, {"costs": {"small": 1, "person": 1}}, MissingInputError, "'large'"),
+        ({}, {"costs": {"small": 1, "large": 1}}, MissingInputError, "review"),
+        ({}, {"costs": {**COSTS, "larger": 1}}, InputError, "'larger'"),
+        ({}, {"capacity": 40}, InputError, "per_day"),
+        ({}, {"per_day": 40}, MissingInputError, "capacity"),
+        ({}, {"capacity": 50, "per_day": 40}, DomainError, "reviews"),
+        ({}, {"delta": 5}, DomainError, "delta"),
+        ({"large": ([0.1, 0.2], [0, 1])}, {}, ShapeError, "same samples"),
+        ({"large": [0.5] * 50}, {}, MissingInputError, "losses"),
+        ({"error": ([0.5] * 50, [0] * 50)}, {}, InputError, "'error'"),
+        ({"large": ([np.nan] * 50, [0] * 50)}, {}, DomainError, "'large'"),
+        ({"large": ([0.5] * 50, [2] * 50)}, {}, DomainError, "'large'"),
+        ({"person": 1.5}, {}, DomainError, "person_error"),
+    ],
+)
+def test_refuses(change, options, error, words):
+    with pytest.raises(error, match=words):
+        ab.set_cascade({**said(50), **change}, **{"max_risk": 0.1, **options})
+
+
+def test_refuses_other_samples_and_other_stages():
+    labels = np.arange(40) % 3
+    good = ab.Predictions(confidence=np.ones(40), prediction=labels, labels=labels)
+    other = ab.Predictions(confidence=np.ones(40), prediction=labels, labels=labels[::-1])
+    with pytest.raises(InputError, match="not the same samples"):
+        ab.set_cascade({"a": good, "b": other}, max_risk=0.1)
+    with pytest.raises(MissingInputError, match="stages"):
+        ab.set_cascade({}, max_risk=0.1)
+    cascade = ab.set_cascade(said(500), max_risk=0.2)
+    with pytest.raises(MissingInputError, match="lacks 'large'"):
+        ab.check_cascade(cascade, {"small": said(50)["small"]})
+    with pytest.raises(InputError, match=r"later: .*'huge'"):
+        ab.check_cascade(cascade, {"later": {**said(50), "huge": said(50)["small"]}})
+    with pytest.raises(InputError, match="Cascade"):
+        ab.check_cascade(ab.thresholds.DecisionRule("given", 0.5), said(50))
