@@ -65,7 +65,7 @@ def test_curves_are_made_for_a_page_alone(
 ) -> None:
     made = []
     case_of = cases.case_of
-    made_by = import_module("abstain.evaluation.evaluate")
+    made_by = import_module("abstain.evaluation.assembly")
     monkeypatch.setattr(made_by, "case_of", lambda part: made.append(part) or case_of(part))
     assert run(["evaluate", str(table), *COLUMNS]) == 0
     assert not made

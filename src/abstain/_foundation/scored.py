@@ -222,9 +222,11 @@ class Scored:
 
     def untied(self, *, best: bool) -> "Scored":
         """Return the same losses with every tie broken in favor of the lower, or the higher one."""
-        if self.binary and self.weight is None and self.xp is np:
-            loss = untied_failures(self.turns, best=best)
+        if self.binary and self.counted and self.xp is np:
             events = untied_events(self.turns, best=best)
+            if self.times is not None:
+                return replace(self, probability=None, known_groups=None, known_events=events)
+            loss = untied_failures(self.turns, best=best)
             ranks = np.arange(loss.size, 0, -1, dtype=np.int32)
             return Scored(ranks, loss, known_events=events)
         if self.xp is np:

@@ -98,8 +98,8 @@ class _Points:
 
 
 def _units(s: Scored, cluster: IntArray | None) -> int:
-    if s.weight is None and cluster is None:
-        return s.n
+    if s.counted and cluster is None:
+        return s.samples
     kept = np.ones(s.n, dtype=np.bool_) if s.weight is None else s.weight > 0
     return int(kept.sum()) if cluster is None else int(np.unique(cluster[kept]).size)
 
@@ -155,7 +155,7 @@ def _independent(
 
 def _moments(s: Scored, groups: TieGroups) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum w^2, w^2 loss and w^2 loss^2 over the members of each tie group."""
-    if s.weight is None and s.binary:
+    if s.counted and s.binary:
         return groups.weight, groups.loss, groups.loss
     home = s.home
     kept = home >= 0

@@ -1,8 +1,6 @@
 """The curves of one score on one split, and the samples worth looking at."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,15 +9,10 @@ from abstain.curves.bands import RiskCoverageBand, band_of
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve, reliability_of
 from abstain.curves.risk_coverage import curve_of, thin
-from abstain.evaluation.records import Case, ExtremeSample, Part
-from abstain.evaluation.uncertainty import ScoredPart
+from abstain.evaluation.records import Case
+from abstain.evaluation.uncertainty import EvaluatedPart
 from abstain.metrics.confidence_weighted.sweep import sweep_of
-from abstain.metrics.contributions import contributions_by
-from abstain.predictions import Predictions
-from abstain.typing import Array, IntArray
 
-#: How many samples of each kind a case shows.
-_SHOWN = 10
 #: Vertices of a curve at most. A page draws up to 400 of them, whose steps of coverage these are
 #: parts of: it draws the same as from all, but for coverages on the very end of a step.
 _VERTICES = 20_000
@@ -31,18 +24,18 @@ _COVERAGES = np.concatenate(([0.005, 0.01, 0.015], np.arange(2, 10) / 100, np.ar
 _STEPS = 10_000_000
 
 
-def case_of(part: ScoredPart) -> Case:
+def case_of(part: EvaluatedPart) -> Case:
     """Gather the curves and the notable samples of one score."""
-    predictions, s = part.predictions, part.s
-    calibrated = _calibration_curves(s) if s.calibrated else (None, None, None)
+    s, sure = part.s, part.sure
+    calibrated = _calibration_curves(sure) if sure.calibrated else (None, None, None)
     selective = thin(curve_of(s.groups, "selective"), vertices=_VERTICES)
     return Case(
         split=part.split,
         score=part.score,
-        n=s.n,
+        n=s.samples,
         failures=s.failures,
         risk=s.events.risk,
-        tied_share=s.events.tied / s.n,
+        tied_share=s.events.tied / s.samples,
         selective=selective,
         generalized=replace(
             selective, kind="generalized", risk=selective.failures / selective.total
@@ -50,45 +43,23 @@ def case_of(part: ScoredPart) -> Case:
         reliability=calibrated[0],
         cwsa=calibrated[1],
         cwsa_plus=calibrated[2],
-        overconfident=_samples(predictions, s, _most_confident_failures(s)),
-        underconfident=_samples(predictions, s, _least_confident_successes(s)),
-        by_class=_by_class(s),
-        by_group=() if predictions.group is None else _parts(s, predictions.group, str),
+        overconfident=part.overconfident,
+        underconfident=part.underconfident,
+        by_class=part.by_class,
+        by_group=part.by_group,
         own=part.own,
         band=None if part.how.kind == "none" else _band(part),
     )
 
 
-def _band(part: ScoredPart) -> RiskCoverageBand:
+def _band(part: EvaluatedPart) -> RiskCoverageBand:
     """Return the band of the selective risk; that of the generalized risk follows from it."""
     s, cluster, how = part.s, part.cluster, part.how
-    coarse = cluster is not None and s.n * _COVERAGES.size > _STEPS
+    coarse = cluster is not None and s.samples * _COVERAGES.size > _STEPS
     coverage = _COVERAGES[2::3] if coarse else _COVERAGES
     # Below the first whole sample there is nothing to say.
     kept = coverage[coverage >= min(1.0, 1 / s.events.n)]
     return band_of(s, "selective", level=how.level, coverage=kept, cluster=cluster, rng=how.seed)
-
-
-def _by_class(s: Scored) -> tuple[Part, ...]:
-    view = s.view
-    if view is None:
-        return ()
-    return _parts(s, view.labels, lambda code: _class_name(view.classes, int(code)))
-
-
-def _parts(s: Scored, names: Array, written: Callable[[Any], str]) -> tuple[Part, ...]:
-    """Return the parts of the AUGRC, the largest first."""
-    c = contributions_by(s, names)
-    return tuple(
-        Part(
-            written(c.group[i]),
-            int(c.samples[i]),
-            float(c.sample_share[i]),
-            float(c.contribution[i]),
-            float(c.share[i]),
-        )
-        for i in np.argsort(-c.contribution, kind="stable")
-    )
 
 
 def _calibration_curves(
@@ -104,42 +75,3 @@ def _calibration_curves(
     ]
     reliability = reliability_of(s, 15, "equal_width")
     return reliability, drawn[0], drawn[1]
-
-
-def _most_confident_failures(s: Scored) -> IntArray:
-    wrong = np.flatnonzero(s.loss)
-    return wrong[_lowest(-s.confidence[wrong].astype(np.float64))]
-
-
-def _least_confident_successes(s: Scored) -> IntArray:
-    # Nearly all samples are successes, so that one array is cheaper than to name them.
-    return _lowest(np.where(s.loss == 0, s.confidence, np.inf))
-
-
-def _lowest(key: Array) -> IntArray:
-    """Return the rows of the lowest keys, in order; ties by row, so that it is reproducible.
-
-    An infinite key is the mark of a row that is none of them.
-    """
-    most = key if key.size <= _SHOWN else np.partition(key, _SHOWN - 1)[:_SHOWN]
-    kept = np.flatnonzero((key <= most.max(initial=-np.inf)) & (key < np.inf))
-    return kept[np.argsort(key[kept], kind="stable")][:_SHOWN]
-
-
-def _samples(predictions: Predictions, s: Scored, rows: IntArray) -> tuple[ExtremeSample, ...]:
-    confidence = s.shown
-    view = s.view
-    return tuple(
-        ExtremeSample(
-            id=str(i) if predictions.ids is None else str(predictions.ids[i]),
-            label="" if view is None else _class_name(view.classes, int(view.labels[i])),
-            prediction="" if view is None else _class_name(view.classes, int(view.prediction[i])),
-            confidence=float(confidence[i]),
-            loss=float(s.loss[i]),
-        )
-        for i in rows
-    )
-
-
-def _class_name(classes: tuple[object, ...], code: int) -> str:
-    return "(no known class)" if code < 0 else str(classes[code])

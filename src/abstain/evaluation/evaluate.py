@@ -1,27 +1,23 @@
 """`evaluate`: every score that predictions allow, every metric that applies."""
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from abstain._foundation.measurement import Measured
 from abstain.confidence import ScoreState
-from abstain.errors import InputError
-from abstain.evaluation.cases import case_of
-from abstain.evaluation.findings import findings_of, sources
+from abstain.evaluation.assembly import Assembly
+from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
-from abstain.evaluation.records import Case, Evaluation, Finding, Result, ordered
-from abstain.evaluation.uncertainty import ScoredPart, Uncertainty, with_intervals
-from abstain.metrics import METRICS, Metric
-from abstain.metrics.entry import measured_at_once
-from abstain.metrics.ties import UntiedOrders, has_bounds
+from abstain.evaluation.records import Evaluation, Finding
+from abstain.evaluation.uncertainty import ScoredPart, Uncertainty
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
 
-#: Families whose metrics are told with their range over all orders of tied samples.
-_WITH_TIE_BOUNDS = frozenset({"area", "ranking"})
+if TYPE_CHECKING:
+    from abstain.tables import PredictionScan
 
 
 def evaluate(
-    predictions: Predictions | Mapping[Split, Predictions],
+    predictions: "Predictions | Mapping[Split, Predictions] | PredictionScan",
     *,
     scores: Sequence[str | ScoreState] | None = None,
     metrics: Sequence[str] | None = None,
@@ -40,9 +36,10 @@ def evaluate(
 
     Parameters
     ----------
-    predictions : Predictions, or mapping from split to Predictions
+    predictions : Predictions, mapping from split to Predictions, or PredictionScan
         One set of predictions, or several parts evaluated by themselves, as
-        `read_predictions` returns them.
+        `read_predictions` returns them; or files that need not fit in memory, as
+        `scan_predictions` finds them.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns or of the catalogue (``abstain list scores``), and what
         `abstain.confidence.fit` returned. By default all names that the predictions allow.
@@ -92,6 +89,8 @@ def evaluate(
     A metric that valid data leave undefined gives NaN and a reason. Metrics that do not apply
     are listed in `Evaluation.skipped` with the reason. Cost: one sort for each score, two more
     where scores are tied; all CWSA and CWSA+ take one pass together, however many thresholds.
+    Files that are scanned are read once, a batch at a time, and give the same numbers; what needs
+    every sample at once is in `Evaluation.skipped`.
 
     Examples
     --------
@@ -102,80 +101,22 @@ def evaluate(
     >>> ab.evaluate(predictions, metrics=["augrc"]).value("augrc")
     0.09375
     """
-    splits = splits_of(predictions)
     chosen = metrics_of(metrics)
     how = Uncertainty.checked(
         interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng
     )
-    results: list[Result] = []
-    cases: list[Case] = []
-    findings = sources(notes, splits.values())
-    skipped: dict[str, str] = {}
-    binary = True
+    if not isinstance(predictions, Predictions | Mapping):
+        # What counts batches is loaded for those who have them.
+        from abstain.evaluation.stream import StreamPlan, counted_evaluation
+
+        plan = StreamPlan(scores, chosen, loss, how, curves, tuple(sources(notes)))
+        return counted_evaluation(predictions, plan)
+    splits = splits_of(predictions)
+    found = Assembly(chosen, sources(notes, splits.values()), curves=curves)
     for split, predicted in splits.items():
         losses = per_sample_loss(predicted, loss)
         for score in scores_of(predicted, scores):
-            part = ScoredPart(split, score.name, predicted, join(predicted, score, losses), how)
-            binary = binary and part.s.binary
-            measured = with_intervals(_measure(part, chosen, skipped), part)
-            results += measured
-            cases += [case_of(part)] if curves else []
-            findings += findings_of(part, measured)
-    _refuse_inapplicable(chosen, results, skipped)
-    for name in {result.metric for result in results}:
-        # It applied to another score or split.
-        skipped.pop(name, None)
-    label, said = loss_name(loss, splits.values()), ordered(findings)
-    asked = tuple(metric.name for metric in chosen or ())
+            s = join(predicted, score, losses)
+            found.add(ScoredPart(split, score.name, s, how, predicted))
     own = frozenset(name for p in splits.values() for name in p.confidence or ())
-    return Evaluation(tuple(results), tuple(cases), said, label, skipped, binary, asked, own)
-
-
-def _measure(
-    part: ScoredPart, chosen: list[Metric] | None, skipped: dict[str, str]
-) -> list[Result]:
-    apply = []
-    for metric in METRICS.values() if chosen is None else chosen:
-        missing = metric.missing(part.s)
-        if missing:
-            skipped[metric.name] = missing
-        else:
-            apply.append(metric)
-    orders, found = UntiedOrders(part.s), measured_at_once(apply, part.s)
-    return [_result(part, m, value, orders) for m, value in zip(apply, found, strict=True)]
-
-
-def _result(part: ScoredPart, metric: Metric, measured: Measured, orders: UntiedOrders) -> Result:
-    s = part.s
-    tied = s.events.tied
-    bounded = metric.family in _WITH_TIE_BOUNDS and has_bounds(metric, s)
-    low, high = (float("nan"), float("nan"))
-    if bounded:
-        value = measured.value
-        low, high = orders.bounds(metric) if tied and not measured.reason else (value, value)
-    return Result(
-        split=part.split,
-        score=part.score,
-        metric=metric.name,
-        value=float(measured.value),
-        n=s.n,
-        failures=s.failures,
-        accepted=measured.accepted,
-        tied_share=tied / s.n,
-        tie_low=float(low),
-        tie_high=float(high),
-        convention=metric.convention,
-        lower_is_better=metric.lower_is_better,
-        reason=measured.reason,
-    )
-
-
-def _refuse_inapplicable(
-    chosen: list[Metric] | None, results: list[Result], skipped: Mapping[str, str]
-) -> None:
-    """Refuse a metric that was asked for by name and applies nowhere."""
-    measured = {result.metric for result in results}
-    for metric in chosen or ():
-        if metric.name not in measured:
-            msg = f"the metric {metric.name!r} does not apply: it {skipped[metric.name]}"
-            raise InputError(msg)
+    return found.evaluation(loss_name(loss, splits.values()), own)

@@ -11,7 +11,7 @@ from abstain._foundation.option_words import option
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.evaluation.records import Finding, Result
-from abstain.evaluation.uncertainty import ScoredPart
+from abstain.evaluation.uncertainty import EvaluatedPart
 from abstain.inference.small_samples import FEW_FAILURES, FEW_FAILURES_HEAVY
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import Predictions
@@ -38,17 +38,17 @@ def sources(
     return [*told, *(Finding.note("source", note) for note in own)]
 
 
-def findings_of(part: ScoredPart, results: Iterable[Result]) -> list[Finding]:
+def findings_of(part: EvaluatedPart, results: Iterable[Result]) -> list[Finding]:
     """Return what is worth knowing about one score on one split."""
-    predictions, s = part.predictions, part.s
+    s = part.s
     values = {result.metric: result for result in results}
     said = (
-        *_counts(s, predictions),
-        *_saturation(s),
+        *_counts(s, part.unknown),
+        *_saturation(s, part.sure.shown),
         *_ties(s, values.get(PRIMARY)),
         *_direction(s, own=part.own),
-        *_labels(predictions),
-        *_scale(s),
+        *_labels(part.unknown),
+        *_scale(part.sure),
     )
     # A split has the same samples under every score.
     shared = {"few_failures", "unknown_class", "all_right", "all_wrong", "all_alike"}
@@ -56,9 +56,9 @@ def findings_of(part: ScoredPart, results: Iterable[Result]) -> list[Finding]:
     return [replace(f, split=part.split, score="" if f.kind in shared else score) for f in said]
 
 
-def _counts(s: Scored, predictions: Predictions) -> Iterator[Finding]:
+def _counts(s: Scored, unknown: int | None) -> Iterator[Finding]:
     if s.loss.min() == s.loss.max():
-        yield _all_alike(s, known=not predictions.has_labels or _unknown(predictions) < s.n)
+        yield _all_alike(s, known=unknown is None or unknown < s.samples)
     elif s.binary and s.failures < FEW_FAILURES_HEAVY:
         yield _few_failures(s)
 
@@ -66,15 +66,15 @@ def _counts(s: Scored, predictions: Predictions) -> Iterator[Finding]:
 def _all_alike(s: Scored, *, known: bool) -> Finding:
     same = "so no score can be told from another: ranking metrics are undefined."
     if not s.binary:
-        return Finding.warning("all_alike", f"All {s.n:,} samples have the same loss, {same}")
+        return Finding.warning("all_alike", f"All {s.samples:,} samples have the same loss, {same}")
     if s.failures == 0:
-        return Finding.warning("all_right", f"No sample of {s.n:,} is wrong, {same}")
+        return Finding.warning("all_right", f"No sample of {s.samples:,} is wrong, {same}")
     check = " Check that labels and predictions name the classes alike." if known else ""
-    return Finding.warning("all_wrong", f"All {s.n:,} samples are wrong, {same}{check}")
+    return Finding.warning("all_wrong", f"All {s.samples:,} samples are wrong, {same}{check}")
 
 
 def _few_failures(s: Scored) -> Finding:
-    share = f"{s.failures:,} of {s.n:,} samples are wrong."
+    share = f"{s.failures:,} of {s.samples:,} samples are wrong."
     if s.failures < FEW_FAILURES:
         noise = f"With fewer than {FEW_FAILURES} failures every number here may change a lot"
         message = f"Only {share} {noise} on new data; do not rank by it."
@@ -83,30 +83,30 @@ def _few_failures(s: Scored) -> Finding:
     return Finding.note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
 
 
-def _saturation(s: Scored) -> Iterator[Finding]:
+def _saturation(s: Scored, shown: Array) -> Iterator[Finding]:
     top, bottom = _at_the_ends(s.events)
     if top == s.events.n:
         yield Finding.warning(
             "constant",
-            f"Every confidence is {_extreme(s, np.max)}: this score cannot reject "
+            f"Every confidence is {_extreme(shown, np.max)}: this score cannot reject "
             "anything in particular.",
         )
         return
-    if top > 1 and top / s.n >= MASS_POINT:
+    if top > 1 and top / s.samples >= MASS_POINT:
         wrong = float(s.events.loss[0])
         of_them = f" {wrong:g} of them are wrong, accepted at every threshold."
         of_them = of_them if wrong and s.binary else ""
-        say = Finding.warning if top / s.n >= SATURATED else Finding.note
+        say = Finding.warning if top / s.samples >= SATURATED else Finding.note
         yield say(
             "saturation",
-            f"{top / s.n:.1%} of the samples ({top:,}) have the highest confidence, exactly "
-            f"{_extreme(s, np.max)}; no threshold can tell them apart.{of_them}",
+            f"{top / s.samples:.1%} of the samples ({top:,}) have the highest confidence, exactly "
+            f"{_extreme(shown, np.max)}; no threshold can tell them apart.{of_them}",
         )
-    if bottom > 1 and bottom / s.n >= MASS_POINT:
+    if bottom > 1 and bottom / s.samples >= MASS_POINT:
         yield Finding.note(
             "abstentions",
-            f"{bottom / s.n:.1%} of the samples ({bottom:,}) have the lowest confidence, "
-            f"exactly {_extreme(s, np.min)}; they are rejected together or not "
+            f"{bottom / s.samples:.1%} of the samples ({bottom:,}) have the lowest confidence, "
+            f"exactly {_extreme(shown, np.min)}; they are rejected together or not "
             "at all.",
         )
 
@@ -122,7 +122,7 @@ def _at_the_ends(events: TieGroups) -> tuple[int, int]:
 
 
 def _ties(s: Scored, augrc: Result | None) -> Iterator[Finding]:
-    share = s.events.tied / s.n
+    share = s.events.tied / s.samples
     if share < TIED_NOTE:
         return
     moved, say = "", Finding.note
@@ -147,14 +147,7 @@ def _direction(s: Scored, *, own: bool) -> Iterator[Finding]:
         yield Finding.warning("direction", said)
 
 
-def _unknown(predictions: Predictions) -> int:
-    return int(np.count_nonzero(predictions.label_codes < 0))
-
-
-def _labels(predictions: Predictions) -> Iterator[Finding]:
-    if not predictions.has_labels:
-        return
-    unknown = _unknown(predictions)
+def _labels(unknown: int | None) -> Iterator[Finding]:
     if unknown:
         yield Finding.note(
             "unknown_class",
@@ -171,9 +164,9 @@ def _scale(s: Scored) -> Iterator[Finding]:
         )
 
 
-def _extreme(s: Scored, of: Callable[[Array], Any]) -> str:
+def _extreme(shown: Array, of: Callable[[Array], Any]) -> str:
     """Write the highest or the lowest confidence, as a probability where it means one."""
-    return f"{float(of(s.shown)):.6g}"
+    return f"{float(of(shown)):.6g}"
 
 
 def wrong_way(s: Scored, *, own: bool) -> str | None:
@@ -194,7 +187,7 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
     together = float(events.loss @ rank) / s.total
     correlation = together / math.sqrt(spread)
     # Samples of equal weight that tell as much.
-    worth = s.n if s.weight is None else s.total**2 / float(s.weight @ s.weight)
+    worth = s.samples if s.counted or s.weight is None else s.total**2 / float(s.weight @ s.weight)
     if correlation * math.sqrt(max(worth - 1, 0.0)) <= _NOTABLE:
         return None
     if s.binary:
@@ -212,8 +205,8 @@ def wrong_way(s: Scored, *, own: bool) -> str | None:
 
 def _mean_and_variance(s: Scored) -> tuple[float, float]:
     """Return those of the losses."""
-    if s.binary and s.weight is None:
-        risk = s.failures / s.n
+    if s.binary and s.counted:
+        risk = s.failures / s.samples
         return risk, risk * (1 - risk)
     weight = np.ones(s.n) if s.weight is None else s.weight
     loss = s.loss.astype(np.float64)

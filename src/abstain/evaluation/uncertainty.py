@@ -12,13 +12,20 @@ from abstain._foundation.names import coded
 from abstain._foundation.random import seed_of
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
-from abstain.evaluation.records import Result
+from abstain.evaluation.notable import (
+    by_class,
+    least_confident_successes,
+    most_confident_failures,
+    parts_by,
+    samples_of,
+)
+from abstain.evaluation.records import ExtremeSample, Part, Result
 from abstain.inference.bootstrap_intervals import bca, told, vary
 from abstain.inference.draws import Draws
 from abstain.inference.influence import shares
 from abstain.inference.intervals import Interval, level_of, no_interval
 from abstain.inference.small_samples import few_clusters
-from abstain.metrics import Metric, metric_named
+from abstain.metrics import Metric, Need, metric_named
 from abstain.metrics.intervals import bounds_of, influence_of, interval_of
 from abstain.metrics.replicates import replicates as replicates_of
 from abstain.metrics.resampling import central
@@ -58,24 +65,106 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredPart:
+class EvaluatedPart:
     """One score on one part of the data, and how its intervals are made."""
 
     split: Split
     score: str
-    predictions: Predictions
     s: Scored
     how: Uncertainty
+
+    @property
+    def sure(self) -> Scored:
+        """The samples by the probability of being right, for what reads its values."""
+        return self.s
+
+    def of(self, metric: Metric) -> Scored:
+        """Return the samples as this metric takes them."""
+        return self.sure if Need.UNIT_CONFIDENCE in metric.needs else self.s
+
+    def missing(self, metric: Metric) -> str:
+        """Return why a metric does not apply, or an empty string."""
+        return metric.missing(self.of(metric))
+
+    @property
+    def own(self) -> bool:
+        """Whether the score is a column of the data."""
+        raise NotImplementedError
+
+    @property
+    def unknown(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+        raise NotImplementedError
+
+    @property
+    def cluster(self) -> IntArray | None:
+        """Codes of the samples that are not independent, where they are to be used."""
+        return None
+
+    @property
+    def overconfident(self) -> tuple[ExtremeSample, ...]:
+        """The most confident failures."""
+        return ()
+
+    @property
+    def underconfident(self) -> tuple[ExtremeSample, ...]:
+        """The least confident successes."""
+        return ()
+
+    @property
+    def by_class(self) -> tuple[Part, ...]:
+        """Which classes the AUGRC comes from."""
+        return ()
+
+    @property
+    def by_group(self) -> tuple[Part, ...]:
+        """Which groups it comes from."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPart(EvaluatedPart):
+    """One score on one part of the data that is in memory."""
+
+    predictions: Predictions
 
     @property
     def own(self) -> bool:
         """Whether the score is a column of the data."""
         return self.score in (self.predictions.confidence or {})
 
+    @property
+    def unknown(self) -> int | None:
+        """How many samples belong to no class that the model knows; None without labels."""
+        if not self.predictions.has_labels:
+            return None
+        return int(np.count_nonzero(self.predictions.label_codes < 0))
+
     @cached_property
     def cluster(self) -> IntArray | None:
         """Codes of the samples that are not independent, where they are to be used."""
         return clusters_of(self.predictions) if self.how.clustered else None
+
+    @property
+    def overconfident(self) -> tuple[ExtremeSample, ...]:
+        """The most confident failures."""
+        return samples_of(self.predictions, self.s, most_confident_failures(self.s))
+
+    @property
+    def underconfident(self) -> tuple[ExtremeSample, ...]:
+        """The least confident successes."""
+        return samples_of(self.predictions, self.s, least_confident_successes(self.s))
+
+    @property
+    def by_class(self) -> tuple[Part, ...]:
+        """Which classes the AUGRC comes from."""
+        return by_class(self.s)
+
+    @property
+    def by_group(self) -> tuple[Part, ...]:
+        """Which groups it comes from."""
+        group = self.predictions.group
+        return () if group is None else parts_by(self.s, group, str)
 
 
 def clusters_of(part: Predictions) -> IntArray:
@@ -86,7 +175,7 @@ def clusters_of(part: Predictions) -> IntArray:
     return coded(part.group, "group")[1]
 
 
-def with_intervals(results: Sequence[Result], part: ScoredPart) -> list[Result]:
+def with_intervals(results: Sequence[Result], part: EvaluatedPart) -> list[Result]:
     """Return the results with their intervals."""
     how = part.how
     if how.kind == "none":
@@ -111,11 +200,11 @@ def _told(result: Result, interval: Interval | None, how: Uncertainty) -> Result
     )
 
 
-def _analytic(results: Sequence[Result], part: ScoredPart) -> list[Interval]:
+def _analytic(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
     return [
         interval_of(
-            metric_named(result.metric),
-            part.s,
+            metric := metric_named(result.metric),
+            part.of(metric),
             level=part.how.level,
             cluster=part.cluster,
             measured=Measured(result.value),
@@ -124,7 +213,7 @@ def _analytic(results: Sequence[Result], part: ScoredPart) -> list[Interval]:
     ]
 
 
-def _resampled(results: Sequence[Result], part: ScoredPart) -> list[Interval]:
+def _resampled(results: Sequence[Result], part: EvaluatedPart) -> list[Interval]:
     metrics = [metric_named(result.metric) for result in results]
     draws = Draws(part.s.n, part.how.resamples, rng=part.how.seed, cluster=part.cluster)
     table = replicates_of([part.s], metrics, draws)[:, 0]

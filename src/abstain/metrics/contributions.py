@@ -88,6 +88,18 @@ def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
     return out
 
 
+def contribution_of_counts(
+    s: Scored, confidence: Array, count: IntArray, metric: str = "augrc"
+) -> float:
+    """Return what failures add to an area metric of a 0/1 loss, so many at each confidence."""
+    phi = METRICS[metric].rank_weight
+    if phi is None or not confidence.size:
+        return 0.0
+    groups = s.turns if phi in BY_PLACE else s.events
+    place = group_index(groups, confidence.astype(groups.confidence.dtype))
+    return float(phi(groups)[place] @ count) / groups.total
+
+
 def _of_every_sample(s: Scored, phi: RankWeight) -> AnyArray:
     """Compute the same in any library."""
     xp, home = s.xp, s.home

@@ -89,7 +89,7 @@ def tie_bounds(
         raise InputError(msg)
     low, high = UntiedOrders(s).bounds(entry)
     value = value_of(entry.compute(s), metric)
-    return TieBounds(low, value, high, s.events.tied / s.n)
+    return TieBounds(low, value, high, s.events.tied / s.samples)
 
 
 def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
@@ -98,7 +98,9 @@ def has_bounds(metric: Metric, s: Scored | None = None) -> bool:
     With unequal weights the order among equal losses moves the vertices too.
     """
     only_losses = metric.needs <= {Need.BINARY_LOSS, Need.UNIT_LOSS}
-    alike = s is None or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
+    alike = (
+        s is None or s.counted or s.weight is None or bool(s.xp.max(s.weight) == s.xp.min(s.weight))
+    )
     ordered = metric.rank_based and metric.ordered and only_losses
     return ordered and (alike or metric.averages_ties)
 

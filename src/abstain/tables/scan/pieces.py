@@ -47,6 +47,8 @@ class Piece:
         Between which bytes of a text, or which rows of another file.
     row : int
         How many rows of the file come before it.
+    share : float
+        How much of the file is read with it.
     """
 
     path: Path
@@ -54,6 +56,7 @@ class Piece:
     start: int
     stop: int
     row: int
+    share: float = 1.0
 
     @property
     def source(self) -> str:
@@ -106,7 +109,7 @@ def _lines(path: Path, start: int, last: Callable[[bytes], tuple[int, int]]) -> 
         while start < size:
             end, count = _whole_lines(file, start, path, last)
             place = "" if not row and end == size else f"rows from {row:,} on"
-            yield Piece(path, place, start, end, row)
+            yield Piece(path, place, start, end, row, end / size)
             row, start = row + count, end
 
 

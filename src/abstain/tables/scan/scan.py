@@ -62,12 +62,15 @@ class ScannedBatch:
         What was decided about rows.
     skipped : tuple of Skipped
         What was left out.
+    rows : int
+        Of the piece, those left out too.
     """
 
     piece: Piece
     splits: Mapping[Split, Predictions]
     notes: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
+    rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +147,9 @@ class PredictionScan:
         piece = Piece(Path(), "", 0, 0, 0)
         if not self.skip_bad:
             found = build_part(table, self.chosen, self.asked)
-            return ScannedBatch(piece, found.splits, found.notes)
+            return ScannedBatch(piece, found.splits, found.notes, (), table.height)
         asked = replace(self.asked, missing="drop")
-        table = table.loaded(self.chosen.names())
+        table, height = table.loaded(self.chosen.names()), table.height
         skipped: tuple[Skipped, ...] = ()
         try:
             found = build_part(table, self.chosen, asked)
@@ -164,7 +167,7 @@ class PredictionScan:
             reasons = "; ".join(note.partition(DROPPED)[2] for note in said)
             skipped = (*skipped, Skipped(table.source, dropped, reasons))
             found = replace(found, notes=tuple(n for n in found.notes if n not in said))
-        return ScannedBatch(piece, found.splits, found.notes, skipped)
+        return ScannedBatch(piece, found.splits, found.notes, skipped, height)
 
 
 class _BadRows:
@@ -281,8 +284,8 @@ def scan_predictions(
     ...     path = Path(folder) / "part-0.csv"
     ...     _ = path.write_text("label,prediction,confidence\n1,1,0.9\n0,1,0.4\n")
     ...     scan = ab.scan_predictions(f"{folder}/*.csv")
-    ...     sum(batch.splits[()].n for batch in scan.batches())
-    2
+    ...     ab.evaluate(scan, metrics=["augrc"]).value("augrc")
+    0.125
     """
     asked = options(
         label=label,

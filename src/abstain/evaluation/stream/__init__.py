@@ -1,0 +1,7 @@
+"""Evaluation of predictions that do not fit in memory: batches are counted, and counts measured."""
+
+from abstain.evaluation.stream.evaluation import StreamPlan as StreamPlan
+from abstain.evaluation.stream.evaluation import counted_evaluation as counted_evaluation
+from abstain.evaluation.stream.progress import StreamProgress as StreamProgress
+
+__all__ = ["StreamPlan", "StreamProgress", "counted_evaluation"]

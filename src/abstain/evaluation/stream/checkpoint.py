@@ -1,0 +1,181 @@
+"""What was counted so far, on the disk: an interrupted run goes on from it.
+
+One file, which appears whole or not at all. Its name says of which files and options it is: with
+others nothing is found, and the count begins anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Hashable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abstain._foundation.archives import Archive
+from abstain._foundation.files import make_folder, sweep, writing
+from abstain.errors import FileFormatError, InputError
+from abstain.evaluation.inputs import Asked
+from abstain.evaluation.records import ExtremeSample
+from abstain.evaluation.stream.counts import (
+    Keyed,
+    NameCounts,
+    Named,
+    ScoreCounts,
+    SplitCounts,
+    StreamCounts,
+)
+from abstain.streaming import GroupCounts
+from abstain.streaming.tally import Tally, tally_of
+from abstain.tables.scan import PredictionScan, Skipped
+from abstain.typing import Array
+
+#: Of the format.
+_VERSION = 1
+#: The entry that holds what is no array, as JSON.
+_PLAIN = "plain"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where the counts of one question about some files are kept."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, folder: Path, scan: PredictionScan, scores: Asked) -> "Checkpoint":
+        """Return that of a scan and of the scores that are counted."""
+        make_folder(folder)
+        names = [scores] if isinstance(scores, str) else scores
+        asked = None if names is None else [_name(score) for score in names]  # type: ignore[union-attr]
+        said = json.dumps({"version": _VERSION, "scores": asked, **scan.identity()})
+        key = hashlib.sha256(said.encode()).hexdigest()[:16]
+        sweep(folder)
+        return cls(folder / f"counted-{key}.npz")
+
+    def load(self) -> StreamCounts:
+        """Return what was counted; of nothing where nothing is kept."""
+        if not self.path.exists():
+            return StreamCounts()
+        try:
+            return _read(Archive(self.path))
+        except (InputError, KeyError, TypeError, ValueError, IndexError) as error:
+            msg = f"{self.path} is damaged ({error}); delete it to count anew"
+            raise FileFormatError(msg) from error
+
+    def save(self, counts: StreamCounts) -> None:
+        """Keep what is counted."""
+        arrays = _Arrays({})
+        plain = arrays.stream(counts)
+        every: dict[str, Any] = {_PLAIN: np.array(json.dumps(plain)), **arrays.found}
+        with writing(self.path) as file:
+            np.savez(file, **every)
+
+    def forget(self) -> None:
+        """Take it away."""
+        self.path.unlink(missing_ok=True)
+
+
+def _name(score: object) -> str:
+    return score if isinstance(score, str) else repr(score)
+
+
+# ------------------------------------------------------------------------------------ writing
+@dataclass(frozen=True)
+class _Arrays:
+    """Takes the arrays out of counts, and returns the rest."""
+
+    found: dict[str, Array]
+
+    def stream(self, counts: StreamCounts) -> dict[str, Any]:
+        """Take those of all splits."""
+        return {
+            "pieces": counts.pieces,
+            "rows": counts.rows,
+            "notes": counts.notes,
+            "skipped": [asdict(skipped) for skipped in counts.skipped],
+            "splits": [[split, self.split(kept)] for split, kept in counts.splits.items()],
+        }
+
+    def split(self, counts: SplitCounts) -> dict[str, Any]:
+        """Take those of one."""
+        return {
+            "n": counts.n,
+            "unknown": counts.unknown,
+            "answers": [[*pair, count] for pair, count in counts.answers.items()],
+            "scores": [[name, self.score(kept)] for name, kept in counts.scores.items()],
+        }
+
+    def score(self, kept: ScoreCounts) -> dict[str, Any]:
+        """Take those of one score."""
+        return {
+            "state": self.state(kept.state),
+            "chance": None if kept.chance is None else self.state(kept.chance),
+            "sure": kept.sure,
+            "own": kept.own,
+            "by_class": self.named(kept.by_class),
+            "by_group": self.named(kept.by_group),
+            "overconfident": [[key, asdict(sample)] for key, sample in kept.overconfident],
+            "underconfident": [[key, asdict(sample)] for key, sample in kept.underconfident],
+        }
+
+    def state(self, state: GroupCounts) -> list[int]:
+        """Take those of a state."""
+        own = [self.tally(state.right), self.tally(state.wrong)]
+        return [*own, state.n, state.precision]
+
+    def named(self, named: Named) -> list[list[Any]]:
+        """Take those of names."""
+        return [[name, counts.n, self.tally(counts.wrong)] for name, counts in named.items()]
+
+    def tally(self, tally: Tally) -> int:
+        """Take those of a tally; return its number."""
+        settled, number = tally.settled, len(self.found) // 2
+        self.found[f"{number}.value"] = settled.value
+        self.found[f"{number}.count"] = settled.count
+        return number
+
+
+# ------------------------------------------------------------------------------------ reading
+def _read(archive: Archive) -> StreamCounts:
+    plain = json.loads(str(archive[_PLAIN]))
+    arrays = archive.read(name for name in archive if name != _PLAIN)
+
+    def tally(number: int) -> Tally:
+        return tally_of(arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}")
+
+    def state(kept: list[int]) -> GroupCounts:
+        right, wrong, n, precision = kept
+        return GroupCounts(tally(right), tally(wrong), n, precision)
+
+    def named(kept: list[Any]) -> dict[Hashable, NameCounts]:
+        return {name: NameCounts(n, tally(number)) for name, n, number in kept}
+
+    def samples(kept: list[Any]) -> tuple[Keyed, ...]:
+        return tuple((key, ExtremeSample(**sample)) for key, sample in kept)
+
+    def score(kept: Mapping[str, Any]) -> ScoreCounts:
+        return ScoreCounts(
+            state(kept["state"]),
+            None if kept["chance"] is None else state(kept["chance"]),
+            kept["sure"],
+            kept["own"],
+            named(kept["by_class"]),
+            named(kept["by_group"]),
+            samples(kept["overconfident"]),
+            samples(kept["underconfident"]),
+        )
+
+    def split(kept: Mapping[str, Any]) -> SplitCounts:
+        answers = {(label, given): count for label, given, count in kept["answers"]}
+        scores = {name: score(own) for name, own in kept["scores"]}
+        return SplitCounts(kept["n"], kept["unknown"], answers, scores)
+
+    return StreamCounts(
+        plain["pieces"],
+        plain["rows"],
+        {tuple(map(tuple, name)): split(kept) for name, kept in plain["splits"]},
+        tuple((rows, tuple(notes)) for rows, notes in plain["notes"]),
+        tuple(Skipped(**skipped) for skipped in plain["skipped"]),
+    )
