@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from abstain import curves as curves
     from abstain import inference as inference
     from abstain import metrics as metrics
+    from abstain import monitoring as monitoring
     from abstain import plots as plots
     from abstain import published as published
     from abstain import report as report
@@ -73,8 +74,8 @@ _PACKAGES = (
     "thresholds",
 )
 
-#: Those that draw or train, which `from abstain import *` does not load.
-_HEAVY = ("benchmark", "plots", "report", "studies", "training")
+#: Those that draw, train or watch, which `from abstain import *` does not load.
+_HEAVY = ("benchmark", "monitoring", "plots", "report", "studies", "training")
 
 #: Whose names are public here too, as all of `metrics` are.
 _LIFTED = {

@@ -9,7 +9,16 @@ from tests.house.source import FILES
 
 #: Words in "ing" and "ed" that the field has for a thing, or that say of which kind all is that a
 #: module holds: `thresholds/certified.py` has the certified ones.
-NOUNS = {"binning", "finetuning", "listing", "ranking", "resampling", "streaming", "training"}
+NOUNS = {
+    "binning",
+    "finetuning",
+    "listing",
+    "monitoring",
+    "ranking",
+    "resampling",
+    "streaming",
+    "training",
+}
 KINDS = {
     "balanced", "certified", "combined", "compiled", "embedded", "generalized", "missing", "named",
     "paired", "published", "ranked", "tied", "tuned", "weighted",

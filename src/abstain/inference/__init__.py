@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from abstain.inference.bootstrap_intervals import bca as bca
     from abstain.inference.bootstrap_intervals import percentile as percentile
     from abstain.inference.bootstrap_intervals import studentized as studentized
+    from abstain.inference.confidence_sequence import anytime_interval as anytime_interval
     from abstain.inference.draws import Draws as Draws
     from abstain.inference.draws import bootstrap as bootstrap
     from abstain.inference.influence import covariance as covariance
@@ -74,6 +75,7 @@ else:
         ),
         agreement=("TauSummary", "agreement", "kendall", "stability"),
         bootstrap_intervals=("bca", "percentile", "studentized"),
+        confidence_sequence=("anytime_interval",),
         draws=("Draws", "bootstrap"),
         influence=("covariance", "standard_error"),
         intervals=("Difference", "Interval", "difference_from", "interval_from"),

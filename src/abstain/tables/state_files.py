@@ -1,4 +1,4 @@
-"""`save` and `load`: decision rules, calibrations and fitted scores as files, never as pickles."""
+"""`save` and `load`: rules, calibrations, fitted scores and monitors as files, never pickles."""
 
 import io
 import json
@@ -48,19 +48,20 @@ def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> No
 
 _read_by("abstain.evaluation.calibration", "calibrated_score", READERS)
 _read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVES)
+_read_by("abstain.monitoring.monitor", "monitor", ARCHIVES)
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
 
 def save(obj: Saved, path: str | Path) -> Path:
-    """Write a decision rule, a calibration or a fitted score to a file.
+    """Write a decision rule, a calibration, a fitted score or a monitor to a file.
 
     Answers: how do I take this to another process, or to another day?
 
     Parameters
     ----------
-    obj : DecisionRule, RuleSet, Calibration, CalibratedScore or FittedScore
-        Rules and calibrations are written as JSON (``.json``), fitted scores as an archive of
+    obj : DecisionRule, RuleSet, Calibration, CalibratedScore, FittedScore or Monitor
+        Rules and calibrations are written as JSON (``.json``), the others as an archive of
         plain arrays (``.npz``); a calibrated score as that which it calibrates, a name or a
         fitted score. Nothing is pickled.
     path : str or Path
@@ -96,7 +97,7 @@ def save(obj: Saved, path: str | Path) -> Path:
     """
     path = _path(path)
     if _holds_arrays(obj):
-        _refuse_suffix(path, ".npz", "a fitted score")
+        _refuse_suffix(path, ".npz", "a fitted score" if hasattr(obj, "score") else "a monitor")
         write_atomically(path, _archive(obj))
         return path
     content = text_file(obj)
@@ -126,7 +127,7 @@ def load(path: str | Path) -> Saved:
 
     Returns
     -------
-    DecisionRule, RuleSet, Calibration, CalibratedScore or FittedScore
+    DecisionRule, RuleSet, Calibration, CalibratedScore, FittedScore or Monitor
         As it was saved. A file cannot run anything: pickles are never read.
 
     Raises
@@ -156,9 +157,10 @@ def load(path: str | Path) -> Saved:
 
 # --------------------------------------------------------------------------------- fitted scores
 def _holds_arrays(obj: Any) -> bool:
-    """Tell whether it is a fitted score, or the calibration of one."""
-    base = getattr(obj, "base", None) if hasattr(obj, "to_arrays") else None
-    return isinstance(obj, FittedScore) or isinstance(base, FittedScore)
+    """Tell whether it is a fitted score, the calibration of one, or a monitor."""
+    if isinstance(obj, FittedScore):
+        return True
+    return hasattr(obj, "to_arrays") and not isinstance(getattr(obj, "base", None), str)
 
 
 def _archive(obj: Any) -> bytes:

@@ -1,0 +1,29 @@
+"""A decision rule in use: whether it still keeps what it promised, and when it does not.
+
+`start` makes a `Monitor`; its `update` takes predictions, its `labels` what comes later.
+"""
+
+from typing import TYPE_CHECKING
+
+from abstain._foundation.imports import waiting
+
+if TYPE_CHECKING:
+    from abstain.monitoring.monitor import Monitor as Monitor
+    from abstain.monitoring.outset import start as start
+    from abstain.monitoring.plan import MonitorPlan as MonitorPlan
+    from abstain.monitoring.reference import Reference as Reference
+    from abstain.monitoring.reference import reference_of as reference_of
+    from abstain.monitoring.seen import Counts as Counts
+    from abstain.monitoring.seen import Seen as Seen
+    from abstain.monitoring.watches import Alarm as Alarm
+    from abstain.monitoring.watches import Watch as Watch
+else:
+    __all__, __getattr__, __dir__ = waiting(
+        __name__,
+        monitor=("Monitor",),
+        outset=("start",),
+        plan=("MonitorPlan",),
+        reference=("Reference", "reference_of"),
+        seen=("Counts", "Seen"),
+        watches=("Alarm", "Watch"),
+    )

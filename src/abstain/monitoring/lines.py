@@ -1,0 +1,173 @@
+"""JSON lines of predictions and labels: what each may hold, and what is said of a bad one."""
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from abstain._foundation.json_records import parsed, shown
+from abstain.errors import FileFormatError, InputError
+
+#: What says how an answer turned out; a line has one of them.
+TRUTHS: Final = ("correct", "loss", "label")
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that was read: a prediction, a label, or both.
+
+    Attributes
+    ----------
+    place : str
+        Where it stands: "line 7", "part-2.jsonl, line 7".
+    id : str
+        The name of the prediction.
+    confidence : float or None
+        None where it is a label alone.
+    prediction : str or None
+        The predicted class.
+    loss : float or None
+        What the answer cost, in [0, 1].
+    label : str or None
+        The true class.
+
+    Examples
+    --------
+    >>> from abstain.monitoring.lines import line_of
+    >>> line_of('{"id": 7, "correct": false}', "line 1").loss
+    1.0
+    """
+
+    place: str
+    id: str
+    confidence: float | None = None
+    prediction: str | None = None
+    loss: float | None = None
+    label: str | None = None
+
+    @property
+    def labeled(self) -> bool:
+        """Whether it says how the answer turned out."""
+        return self.loss is not None or self.label is not None
+
+
+def line_of(text: str, place: str, *, scale: str = "score") -> Line:
+    """Read one line.
+
+    Parameters
+    ----------
+    text : str
+        A JSON object with an `id`; with `confidence` it is a prediction, with one of `correct`,
+        `loss` and `label` a label; it may be both, and may have other fields.
+    place : str
+        Named in the error.
+    scale : str
+        What confidences are measured in.
+
+    Returns
+    -------
+    Line
+        What it says.
+
+    Raises
+    ------
+    FileFormatError
+        With the place, the rule and the value.
+    """
+    try:
+        return _said(parsed(text), place, scale)
+    except InputError as error:
+        msg = f"{place}: {error}"
+        raise FileFormatError(msg) from error
+
+
+def _said(found: dict[str, Any], place: str, scale: str) -> Line:
+    truths = [name for name in TRUTHS if name in found]
+    if len(truths) > 1:
+        msg = f"a line has one of `correct`, `loss` and `label`; got {' and '.join(truths)}"
+        raise InputError(msg)
+    if "confidence" not in found and not truths:
+        msg = "a line has `confidence` (a prediction), or `correct`, `loss` or `label` (a label)"
+        raise InputError(f"{msg}; got {', '.join(map(repr, found)) or 'nothing'}")
+    return Line(
+        place,
+        _name(found, "id"),
+        _number(found, scale) if "confidence" in found else None,
+        _name(found, "prediction") if "prediction" in found else None,
+        _truth(found, truths[0]) if truths and truths[0] != "label" else None,
+        _name(found, "label") if "label" in found else None,
+    )
+
+
+def read_lines(
+    texts: Iterable[tuple[str, str]], *, scale: str, skipped: list[str] | None = None
+) -> Iterator[Line]:
+    """Yield the lines of (place, text) pairs; empty ones are passed over.
+
+    A bad line is an error, or, with a list `skipped`, its message is added there.
+    """
+    for place, text in texts:
+        if not text.strip():
+            continue
+        try:
+            yield line_of(text, place, scale=scale)
+        except FileFormatError as error:
+            if skipped is None:
+                raise
+            skipped.append(str(error))
+
+
+def runs_of(lines: Iterable[Line]) -> Iterator[tuple[str, list[Line]]]:
+    """Yield lines of one kind that follow each other, with the kind.
+
+    Predictions, with their labels where they have some; or labels alone, as a "loss" or a "class".
+    """
+    kind, run = "", list[Line]()
+    for line in lines:
+        own = "class" if line.loss is None else "loss"
+        own = own if line.confidence is None else "prediction"
+        if own != kind and run:
+            yield kind, run
+            run = []
+        kind = own
+        run.append(line)
+    if run:
+        yield kind, run
+
+
+def _name(found: dict[str, Any], field: str) -> str:
+    value = found.get(field)
+    if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+        said = shown(value) if field in found else "none"
+        msg = f"`{field}` must be a text that is not empty, or a whole number; got {said}"
+        raise InputError(msg)
+    return str(value)
+
+
+def _number(found: dict[str, Any], scale: str) -> float:
+    value = found["confidence"]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+        msg = f"`confidence` must be a finite number; got {shown(value)}"
+        raise InputError(msg)
+    if scale == "probability" and not 0 <= value <= 1:
+        msg = f"`confidence` must lie in [0, 1] with scale 'probability'; got {shown(value)}"
+        raise InputError(msg)
+    return float(value)
+
+
+def _truth(found: dict[str, Any], field: str) -> float:
+    """Return the loss of `correct` or `loss`."""
+    value = found[field]
+    number = isinstance(value, bool | int | float) and _finite(value) and 0 <= value <= 1
+    if not number:
+        rule = "true, false or in [0, 1]" if field == "correct" else "a number in [0, 1]"
+        msg = f"`{field}` must be {rule}; got {shown(value)}"
+        raise InputError(msg)
+    return 1.0 - float(value) if field == "correct" else float(value)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -1,0 +1,285 @@
+"""`Monitor`: a decision rule in use, and what was seen of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from abstain._foundation import checks, json_records
+from abstain.errors import InputError, ShapeError
+from abstain.inference.powered_mean import PoweredMean, mean_of_sums
+from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
+from abstain.monitoring.course import Arrivals, Course
+from abstain.monitoring.ledger import keys_of, uniform
+from abstain.monitoring.lines import Line, runs_of
+from abstain.monitoring.plan import MonitorPlan
+from abstain.monitoring.seen import Seen
+from abstain.monitoring.sentences import limits, recent, value
+from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
+from abstain.typing import AnyArray, Array
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_NAN: Final = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Monitor:
+    """A decision rule in use: what is watched, what was seen, and which alarms were given.
+
+    Made by `start`; `update`, `labels` and `reset` return another one.
+
+    Attributes
+    ----------
+    plan : MonitorPlan
+        What is watched and promised.
+    seen : Seen
+        What came in, and what was found.
+    read : tuple of (name, bytes, lines)
+        How far each file of a watched folder was read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import abstain as ab
+    >>> rule = ab.thresholds.DecisionRule("given", 0.5)
+    >>> watching = ab.monitoring.start(rule, max_risk=0.05)
+    >>> ids = [f"row {i}" for i in range(400)]
+    >>> watching = watching.update(ids, np.linspace(0.4, 1, 400))
+    >>> watching = watching.labels(ids[::-1], loss=np.arange(400) % 5 == 0)
+    >>> [alarm.watch for alarm in watching.alarms]
+    ['risk']
+    """
+
+    plan: MonitorPlan
+    seen: Seen
+    read: Read = ()
+
+    # ------------------------------------------------------------------------ what comes in
+    def update(
+        self, ids: Sequence[object], confidence: AnyArray, *, prediction: AnyArray | None = None
+    ) -> "Monitor":
+        """Return the monitor after more predictions.
+
+        Parameters
+        ----------
+        ids : sequence of length n
+            A name for each, by which labels find it; a name that is known is not counted again.
+        confidence : array of shape (n,)
+            Finite, on the scale that `start` was told.
+        prediction : sequence of length n, optional
+            The predicted classes, where labels will be classes too.
+
+        Returns
+        -------
+        Monitor
+            The same, however the predictions are cut into calls.
+
+        Raises
+        ------
+        ShapeError, DomainError
+            Lengths that differ, or a confidence that is not finite or not on the scale.
+        """
+        if not len(ids):
+            return self
+        nothing = [None] * len(ids)
+        classes = nothing if prediction is None else prediction
+        return self._predicted(ids, confidence, classes, [_NAN] * len(ids), nothing)
+
+    def _predicted(
+        self, ids: Sequence[object], confidence: AnyArray, classes: AnyArray, loss: Any, label: Any
+    ) -> "Monitor":
+        """Return the monitor after predictions, and their labels where these came with them."""
+        plan = self.plan
+        values = checks.confidence(confidence, length=len(ids)).astype(np.float64)
+        if plan.scale == "probability":
+            checks.unit_interval(values, "confidence")
+        numbers = keys_of(ids, plan.seed)
+        home = plan.homes(values, uniform(numbers[:, 1]))
+        predicted = plan.predicted(values, home)
+        batch = Arrivals(
+            names=[str(name) for name in ids],
+            numbers=numbers,
+            answered=plan.answered(values),
+            home=home,
+            predicted=predicted,
+            chance=plan.chances(predicted),
+            answers=self._hashes(classes, len(ids)),
+            losses=np.asarray(loss, np.float64),
+            labels=self._hashes(label, len(ids)),
+        )
+        course = Course(plan, self.seen)
+        course.predictions(batch)
+        return replace(self, seen=course.done())
+
+    def labels(
+        self, ids: Sequence[object], loss: AnyArray | None = None, *, label: AnyArray | None = None
+    ) -> "Monitor":
+        """Return the monitor after more labels, which may come late, early and in any order.
+
+        Parameters
+        ----------
+        ids : sequence of length n
+            The names of their predictions.
+        loss : array of shape (n,), optional
+            In [0, 1]; 1 is wrong.
+        label : sequence of length n, optional
+            Instead: the true classes, where the predictions named theirs.
+
+        Returns
+        -------
+        Monitor
+            A second label of one prediction is counted and not taken.
+
+        Raises
+        ------
+        InputError, ShapeError, DomainError
+            Not one of `loss` and `label`, lengths that differ, a loss outside [0, 1], or a class
+            for a prediction without one.
+        """
+        if (loss is None) == (label is None):
+            msg = "give one of `loss` and `label`"
+            raise InputError(msg)
+        if not len(ids):
+            return self
+        losses = np.full(len(ids), _NAN)
+        if loss is not None:
+            losses = checks.unit_interval(checks.loss(loss, length=len(ids)), "loss")
+        course = Course(self.plan, self.seen)
+        keys = keys_of(ids, self.plan.seed)[:, 0]
+        names = [str(name) for name in ids]
+        course.labels(names, keys, losses.astype(np.float64), self._hashes(label, len(ids)))
+        return replace(self, seen=course.done())
+
+    def reset(self, *names: WatchName) -> "Monitor":
+        """Return the monitor with alarms acknowledged: these watches begin afresh.
+
+        By default all whose alarm stands. Each gets its chance of a false alarm anew.
+        """
+        wanted = names or tuple(w.name for w in self.watches if w.alarmed)
+        for name in wanted:
+            checks.one_of(name, "name", WATCHES)
+        watches = tuple(
+            Watch(w.name, self.plan.wager(w.name), w.bar, since=self.predictions)
+            if w.name in wanted
+            else w
+            for w in self.watches
+        )
+        known = tuple(
+            replace(a, acknowledged=True) if a.watch in wanted else a for a in self.alarms
+        )
+        urn = self.plan.urn if "confidence" in wanted else self.seen.urn
+        return replace(self, seen=replace(self.seen, watches=watches, alarms=known, urn=urn))
+
+    def take(self, lines: Sequence[Line]) -> "Monitor":
+        """Return the monitor after lines of `abstain.monitoring.lines`, in their order."""
+        found = self
+        for kind, run in runs_of(lines):
+            ids = [line.id for line in run]
+            losses = [_NAN if line.loss is None else line.loss for line in run]
+            classes = [line.label for line in run]
+            if kind == "prediction":
+                confidence = np.array([line.confidence for line in run], np.float64)
+                own = [line.prediction for line in run]
+                found = found._predicted(ids, confidence, own, losses, classes)
+            elif kind == "loss":
+                found = found.labels(ids, losses)
+            else:
+                found = found.labels(ids, label=classes)
+        return found
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return all of it as plain values and arrays, for `abstain.save`."""
+        return to_arrays(self.plan, self.seen, self.read)
+
+    @classmethod
+    def from_arrays(cls, plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Monitor":
+        """Make it of what `to_arrays` gave, part by part checked."""
+        return cls(*from_arrays(plain, arrays))
+
+    def _hashes(self, classes: AnyArray | None, n: int) -> Array:
+        """Return a hash of each class; 0 of one that is not said."""
+        hashes = np.zeros(n, np.uint64)
+        if classes is None:
+            return hashes
+        if len(classes) != n:
+            msg = f"classes must have one entry for each of {n} ids; got {len(classes)}"
+            raise ShapeError(msg)
+        said = [i for i, name in enumerate(classes) if name is not None]
+        hashes[said] = keys_of([classes[i] for i in said], self.plan.seed)[:, 0]
+        return hashes
+
+    # ------------------------------------------------------------------------ what is known
+    @property
+    def watches(self) -> tuple[Watch, ...]:
+        """Those of the coverage, the confidences and the risk, as they stand."""
+        return self.seen.watches
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """All alarms that were given, those that were reset too."""
+        return self.seen.alarms
+
+    @property
+    def standing(self) -> tuple[Alarm, ...]:
+        """The alarms that were not reset."""
+        return tuple(alarm for alarm in self.alarms if not alarm.acknowledged)
+
+    @property
+    def predictions(self) -> int:
+        """How many predictions were counted."""
+        return self.seen.ledger.end
+
+    @property
+    def to_label(self) -> tuple[str, ...]:
+        """The ids whose labels are asked for and have not come, the oldest first."""
+        return tuple(item.name for item in self.seen.requests.each() if item.waits)
+
+    def estimate(self, *, level: float = 0.95) -> PoweredMean | None:
+        """Return the risk by the labels that were asked for, with and without predictions.
+
+        None where no labels are asked for, or none is settled.
+        """
+        found = self.seen.requests
+        if self.plan.label_share is None or not found.n:
+            return None
+        return mean_of_sums(found.sums, found.n, found.labeled, level=level)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each watch: what it saw, what it is held to, how it stands."""
+        return [self._row(watch) for watch in self.watches]
+
+    def _row(self, watch: Watch) -> dict[str, Any]:
+        plan, open_ = self.plan, watch.name == "confidence"
+        low, high = (_NAN, _NAN) if open_ else limits(plan, watch)
+        least, most = {
+            "coverage": plan.coverage or (_NAN, _NAN),
+            "confidence": (0.5, 0.5) if plan.reference is not None else (_NAN, _NAN),
+            "risk": (_NAN, _NAN if plan.max_risk is None else plan.max_risk),
+        }[watch.name]
+        risk_of = watch.name == "risk" and plan.label_share is not None
+        return {
+            "watch": watch.name,
+            "n": self.seen.requests.labeled if risk_of else watch.tally.n,
+            "value": value(plan, watch),
+            "low": low,
+            "high": high,
+            "least": least,
+            "most": most,
+            "lately": recent(plan, watch),
+            "capital": watch.capital,
+            "bar": watch.bar,
+            "state": watch.state,
+            "since": watch.since,
+        }
+
+    def frame(self) -> "pl.DataFrame":
+        """Return the rows as a polars table."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+
+json_records.ARCHIVES[KIND] = Monitor.from_arrays

@@ -1,0 +1,230 @@
+"""`start`: from a decision rule and what is known of it to a monitor that saw nothing yet."""
+
+import math
+from typing import Final, get_args
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain._foundation.imports import special
+from abstain.confidence import ConfidenceScore
+from abstain.errors import DomainError, InputError
+from abstain.evaluation.rules.data import FURTHEST, data_of
+from abstain.monitoring.ledger import Ledger
+from abstain.monitoring.monitor import Monitor
+from abstain.monitoring.plan import RISKS, MonitorPlan, RiskKind, said_risk
+from abstain.monitoring.reference import Reference, reference_of
+from abstain.monitoring.requests import Requests
+from abstain.monitoring.seen import Seen
+from abstain.predictions import Predictions
+from abstain.thresholds import DecisionRule
+from abstain.typing import AnyArray, FloatArray, Scale
+
+_NAN: Final = float("nan")
+_NOTHING: Final = (
+    "there is nothing to watch: give `calibration`, `coverage` or `max_risk` "
+    "(--calibration, --coverage, --max-risk)"
+)
+
+
+def start(
+    rule: DecisionRule,
+    *,
+    calibration: Predictions | AnyArray | None = None,
+    delta: float = 0.05,
+    coverage: tuple[float, float] | None = None,
+    max_risk: float | None = None,
+    label_share: float | None = None,
+    patience: int = 10_000,
+    remember: int = 1_000_000,
+    scale: Scale | None = None,
+    seed: int = 0,
+) -> Monitor:
+    """Begin to watch a decision rule in use.
+
+    Answers: does the rule still do what it promised, and if not, when would I know?
+
+    Parameters
+    ----------
+    rule : DecisionRule
+        With a threshold.
+    calibration : Predictions or array of shape (n,), optional
+        What the rule was chosen on, or confidences alone. Without it the distribution of the
+        confidences is not watched, and labels are asked for evenly.
+    delta : float, default=0.05
+        The chance that *any* watch ever gives a false alarm; the watches share it evenly.
+    coverage : tuple of float, optional
+        Between which the coverage is as it should be. By default what the calibration data leave
+        possible, at a cost of half of this watch's share of `delta`.
+    max_risk : float, optional
+        What the risk is held to; by default the target of the rule.
+    label_share : float, optional
+        Ask for the labels of this share of the answers, more of them where failures are likely.
+        By default labels come by themselves and count as a random sample of the answers.
+    patience : int, default=10_000
+        After so many more predictions a label that was asked for is given up.
+    remember : int, default=1_000_000
+        So many predictions are known by their ids, at 17 bytes each.
+    scale : {"log-odds", "probability", "score"}, optional
+        What the confidences of the stream are; to be given for a rule in log-odds.
+    seed : int, default=0
+        Of what is drawn: which labels are asked for, and how ties are broken.
+
+    Returns
+    -------
+    Monitor
+        Its `update` and `labels` take what comes.
+
+    Raises
+    ------
+    InputError
+        No rule with a threshold, nothing to watch, or a scale that the rule cannot be brought to.
+    DomainError
+        A chance, share or range that cannot be.
+
+    Notes
+    -----
+    The coverage and the risk are bet against as in [1]_, the confidences by conformal p-values
+    [2]_, the labels are asked for as in [3]_. docs/monitoring.md has what each watch assumes, and
+    how long it takes to find a change.
+
+    References
+    ----------
+    .. [1] Waudby-Smith and Ramdas (2024), Estimating means of bounded random variables by betting,
+       https://arxiv.org/abs/2010.09686
+    .. [2] Vovk, Nouretdinov and Gammerman (2003), Testing exchangeability on-line, ICML
+    .. [3] Zrnic and Candes (2024), Active statistical inference,
+       https://arxiv.org/abs/2403.03208
+
+    Examples
+    --------
+    >>> import abstain as ab
+    >>> rule = ab.thresholds.DecisionRule("given", 0.5)
+    >>> watching = ab.monitoring.start(rule, coverage=(0.7, 0.9), max_risk=0.1)
+    >>> watching.plan.watched
+    ('coverage', 'risk')
+    """
+    _refuse_idle(rule)
+    risk, kind = promised(rule, max_risk)
+    delta = _chance(delta, "delta")
+    on_scale = scale_for(rule, scale)
+    known = None if calibration is None else reference_for(rule, calibration, on_scale, seed)
+    # Limits can be told as soon as it is known how many watches share the chance.
+    there = coverage is not None or (rule.coverage is not None and rule.n > 0)
+    watches = max(there + (known is not None) + (risk is not None), 1)
+    plan = MonitorPlan(
+        rule=rule,
+        delta=delta,
+        scale=on_scale,
+        coverage=coverage_limits(rule, coverage, delta / watches / 2),
+        uncertain=coverage is None,
+        max_risk=risk,
+        kind=kind,
+        label_share=None if label_share is None else _chance(label_share, "label_share"),
+        patience=checks.positive_int(patience, "patience"),
+        remember=checks.positive_int(remember, "remember"),
+        seed=seed,
+        reference=known,
+    )
+    if not plan.watched:
+        raise InputError(_NOTHING)
+    return Monitor(plan, Seen(Ledger.empty(), Requests.empty(), plan.begun(), urn=plan.urn))
+
+
+def scale_for(rule: DecisionRule, scale: Scale | None) -> Scale:
+    """Return what the stream is measured in; refuse to guess where a mistake would be silent."""
+    if scale is not None:
+        checks.one_of(scale, "scale", get_args(Scale))
+        if rule.threshold_on(scale) is None:
+            msg = (
+                f"the threshold of this rule is on the scale {rule.scale!r}, which has no exact "
+                f"counterpart in {scale!r}"
+            )
+            raise InputError(msg)
+        return scale
+    if rule.scale == "log-odds":
+        msg = (
+            "the threshold of this rule is in log-odds: say what the confidences of the stream "
+            "are with `scale` (--scale), 'log-odds' or 'probability'"
+        )
+        raise InputError(msg)
+    return "probability" if rule.scale == "probability" else "score"
+
+
+def coverage_limits(
+    rule: DecisionRule, given: tuple[float, float] | None, share: float
+) -> tuple[float, float] | None:
+    """Return between which the coverage is as on calibration, surely but for `share`.
+
+    By the inequality of Dvoretzky, Kiefer and Wolfowitz, which holds for all thresholds at once:
+    this one was chosen on the same data.
+    """
+    if given is not None:
+        low, high = (checks.fraction(x, "coverage") for x in given)
+        if not low <= high or (low, high) == (0.0, 1.0):
+            msg = f"`coverage` must be a range within [0, 1], low and high; got {given!r}"
+            raise DomainError(msg)
+        return low, high
+    if rule.coverage is None or not rule.n:
+        return None
+    if abs(rule.accepted / rule.n - rule.coverage) > 1e-9:
+        msg = (
+            "the calibration samples of this rule were weighted, so how sure its coverage is "
+            "cannot be told: give `coverage` (--coverage), low and high"
+        )
+        raise InputError(msg)
+    reach = math.sqrt(math.log(2 / share) / (2 * rule.n))
+    found = max(0.0, rule.coverage - reach), min(1.0, rule.coverage + reach)
+    return None if found == (0.0, 1.0) else found
+
+
+def promised(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, RiskKind]:
+    """Return the risk that the answers are held to, if any, and which risk that is."""
+    kind: RiskKind = "generalized risk" if rule.quantity == "generalized risk" else "selective risk"
+    if max_risk is None and rule.quantity in RISKS:
+        max_risk = rule.target
+    if max_risk is None:
+        return None, kind
+    value = checks.fraction(max_risk, "max_risk")
+    if not 0 < value < 1:
+        msg = f"`max_risk` must lie strictly between 0 and 1 to be watched; got {value!r}"
+        raise DomainError(msg)
+    return value, kind
+
+
+def _refuse_idle(rule: object) -> None:
+    """Refuse what is no decision rule, or one that answers nothing."""
+    if not isinstance(rule, DecisionRule):
+        msg = f"`rule` must be a DecisionRule with a threshold; got {type(rule).__name__}"
+        raise InputError(msg)
+    if not rule.attainable:
+        msg = f"`rule` must have a threshold; this one has none: {rule.reason}"
+        raise InputError(msg)
+
+
+def _chance(given: float, name: str) -> float:
+    found = checks.fraction(given, name)
+    if not 0 < found < 1:
+        msg = f"`{name}` must lie strictly between 0 and 1; got {given!r}"
+        raise DomainError(msg)
+    return found
+
+
+def reference_for(rule: DecisionRule, data: object, scale: Scale, seed: int = 0) -> Reference:
+    """Return the calibration data on the scale of the stream."""
+    part = data_of(data, rule.score or None, None)
+    values: FloatArray = np.asarray(part.values, np.float64)
+    computed = isinstance(part.scored, ConfidenceScore) and not part.scored.own
+    # A bare array is on the scale of the stream, a column on that of the rule.
+    own = scale if part.scored is None else part.scored.scale if computed else rule.scale
+    if {own, scale} == {"log-odds", "probability"}:
+        turned = special.expit if own == "log-odds" else special.logit
+        values = np.clip(turned(values), -FURTHEST, FURTHEST)
+    at = rule.threshold_on(scale)
+    return reference_of(
+        values,
+        part.loss,
+        threshold=_NAN if at is None else at,
+        predicted=said_risk(values, scale),
+        seed=seed,
+    )

@@ -1,0 +1,82 @@
+"""Labels that are asked for: a few, with known chances, and what becomes of them."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from abstain.typing import FloatArray
+
+#: How many numbers an item has in an archive.
+COLUMNS = 5
+
+
+@dataclass(slots=True)
+class Item:
+    """One answer, in the order of the predictions, and what is known of its label."""
+
+    #: The number of the prediction, from 0.
+    place: int
+    #: The failure expected before any label, and the chance that the label was asked for.
+    predicted: float
+    chance: float
+    asked: bool
+    #: NaN until it came.
+    loss: float
+    #: The id, where the label was asked for.
+    name: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing can be said yet."""
+        return self.asked and math.isnan(self.loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """The answers whose labels are awaited, those behind them, and the sums of all before.
+
+    Answers are settled in the order in which they were given, so which label comes first does not
+    matter, and none is settled because of what its label says.
+
+    Attributes
+    ----------
+    items : ndarray of shape (k, 5)
+        Place, predicted failure, chance, whether asked, loss of each answer from the first that
+        is awaited on.
+    names : tuple of str
+        Their ids; empty where the label was not asked for.
+    sums : ndarray of shape (2, 2)
+        Sums and sums of squares of the terms of `abstain.inference.powered_mean.mean_of_sums`.
+    n, labeled, missing : int
+        Answers that are settled, those with a label among them, and those given up.
+    """
+
+    items: FloatArray
+    names: tuple[str, ...]
+    sums: FloatArray
+    n: int = 0
+    labeled: int = 0
+    missing: int = 0
+
+    @classmethod
+    def empty(cls) -> "Requests":
+        """Return those of a monitor that begins."""
+        return cls(np.zeros((0, COLUMNS)), (), np.zeros((2, 2)))
+
+    def each(self) -> Iterator[Item]:
+        """Yield the items, to be changed."""
+        for row, name in zip(self.items.tolist(), self.names, strict=True):
+            yield Item(int(row[0]), row[1], row[2], bool(row[3]), row[4], name)
+
+    @property
+    def waiting(self) -> int:
+        """How many labels were asked for and have not come."""
+        return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
+
+
+def rows_of(items: "list[Item]") -> tuple[FloatArray, tuple[str, ...]]:
+    """Return items as an array and their names."""
+    rows = [[i.place, i.predicted, i.chance, i.asked, i.loss] for i in items]
+    return np.array(rows, np.float64).reshape(-1, COLUMNS), tuple(i.name for i in items)

@@ -1,0 +1,55 @@
+"""What a watch found, in words: for alarms, pages and terminals alike."""
+
+import numpy as np
+
+from abstain.inference.confidence_sequence import anytime_limits
+from abstain.monitoring.plan import MonitorPlan
+from abstain.monitoring.watches import RECENT, Tally, Watch
+
+
+def limits(plan: MonitorPlan, watch: Watch, tally: Tally | None = None) -> tuple[float, float]:
+    """Return where the truth lies, at every moment but for the chance that the watch may spend.
+
+    Of the coverage and the risk; for the confidences there is no such number.
+    """
+    seen = tally or watch.tally
+    scale = plan.least_chance if watch.name == "risk" else 1.0
+    low, high = anytime_limits(min(seen.total, seen.n), seen.n, level=1 - plan.chance(watch.name))
+    return float(np.minimum(low / scale, 1.0)), float(np.minimum(high / scale, 1.0))
+
+
+def value(plan: MonitorPlan, watch: Watch) -> float:
+    """Return the coverage, the mean p-value, or the risk since the watch began; NaN of nothing."""
+    return watch.tally.mean / (plan.least_chance if watch.name == "risk" else 1.0)
+
+
+def recent(plan: MonitorPlan, watch: Watch) -> float:
+    """Return the same over about the last 200 values."""
+    if not watch.tally.n:
+        return float("nan")
+    return watch.tally.recent / (plan.least_chance if watch.name == "risk" else 1.0)
+
+
+def reason(plan: MonitorPlan, watch: Watch, labeled: int) -> str:
+    """Return why a watch gives alarm, in a sentence with the numbers."""
+    now, lately = value(plan, watch), recent(plan, watch)
+    sure = f"(a false alarm with a chance of at most {plan.delta / len(plan.watched):.4g})"
+    if watch.name == "confidence":
+        where = "lower" if lately < 0.5 else "higher"
+        return (
+            "the confidences are no longer distributed as on calibration: of the last "
+            f"{min(watch.tally.n, RECENT)} the mean rank is {lately:.3f} where 0.5 is usual, so "
+            f"they are {where} or otherwise spread {sure}"
+        )
+    low, high = limits(plan, watch)
+    held = f"{now:.4g} in all, between {low:.4g} and {high:.4g}; about {lately:.4g} lately"
+    if watch.name == "coverage":
+        least, most = plan.coverage or (0.0, 1.0)
+        return (
+            f"the share that is answered is outside {least:.4g} to {most:.4g}: {held}, after "
+            f"{watch.tally.n:,} predictions {sure}"
+        )
+    return (
+        f"the {plan.kind} is above the {plan.max_risk:.4g} that is promised: {held}, by "
+        f"{labeled:,} labels {sure}"
+    )

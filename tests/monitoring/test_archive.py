@@ -1,0 +1,47 @@
+"""A monitor that was saved is the same one, and goes on as if nothing had been."""
+
+import numpy as np
+import pytest
+from tests.monitoring.streams import calibrated, drawn, names, same
+
+import abstain as ab
+from abstain.errors import FileFormatError, InputError
+
+RULE, DATA = calibrated()
+
+
+@pytest.mark.parametrize("options", [{}, {"label_share": 0.2}])
+def test_saved_and_loaded_it_goes_on_the_same(tmp_path, options):
+    confidence, loss = drawn(np.random.default_rng(1), 800)
+    ids = names("a", 800)
+    whole = ab.monitoring.start(RULE, calibration=DATA, **options).labels(["later"], [1.0])
+    cut = whole
+    for i in range(0, 800, 200):
+        part = slice(i, i + 200)
+        whole = whole.update(ids[part], confidence[part]).labels(ids[part], loss[part])
+        path = ab.save(cut, tmp_path / "state.npz")
+        cut = ab.load(path).update(ids[part], confidence[part]).labels(ids[part], loss[part])
+    assert same(whole, cut)
+    first, second = (
+        ab.save(m, tmp_path / n).read_bytes() for m, n in ((whole, "a.npz"), (cut, "b.npz"))
+    )
+    assert first == second
+
+
+def test_what_is_damaged_or_of_another_form_is_refused(tmp_path):
+    monitor = ab.monitoring.start(RULE, calibration=DATA)
+    plain, arrays = monitor.to_arrays()
+    from_arrays = ab.monitoring.Monitor.from_arrays
+
+    with pytest.raises(InputError, match="form"):
+        from_arrays({**plain, "form": 99}, arrays)
+    with pytest.raises(FileFormatError, match="held_risk"):
+        from_arrays(plain, {k: v for k, v in arrays.items() if k != "held_risk"})
+    with pytest.raises(FileFormatError, match="bets on the risk"):
+        from_arrays(plain, {**arrays, "held_risk": np.zeros(2)})
+    path = ab.save(monitor, tmp_path / "state.npz")
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(FileFormatError):
+        ab.load(path)
+    with pytest.raises(InputError, match=r"must end in '\.npz' for a monitor"):
+        ab.save(monitor, tmp_path / "state.json")

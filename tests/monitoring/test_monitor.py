@@ -1,0 +1,150 @@
+"""A monitor: what it counts, when it gives alarm, and that nothing depends on how lines come."""
+
+import numpy as np
+import pytest
+from tests.monitoring.streams import calibrated, drawn, names, same
+
+import abstain as ab
+from abstain.errors import DomainError, InputError
+
+RULE, DATA = calibrated()
+
+
+def begun(**options):
+    return ab.monitoring.start(RULE, calibration=DATA, **options)
+
+
+def test_what_is_watched_and_how_the_chance_is_shared():
+    plan = begun(delta=0.06).plan
+    assert plan.watched == ("coverage", "confidence", "risk")
+    assert [plan.chance(name) for name in plan.watched] == pytest.approx([0.01, 0.02, 0.02])
+    assert plan.max_risk == RULE.target
+    low, high = plan.coverage
+    reach = np.sqrt(np.log(2 / 0.01) / (2 * RULE.n))
+    assert (low, high) == pytest.approx((RULE.coverage - reach, RULE.coverage + reach))
+    given = ab.monitoring.start(RULE, coverage=(0.6, 0.8), delta=0.06).plan
+    assert [given.chance(name) for name in given.watched] == pytest.approx([0.03, 0.03])
+
+
+@pytest.mark.parametrize("options", [{}, {"label_share": 0.3, "patience": 150}])
+def test_calls_of_any_size_give_one_monitor(options):
+    rng = np.random.default_rng(1)
+    confidence, loss = drawn(rng, 900)
+    ids, late = names("a", 900), rng.permutation(900)
+    whole = begun(**options).update(ids, confidence)
+    whole = whole.labels([ids[i] for i in late], loss[late])
+    parts = begun(**options)
+    for i in range(0, 900, 7):
+        parts = parts.update(ids[i : i + 7], confidence[i : i + 7])
+    for i in range(0, 900, 11):
+        some = late[i : i + 11]
+        parts = parts.labels([ids[j] for j in some], loss[some])
+    assert same(whole, parts)
+    assert whole.predictions == 900
+
+
+def test_what_is_sent_again_is_not_counted_again():
+    confidence, loss = drawn(np.random.default_rng(2), 300)
+    ids = names("a", 300)
+    once = begun().update(ids, confidence).labels(ids, loss)
+    again = once.update(ids[:50] * 2, np.tile(confidence[:50], 2)).labels(ids[100:], loss[100:])
+    assert (again.seen.counts.replayed, again.seen.counts.repeated) == (100, 200)
+    assert again.rows() == once.rows() or np.array_equal(
+        once.frame().select(ab_columns := ["n", "value", "capital"]).to_numpy(),
+        again.frame().select(ab_columns).to_numpy(),
+        equal_nan=True,
+    )
+
+
+def test_labels_may_come_before_their_predictions_and_as_classes():
+    confidence, loss = drawn(np.random.default_rng(3), 200)
+    ids = names("a", 200)
+    truth = np.where(loss, "dog", "cat")
+    late = begun().update(ids, confidence, prediction=["cat"] * 200).labels(ids, label=truth)
+    early = begun().labels(ids, label=truth).update(ids, confidence, prediction=["cat"] * 200)
+    plain = begun().update(ids, confidence).labels(ids, loss)
+    assert late.watches[2].tally == early.watches[2].tally == plain.watches[2].tally
+    with pytest.raises(InputError, match="'a0' names a class, and its prediction did not"):
+        begun().update(ids, confidence).labels(ids, label=truth)
+
+
+def test_the_risk_is_that_of_the_answers():
+    confidence, loss = drawn(np.random.default_rng(4), 500)
+    found = begun().update(names("a", 500), confidence).labels(names("a", 500), loss)
+    answered = RULE.apply(confidence)
+    row = found.frame().row(2, named=True)
+    assert (row["n"], row["value"]) == (answered.sum(), pytest.approx(loss[answered].mean()))
+    assert found.seen.counts.abstained == (~answered).sum()
+    assert found.frame().row(0, named=True)["value"] == pytest.approx(answered.mean())
+
+
+def test_a_change_is_found_said_once_and_can_be_acknowledged():
+    rng = np.random.default_rng(5)
+    found = begun()
+    for part, worse in (("a", 1.0), ("b", 2.5)):
+        confidence, loss = drawn(rng, 1500, worse=worse)
+        found = found.update(names(part, 1500), confidence).labels(names(part, 1500), loss)
+        assert [a.watch for a in found.alarms] == (["risk"] if worse > 1 else [])
+    (alarm,) = found.standing
+    assert alarm.line.startswith("ALARM risk: the selective risk is above the 0.1")
+    confidence, loss = drawn(rng, 500, worse=2.5)
+    more = found.update(names("c", 500), confidence).labels(names("c", 500), loss)
+    assert more.alarms == found.alarms
+    quiet = found.reset()
+    assert not quiet.standing
+    assert quiet.watches[2].capital == pytest.approx(1)
+    assert quiet.watches[0].tally == found.watches[0].tally
+    again = quiet.update(names("c", 500), confidence).labels(names("c", 500), loss)
+    assert [a.acknowledged for a in again.alarms] == [True, False]
+
+
+def test_other_confidences_are_found_without_labels():
+    rng = np.random.default_rng(6)
+    same_kind = begun().update(names("a", 3000), drawn(rng, 3000)[0])
+    assert not same_kind.alarms
+    shifted = same_kind.update(names("b", 1500), drawn(rng, 1500, slope=0.5)[0])
+    assert {a.watch for a in shifted.alarms} == {"coverage", "confidence"}
+    # As many low as high ones: only the spread differs.
+    wide = begun().update(names("c", 1500), np.where(rng.random(1500) < 0.5, 0.999, 0.2))
+    assert "confidence" in {a.watch for a in wide.alarms}
+
+
+def test_a_generalized_risk_counts_abstentions_as_nothing():
+    rule = ab.thresholds.DecisionRule("given", 0.5)
+    plain = ab.thresholds.learn_then_test(
+        DATA.confidence["own"], DATA.loss, max_risk=0.1, delta=0.05, risk="generalized"
+    )
+    confidence, loss = drawn(np.random.default_rng(7), 400)
+    found = ab.monitoring.start(plain).update(names("a", 400), confidence)
+    found = found.labels(names("a", 400), loss)
+    accepted = plain.apply(confidence)
+    assert found.watches[2].tally.n == 400
+    assert found.watches[2].tally.total == (loss & accepted).sum()
+    assert ab.monitoring.start(rule, max_risk=0.2).plan.watched == ("risk",)
+
+
+def test_what_cannot_be_watched():
+    given = ab.thresholds.DecisionRule("given", 0.5)
+    with pytest.raises(InputError, match="nothing to watch"):
+        ab.monitoring.start(given)
+    with pytest.raises(InputError, match="with a threshold; got str"):
+        ab.monitoring.start("rule.json")
+    with pytest.raises(DomainError, match="`delta` must lie strictly between"):
+        ab.monitoring.start(given, max_risk=0.1, delta=1.0)
+    odds = ab.thresholds.DecisionRule("given", 2.0, score="msr", scale="log-odds")
+    with pytest.raises(InputError, match="say what the confidences of the stream are"):
+        ab.monitoring.start(odds, max_risk=0.1)
+    told = ab.monitoring.start(odds, max_risk=0.1, scale="probability")
+    assert told.update(["a", "b"], [0.95, 0.6]).watches[0].tally.mean == 0.5
+    with pytest.raises(InputError, match="one of `loss` and `label`"):
+        told.labels(["a"])
+    with pytest.raises(DomainError, match="confidence"):
+        begun().update(["a"], [1.5])
+
+
+def test_the_last_predictions_alone_are_remembered():
+    found = begun(remember=100).update(names("a", 300), drawn(np.random.default_rng(8), 300)[0])
+    again = found.update(names("a", 300)[-100:], np.full(100, 0.5))
+    assert again.seen.counts.replayed == 100
+    assert found.labels(["a0"], [1.0]).seen.early
+    assert found.update(["a0"], [0.5]).predictions == 301

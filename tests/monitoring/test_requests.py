@@ -1,0 +1,84 @@
+"""Labels that are asked for: with which chance, in which order they count, and what they tell."""
+
+import numpy as np
+import pytest
+from tests.monitoring.streams import calibrated, drawn, names
+
+import abstain as ab
+
+RULE, DATA = calibrated()
+
+
+def begun(**options):
+    return ab.monitoring.start(RULE, calibration=DATA, label_share=0.05, **options)
+
+
+def test_so_many_are_asked_for_and_more_where_failures_are_likely():
+    confidence, _ = drawn(np.random.default_rng(1), 20_000)
+    found = begun(patience=20_000).update(names("a", 20_000), confidence)
+    answered = RULE.apply(confidence)
+    place = np.array([int(name[1:]) for name in found.to_label])
+    assert answered[place].all()
+    assert place.size / answered.sum() == pytest.approx(0.05, rel=0.15)
+    assert confidence[place].mean() < confidence[answered].mean() - 0.005
+    chances = found.plan.chances(
+        found.plan.predicted(confidence, found.plan.homes(confidence, confidence))
+    )
+    assert chances.min() >= found.plan.least_chance == 0.025
+
+
+def test_the_estimates_are_unbiased_and_the_risk_watch_is_their_labels():
+    rng, values = np.random.default_rng(2), []
+    for run in range(30):
+        confidence, loss = drawn(rng, 1500)
+        ids = names(f"r{run}-", 1500)
+        found = begun(seed=run).update(ids, confidence)
+        wanted = found.to_label
+        found = found.labels(wanted, [loss[int(n.split("-")[1])] for n in wanted])
+        assert found.seen.requests.waiting == 0
+        known = found.estimate()
+        assert known.labels_only == pytest.approx(found.rows()[2]["value"])
+        answered = RULE.apply(confidence)
+        values.append(
+            (known.value - loss[answered].mean(), known.labels_only - loss[answered].mean())
+        )
+    error = np.std(values, axis=0) / np.sqrt(30)
+    assert (np.abs(np.mean(values, axis=0)) < 3.5 * error).all()
+
+
+def test_answers_are_settled_in_their_order_whichever_label_comes_first():
+    confidence, loss = drawn(np.random.default_rng(3), 1000)
+    found = begun().update(names("a", 1000), confidence)
+    first, *rest = found.to_label
+    some = found.labels(rest, [loss[int(n[1:])] for n in rest])
+    assert some.seen.requests.n == found.seen.requests.n
+    whole = some.labels([first], [loss[int(first[1:])]])
+    assert whole.seen.requests.n == RULE.apply(confidence).sum()
+    assert (
+        whole.labels(["a0"], [1.0]).seen.counts.unasked
+        + whole.labels(["a0"], [1.0]).seen.counts.repeated
+    )
+
+
+def test_a_label_that_never_comes_is_given_up_and_counts_as_right():
+    confidence, _ = drawn(np.random.default_rng(4), 1000)
+    found = begun(patience=100).update(names("a", 1000), confidence)
+    assert found.seen.requests.missing > 10
+    assert found.watches[2].tally.total == 0
+    assert all(int(name[1:]) >= 1000 - 101 for name in found.to_label)
+
+
+def test_a_doubled_risk_is_found_by_the_labels_that_were_asked_for():
+    confidence, loss = drawn(np.random.default_rng(5), 20_000, worse=2.5)
+    found = begun().update(names("a", 20_000), confidence)
+    wanted = found.to_label
+    found = found.labels(wanted, [loss[int(n[1:])] for n in wanted])
+    assert "risk" in {a.watch for a in found.alarms}
+
+
+def test_without_calibration_labels_are_asked_for_evenly():
+    even = ab.monitoring.start(RULE, label_share=0.2)
+    confidence, _ = drawn(np.random.default_rng(6), 500)
+    found = even.update(names("a", 500), confidence)
+    assert {item.chance for item in found.seen.requests.each()} == {0.2}
+    assert even.plan.least_chance == 0.2
