@@ -32,6 +32,7 @@ class Told:
     confidence: dict
     values: dict
     temperature: float
+    clipped_temperature: float
     correct: np.ndarray
 
 
@@ -62,6 +63,6 @@ def told(name):
         return Told(
             dict(zip(facts["scores"].tolist(), facts["confidence"], strict=True)),
             values,
-            float(facts["temperatures"][0]),
+            *map(float, facts["temperatures"]),
             facts["correct"],
         )

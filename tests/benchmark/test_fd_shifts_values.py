@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, log_softmax
+from scipy.special import expit, log_softmax, softmax
 from tests.benchmark.fd_shifts_folders import CLASSES, EXPOSURES, HELD_OUT, told, written
 
 import abstain as ab
@@ -10,7 +10,7 @@ from abstain.benchmark.others import import_fd_shifts
 from abstain.benchmark.others.fd_shifts import told_by
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
-from abstain.confidence import fit, score
+from abstain.confidence import fit, penalized_softmax_response, score
 from abstain.predictions import Predictions
 
 #: Its names of scores of one network, ours, and from ours to its values.
@@ -169,11 +169,44 @@ def test_a_temperature_of_fd_shifts_gives_its_numbers(tmp_path):
     found = 1000 * ab.aurc(score("msr", p, temperature=facts.temperature).values, ~p.correct)
     assert found == pytest.approx(facts.values["iid_study", "temp_mls", "aurc"], rel=1e-9)
 
+    # Another temperature, of the logits of clipped features on validation data.
+    train = told_by(written("confidnet", tmp_path / "x"), EXPOSURES["confidnet"])
+    hot = {"base": "msr", "percentile": 99, "temperature": facts.clipped_temperature}
+    clipped = fit("react", train.train.predictions(), last_layer=train.layer, **hot)
+    features = next(part for part in train.parts if part.facts.key == "iid").outputs.predictions()
+    found = 1000 * ab.aurc(score(clipped, features).values, ~p.correct)
+    assert found == pytest.approx(facts.values["iid_study", "react_temp_mls", "aurc"], rel=1e-6)
+
     def likelihood(temperature):
         p = log_softmax(held.logits.astype(np.float64) / temperature, axis=1)
         return -p[np.arange(held.n), held.labels].mean()
 
     assert likelihood(best.temperature) <= likelihood(facts.temperature)
+
+
+@pytest.mark.parametrize("name", ["confidnet", "dg", "devries"])
+def test_mcd_waic_of_fd_shifts_takes_the_deviations_of_its_first_row(name, tmp_path):
+    seen = told_by(written(name, tmp_path), EXPOSURES[name], abstains=name == "dg")
+    samples = np.concatenate([part.outputs.samples for part in seen.parts])
+    p = softmax(samples.astype(np.float64), axis=2)
+    mean, deviation = p.mean(axis=1), p.std(axis=1)
+    ours, theirs = 1 + penalized_softmax_response(samples), told(name).confidence["mcd_waic"]
+    first = mean.max(axis=1) - deviation[0, mean.argmax(axis=1)]
+    np.testing.assert_allclose(theirs, first, rtol=1e-9)
+    assert ours[0] == pytest.approx(theirs[0], rel=1e-9)
+    # Meant, by its own formula: those of each row.
+    meant = mean.max(axis=1) - deviation[np.arange(len(mean)), mean.argmax(axis=1)]
+    np.testing.assert_allclose(ours, meant, rtol=1e-9)
+    assert np.abs(ours[1:] - theirs[1:]).max() > 0.01
+
+
+@pytest.mark.parametrize("name", ["confidnet", "dg", "devries"])
+def test_ext_waic_of_fd_shifts_is_no_score_here_and_is_the_mean_less_the_deviation(name, tmp_path):
+    folder = written(name, tmp_path)
+    with np.load(folder / "external_confids_dist.npz") as file:
+        passes = file["arr_0"].astype(np.float64)
+    found = passes.mean(axis=1) - passes.std(axis=1)
+    np.testing.assert_allclose(found, told(name).confidence["ext_waic"], rtol=1e-6)
 
 
 def test_an_open_set_folder_of_fd_shifts(tmp_path):

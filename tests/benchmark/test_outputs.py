@@ -254,6 +254,23 @@ def test_blocks_change_nothing_without_dropout_and_are_bounded(torch, pictures, 
     assert parts.samples.shape == whole.samples.shape == (1203, 2, K)
 
 
+def test_blocks_are_bounded_by_the_side_at_which_the_layers_see_the_pictures(
+    torch, pictures, monkeypatch
+):
+    """A transformer at 384 sees twelve times the height of a picture of CIFAR."""
+    from abstain.benchmark import passes
+    from abstain.benchmark.models import Resized
+
+    network, objective = network_of("deep-gamblers")
+    network.backbone = Resized(network.backbone, 40)
+    seen = []
+    network.head.register_forward_pre_hook(lambda _, x: seen.append(len(x[0])))
+    monkeypatch.setattr(passes, "_POINTS", 40 * 40 * 7)
+    found = asked(network, objective, pictures[:20])
+    assert seen == [7, 7, 6]
+    assert found.n == 20
+
+
 @pytest.mark.parametrize("kind", ["deep-gamblers", "confidnet", "devries", "self-adaptive"])
 def test_own_confidence_is_the_objective_s(kind, torch, pictures):
     network, objective = network_of(kind)
