@@ -28,7 +28,8 @@ def test_what_two_passes_keep():
 
 @pytest.mark.parametrize("waiting", [1, 300, 10**6])
 def test_when_batches_are_sorted_in_does_not_matter(monkeypatch, waiting):
-    monkeypatch.setattr(tally, "WAITING", waiting)
+    for module in (tally, streaming.passes):
+        monkeypatch.setattr(module, "WAITING", waiting)
     monkeypatch.setattr(tally, "_MERGED", 100)
     rng = np.random.default_rng(1)
     c = np.round(rng.random(500), 2)

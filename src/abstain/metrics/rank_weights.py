@@ -6,7 +6,7 @@ is the weight of all samples. In the comments, a group occupies the positions ab
 through, counted from the most confident.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import TypeAlias, cast
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from abstain._foundation.arrays import inner, sealed
 from abstain._foundation.foreign import scalar, value_from
-from abstain._foundation.ranks import TieGroups
+from abstain._foundation.ranks import Holding, TieGroups
 from abstain._foundation.scored import Scored
 from abstain._foundation.segments import still_to_come
 from abstain._foundation.special import (
@@ -57,6 +57,26 @@ def _weighted_risk(s: Scored, phi: RankWeight) -> Scalar:
         below = 2.0 * (turns.total - held.through) + held.weight
         return inner(held.loss, below) / (2.0 * turns.total**2)
     return rank_weighted_risk(turns, phi)
+
+
+def risk_in_blocks(blocks: Iterable[TieGroups], phi: RankWeight, total: float) -> float:
+    """Return the same of groups that come in blocks, most confident first, of this weight in all.
+
+    For weights by place, and for those of the trapezoid.
+    """
+    place, failed, risk, area = 0.0, 0.0, None, 0.0
+    for groups in blocks:
+        through = place + groups.through
+        if phi is trapezoid_weight:
+            risks = (failed + groups.loss_through) / through
+            before = np.append(risks[0] if risk is None else risk, risks[:-1])
+            area += float(inner(groups.weight, risks + before)) / 2
+            risk = risks[-1]
+        else:
+            here = Holding(groups.loss, groups.weight, through - groups.weight, through, total)
+            area += float(inner(phi(cast("TieGroups", here)), groups.loss))
+        place, failed = float(through[-1]), failed + float(groups.loss_through[-1])
+    return area / total
 
 
 def trapezoid_area(groups: TieGroups, accepted: AnyArray) -> Scalar:

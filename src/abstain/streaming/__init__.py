@@ -12,6 +12,8 @@ from abstain.streaming.passes import CutCounts as CutCounts
 from abstain.streaming.passes import FailureCounts as FailureCounts
 from abstain.streaming.passes import first_pass as first_pass
 from abstain.streaming.passes import second_pass as second_pass
+from abstain.streaming.runs import SortedRuns as SortedRuns
+from abstain.streaming.runs import sorted_runs as sorted_runs
 from abstain.streaming.states import merge as merge
 from abstain.streaming.states import scored as scored
 from abstain.streaming.states import update as update
@@ -22,6 +24,7 @@ __all__ = [
     "FailureCounts",
     "GroupCounts",
     "Histogram",
+    "SortedRuns",
     "compute",
     "first_pass",
     "init",
@@ -31,5 +34,6 @@ __all__ = [
     "save",
     "scored",
     "second_pass",
+    "sorted_runs",
     "update",
 ]

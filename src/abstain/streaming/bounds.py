@@ -6,17 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from abstain._foundation.measurement import Measured, undefined
-from abstain._foundation.scored import Scored
 from abstain._foundation.turns import refuse_uncounted
 from abstain.errors import DomainError, InputError, UncountedError
 from abstain.metrics import METRICS, Metric, Need, metric_named
 from abstain.metrics.blocks import Binned, Limits
 from abstain.metrics.catalogue import FAMILIES, PRIMARY
 from abstain.metrics.entry import value_of
-from abstain.streaming.groups import GroupCounts
+from abstain.metrics.rank_weights import BY_PLACE, risk_in_blocks, trapezoid_weight
 from abstain.streaming.histogram import Histogram, blocks_of
-from abstain.streaming.passes import CutCounts
-from abstain.streaming.states import scored
+from abstain.streaming.runs import SortedRuns
+from abstain.streaming.states import Exact, scored
 
 # Sums in another order differ by less than this share.
 _ROUNDING = 1e-12
@@ -58,14 +57,14 @@ class Bounded:
         return max(self.high - self.value, self.value - self.low)
 
 
-def compute(state: Histogram | GroupCounts | CutCounts, metric: str = PRIMARY) -> Bounded:
+def compute(state: Histogram | Exact, metric: str = PRIMARY) -> Bounded:
     """Compute a metric of a stream, with certified limits.
 
     Answers: what is this number, and how far can the exact one be from it?
 
     Parameters
     ----------
-    state : Histogram, GroupCounts or CutCounts
+    state : Histogram, GroupCounts, CutCounts or SortedRuns
         Of at least one sample.
     metric : str, default="augrc"
         Of a histogram "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", "auarc",
@@ -110,7 +109,7 @@ def compute(state: Histogram | GroupCounts | CutCounts, metric: str = PRIMARY) -
     Bounded(value=0.1875, low=0.1875, high=0.1875)
     """
     if not isinstance(state, Histogram):
-        value = value_of(_exactly(scored(state), metric_named(metric)), metric)
+        value = value_of(_exactly(state, metric_named(metric)), metric)
         return Bounded(value, value, value)
     entry, binned = bounded_metric(metric)
     measured, limits = _measured(state, entry, binned)
@@ -139,7 +138,10 @@ def bounded_metric(name: str) -> tuple[Metric, Binned]:
     raise InputError(msg)
 
 
-def _exactly(s: Scored, entry: Metric) -> Measured:
+def _exactly(state: Exact, entry: Metric) -> Measured:
+    if isinstance(state, SortedRuns) and not state.fits:
+        return _in_blocks(state, entry)
+    s = scored(state)
     if not s.samples:
         return undefined("there are no samples")
     if Need.UNIT_CONFIDENCE in entry.needs and s.probability is None:
@@ -149,6 +151,17 @@ def _exactly(s: Scored, entry: Metric) -> Measured:
         raise DomainError(msg)
     try:
         return entry.compute(s)
+    except UncountedError as error:
+        msg = f"the metric {entry.name!r} {error}"
+        raise UncountedError(msg) from None
+
+
+def _in_blocks(state: SortedRuns, entry: Metric) -> Measured:
+    phi = entry.rank_weight
+    if phi in BY_PLACE or phi is trapezoid_weight:
+        return Measured(risk_in_blocks(state.groups, phi, state.total))
+    try:
+        return entry.compute(state.scored)
     except UncountedError as error:
         msg = f"the metric {entry.name!r} {error}"
         raise UncountedError(msg) from None

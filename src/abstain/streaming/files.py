@@ -8,12 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import writing
 from abstain.errors import FileFormatError, InputError
+from abstain.streaming.blocks import SortedRun
 from abstain.streaming.groups import GroupCounts
 from abstain.streaming.histogram import Histogram
 from abstain.streaming.passes import CutCounts, FailureCounts
+from abstain.streaming.runs import SortedRuns
 from abstain.streaming.scales import checked_bins, checked_scale
 from abstain.streaming.tally import Tally, tally_of
 from abstain.typing import Array
@@ -21,7 +24,7 @@ from abstain.typing import Array
 #: Of the format of a saved state.
 VERSION = 1
 
-Saved: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts
+Saved: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts | SortedRuns
 
 
 def save(state: Saved, path: str | Path) -> None:
@@ -31,7 +34,7 @@ def save(state: Saved, path: str | Path) -> None:
 
     Parameters
     ----------
-    state : Histogram, GroupCounts, FailureCounts or CutCounts
+    state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         Stays as it is.
     path : str or Path
         A file that ends in ``.npz``; one that is there is replaced.
@@ -44,7 +47,8 @@ def save(state: Saved, path: str | Path) -> None:
     Notes
     -----
     Arrays of NumPy without pickles, with a version. The file appears whole or not at all, also if
-    the process is killed.
+    the process is killed. Of sorted runs the names of their files are saved, which stay where they
+    are.
 
     Examples
     --------
@@ -76,7 +80,7 @@ def load(path: str | Path) -> Saved:
 
     Returns
     -------
-    Histogram, GroupCounts, FailureCounts or CutCounts
+    Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         The state as it was.
 
     Raises
@@ -141,6 +145,8 @@ def _kind(archive: Archive) -> str:
 # ---------------------------------------------------------------------------------------- arrays
 def _arrays(state: Any) -> dict[str, Array]:
     """Return all that a state is made of, by name."""
+    if isinstance(state, SortedRuns):
+        return _arrays_of_runs(state.flushed)
     if isinstance(state, CutCounts):
         state = state.settled
     out: dict[str, Array] = {}
@@ -152,6 +158,16 @@ def _arrays(state: Any) -> dict[str, Array]:
         elif field.name != "waiting":
             out[field.name] = np.asarray(value)
     return out
+
+
+def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
+    weighted = -1 if state.weighted is None else int(state.weighted)
+    said = {name: getattr(state, name) for name in ("memory", "n", "total", "binary", "precision")}
+    text = {"folder": str(state.folder.absolute())}
+    paths = np.array([str(run.path.absolute()) for run in state.runs], dtype=np.str_)
+    rows = np.array([run.rows for run in state.runs], dtype=np.int64)
+    listed = {"weighted": np.array(weighted), "paths": paths, "rows": rows}
+    return listed | {name: np.array(value) for name, value in (said | text).items()}
 
 
 def _tally(archive: Archive, name: str) -> Tally:
@@ -242,9 +258,28 @@ def _histogram(archive: Archive) -> Histogram:
     return state
 
 
+def _runs(archive: Archive) -> SortedRuns:
+    paths, rows = archive["paths"], archive["rows"]
+    if paths.ndim != 1 or paths.dtype.kind != "U" or rows.shape != paths.shape:
+        msg = "'paths' must be names of files, with a number of rows each"
+        raise InputError(msg)
+    weighted = _number(archive, "weighted", -1)
+    return SortedRuns(
+        Path(str(archive["folder"])),
+        _number(archive, "memory", 1),
+        tuple(SortedRun(Path(str(p)), int(count)) for p, count in zip(paths, rows, strict=True)),
+        n=_number(archive, "n"),
+        total=checks.number(archive["total"], "total"),
+        weighted=None if weighted < 0 else bool(weighted),
+        binary=bool(archive["binary"]),
+        precision=_bits(archive),
+    )
+
+
 _READERS: dict[str, Callable[[Archive], Saved]] = {
     "Histogram": _histogram,
     "GroupCounts": _groups,
     "FailureCounts": _failures,
     "CutCounts": _cuts,
+    "SortedRuns": _runs,
 }

@@ -12,7 +12,15 @@ from abstain._foundation.counts import of_turns
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.streaming.groups import Binary
-from abstain.streaming.tally import Tally, are_many, empty_tally, neighbors, passed, with_one_more
+from abstain.streaming.tally import (
+    WAITING,
+    Tally,
+    are_many,
+    empty_tally,
+    neighbors,
+    passed,
+    with_one_more,
+)
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 
@@ -169,7 +177,7 @@ class CutCounts:
             seen_failures=self.seen_failures + failures,
             waiting=with_one_more(self.waiting, right) if right.size else self.waiting,
         )
-        return out.settled if are_many(out.waiting, 4 * self.cut.nbytes) else out
+        return out.settled if are_many(out.waiting, max(WAITING, 4 * self.cut.nbytes)) else out
 
     def merged(self, other: "CutCounts") -> "CutCounts":
         """Return the state of both streams: see `streaming.merge`."""

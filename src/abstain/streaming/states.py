@@ -1,11 +1,12 @@
 """What every state does: take a batch, join another, and end as what metrics take."""
 
-from typing import Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeAlias, TypeVar
 
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
 from abstain.streaming.groups import GroupCounts
 from abstain.streaming.passes import CutCounts, FailureCounts
+from abstain.streaming.runs import SortedRuns
 from abstain.typing import AnyArray
 
 
@@ -23,6 +24,9 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 
+#: What loses nothing; a first pass is not at its end.
+Exact: TypeAlias = GroupCounts | FailureCounts | CutCounts | SortedRuns
+
 
 def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> S:
     """Add samples to a state.
@@ -31,19 +35,19 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
 
     Parameters
     ----------
-    state : Histogram, GroupCounts, FailureCounts or CutCounts
+    state : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         Stays as it is.
     confidence : array of shape (n,)
         Higher means more trusted; within [0, 1] for a histogram on the scale "probability".
     loss : array of shape (n,)
-        Finite and non-negative; 1 for an error under 0/1 loss, which all but histograms need.
+        Finite and non-negative; 1 for an error under 0/1 loss, which states that count need.
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times. None for those
         that need a 0/1 loss.
 
     Returns
     -------
-    Histogram, GroupCounts, FailureCounts or CutCounts
+    Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         A new state, of the same kind.
 
     Raises
@@ -81,13 +85,13 @@ def merge(a: S, b: S) -> S:
 
     Parameters
     ----------
-    a, b : Histogram, GroupCounts, FailureCounts or CutCounts
+    a, b : Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         Of the same kind: histograms of the same scale and number of bins, second passes that go on
         from the same first one. They stay as they are.
 
     Returns
     -------
-    Histogram, GroupCounts, FailureCounts or CutCounts
+    Histogram, GroupCounts, FailureCounts, CutCounts or SortedRuns
         A new state.
 
     Raises
@@ -116,14 +120,14 @@ def merge(a: S, b: S) -> S:
     return a.merged(b)
 
 
-def scored(state: GroupCounts | FailureCounts | CutCounts) -> Scored:
+def scored(state: Exact) -> Scored:
     """Return the samples of an exact state as all metrics and intervals take them.
 
     Answers: how do I compute anything else of a stream than `compute` gives?
 
     Parameters
     ----------
-    state : GroupCounts or CutCounts
+    state : GroupCounts, CutCounts or SortedRuns
         After its last sample.
 
     Returns
@@ -140,7 +144,8 @@ def scored(state: GroupCounts | FailureCounts | CutCounts) -> Scored:
 
     Notes
     -----
-    Cost: a few arrays as long as there are distinct confidences, or cuts.
+    Cost: a few arrays as long as there are distinct confidences, or cuts, and for sorted runs one
+    merge of the files.
 
     Examples
     --------

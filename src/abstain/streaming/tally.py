@@ -48,7 +48,7 @@ class Tally:
         if not values.size:
             return self
         out = Tally(self.value, self.count, with_one_more(self.waiting, values))
-        return out.settled if are_many(out.waiting, self.value.nbytes) else out
+        return out.settled if are_many(out.waiting, max(WAITING, self.value.nbytes)) else out
 
     def joined(self, other: "Tally") -> "Tally":
         """Return the tally of the numbers of both."""
@@ -88,14 +88,14 @@ def empty_tally() -> Tally:
 def with_one_more(waiting: tuple[Array, ...], values: Array) -> tuple[Array, ...]:
     """Let an array wait too; small ones are put together, so that there are never many."""
     kept, last = waiting, [values]
-    while kept and kept[-1].size <= sum(x.size for x in last):
+    while kept and kept[-1].dtype == values.dtype and kept[-1].size <= sum(x.size for x in last):
         kept, last = kept[:-1], [kept[-1], *last]
     return (*kept, np.concatenate(last) if len(last) > 1 else values)
 
 
 def are_many(waiting: tuple[Array, ...], held: int) -> bool:
-    """Tell whether what waits is worth sorting in among so many bytes."""
-    return sum(x.nbytes for x in waiting) >= max(WAITING, held)
+    """Tell whether what waits has so many bytes."""
+    return sum(x.nbytes for x in waiting) >= held
 
 
 def _counted(values: Array) -> Tally:
