@@ -98,6 +98,11 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
         own.write_csv(f"{name}.csv")
     apart = ["--stage", "small=small.csv", "--stage", "large=large.csv", "--id", "id"]
     assert run(["cascade", *apart, *ASKED, "--save", "three.json"]) == 0
+    long = [pl.read_csv(f"{n}.csv").with_columns(model=pl.lit(n)) for n in ("small", "large")]
+    pl.concat(long).write_parquet("long.parquet")
+    rows = ["--stage", "small=model=small", "--stage", "large=model=large", "--id", "id"]
+    assert run(["cascade", "long.parquet", *rows, *ASKED, "--save", "four.json"]) == 0
+    assert load("four.json") == load("three.json")
     found = [load(f"{name}.json") for name in ("one", "two", "three")]
     assert found[0] == found[1]
     assert [s.threshold for s in found[0].stages] == [s.threshold for s in found[2].stages]
@@ -150,6 +155,8 @@ def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
         (["val.parquet", *STAGES, *ASKED, "--apply", "id=s1"], "samples that chose it"),
         (["val.parquet", *STAGES, *ASKED, "--capacity", "40"], "per_day"),
         (["--rule", "val.parquet", *ASKED], "--rule brings its own"),
+        (["val.parquet", *STAGES, *ASKED, "--group", "label"], "drop --group"),
+        (["val.parquet", *STAGES, *ASKED, "--level", "0.9"], "--level"),
     ],
 )
 def test_refuses_with_a_plain_line(folder, capsys, arguments, said):

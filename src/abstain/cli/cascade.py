@@ -94,7 +94,8 @@ class Samples:
         tuple[str, ...],
         several(
             "a model, in the order in which they are asked: NAME=CONFIDENCE,CORRECT (columns of "
-            "FILE; with --label NAME=CONFIDENCE,PREDICTION) or NAME=FILE of its own"
+            "FILE; with --label NAME=CONFIDENCE,PREDICTION), NAME=COLUMN=VALUE (rows of FILE, "
+            "matched by --id) or NAME=FILE of its own"
         ),
     ] = ()
     person: Annotated[
@@ -158,6 +159,7 @@ def cascade(
     """
     from abstain.report.output import CASCADE
 
+    _refuse_idle(columns, samples, level)
     source = samples.source(file, columns)
     read = [file, places.rule, *source.files, *samples.paths()]
     to = place(places.out, [_CASCADE, *RESULTS, REPORT], read)
@@ -175,6 +177,17 @@ def cascade(
         # A pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
         raise SystemExit(UNATTAINABLE)
+
+
+def _refuse_idle(columns: Columns, samples: Samples, level: float | None) -> None:
+    """Refuse options that would change nothing."""
+    idle = [flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
+    if idle:
+        msg = f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
+        raise InputError(msg)
+    if level is not None and not samples.apply:
+        msg = "--level: about the data of --apply, and there are none; add them or drop it"
+        raise InputError(msg)
 
 
 def _calibration(

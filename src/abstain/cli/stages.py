@@ -18,33 +18,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageSource:
-    """Where a model is found: two columns, or a file of its own."""
+    """Where a model is found: in two columns, in the rows that have a value, or in its own file."""
 
     name: str
     confidence: str = ""
     right: str = ""
+    rows: Picked | None = None
     file: Path | None = None
 
 
 def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
-    """Read `--stage NAME=CONFIDENCE,CORRECT` and `--stage NAME=FILE`."""
-    out = []
-    for text in texts:
-        name, _, where = text.partition("=")
-        confidence, comma, right = where.partition(",")
-        if name and where and not comma and Path(where).exists():
-            out.append(StageSource(name, file=Path(where)))
-        elif name and confidence and right and "," not in right:
-            out.append(StageSource(name, confidence, right))
-        else:
-            said = "" if comma or not where else f"; there is no file {where!r}"
-            msg = f"--stage takes NAME=CONFIDENCE,CORRECT or NAME=FILE; got {text!r}{said}"
-            raise InputError(msg)
-    kinds = {stage.file is None for stage in out}
-    if len(kinds) > 1:
-        msg = "--stage names columns of FILE for every model, or a file for every model"
+    """Read `--stage NAME=CONFIDENCE,CORRECT`, `NAME=COLUMN=VALUE` and `NAME=FILE`."""
+    out = [_stage_of(text) for text in texts]
+    if len({stage.file is None for stage in out}) > 1:
+        msg = "--stage names columns or rows of FILE for every model, or a file for every model"
         raise InputError(msg)
     return tuple(out)
+
+
+def _stage_of(text: str) -> StageSource:
+    name, _, where = text.partition("=")
+    confidence, comma, right = where.partition(",")
+    if name and where and not comma:
+        if Path(where).exists():
+            return StageSource(name, file=Path(where))
+        if (rows := picked(where)) is not None:
+            return StageSource(name, rows=rows)
+    elif name and confidence and right and "," not in right:
+        return StageSource(name, confidence, right)
+    said = "" if comma or not where else f"; there is no file {where!r}"
+    msg = (
+        f"--stage takes NAME=CONFIDENCE,CORRECT, NAME=COLUMN=VALUE or NAME=FILE; got {text!r}{said}"
+    )
+    raise InputError(msg)
 
 
 @dataclass(frozen=True)
@@ -104,8 +110,9 @@ class CascadeSource:
     def _stage(
         self, stage: StageSource, path: Path, picks: Sequence[Picked]
     ) -> tuple[Any, list[Any]]:
-        if stage.file is not None:
-            reading = _rows(path, self.columns, picks)
+        if not stage.confidence:
+            own = picks if stage.rows is None else (*picks, stage.rows)
+            reading = _rows(path, self.columns, own)
             return reading.only(), _noted(reading, path)
         second = "correct" if self.columns.label is None else "prediction"
         lacking = not has_any(path, stage.right)
@@ -116,11 +123,13 @@ class CascadeSource:
         return reading.only(), _noted(reading, path)
 
     def _person(self, path: Path, picks: Sequence[Picked]) -> "Predictions":
-        first = self.stages[0].confidence
+        first = self.stages[0]
+        own = (first.confidence,) if first.confidence else self.columns.confidence
         columns = replace(
-            self.columns, confidence=(first,), correct=self.person, label=None, prediction=None
+            self.columns, confidence=own, correct=self.person, label=None, prediction=None
         )
-        return _rows(path, columns, picks).only()
+        rows = picks if first.rows is None else (*picks, first.rows)
+        return _rows(path, columns, rows).only()
 
 
 def applied_sets(
