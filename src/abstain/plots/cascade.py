@@ -197,7 +197,7 @@ class CascadeDisplay(Titled):
             if not (np.isfinite(c.risk) and np.isfinite(c.cost)):
                 continue
             reach = [_arms(c.risk, c.risk_interval), _arms(c.cost, c.cost_interval)]
-            color = LIGHT[(place + 3) % len(LIGHT)]
+            color = LIGHT[(place + 1 + len(self.checks.cascade.stages)) % len(LIGHT)]
             style: dict[str, Any] = {"color": color, "marker": "s", "markersize": 5, "zorder": 5}
             drawn = ax.errorbar(
                 [c.risk],

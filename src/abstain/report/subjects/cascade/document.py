@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from abstain.report.subjects.cascade.words import (
 )
 from abstain.report.subjects.rule.words import verdict_said
 from abstain.report.words import remarks
-from abstain.thresholds.cascade import PERSON, Cascade, CascadeCheck
+from abstain.thresholds.cascade import PERSON, Cascade, CascadeCheck, StageCheck
 
 TITLE = "Who answers, and what that keeps"
 _LONGEST = 26
@@ -123,6 +124,36 @@ def _results(checks: CascadeChecks) -> Iterator[doc.Block]:
         "lead",
     )
     yield _table(checks)
+    if not all(math.isnan(check.risk) for check in checks.checks):
+        yield _wrong(checks)
+
+
+def _wrong(checks: CascadeChecks) -> doc.Table:
+    """Return the risk of each stage on each data set."""
+    columns = (
+        doc.Column("Stage", "name"),
+        *(doc.Column(check.name, "number") for check in checks.checks),
+    )
+    rows = [
+        doc.Row((name, *(_risk(check.stages[place]) for check in checks.checks)))
+        for place, name in enumerate(checks.cascade.names)
+    ]
+    said = "how many are wrong" if checks.binary else "their mean loss"
+    return doc.Table(
+        columns,
+        doc.rows_of(rows),
+        title="How often each is wrong",
+        caption=f"Of the answers of each, {said}, with intervals.",
+        look="leads",
+    )
+
+
+def _risk(stage: StageCheck) -> doc.Number | None:
+    """Return the risk of a stage; None where it answers nothing or nothing is known."""
+    if math.isnan(stage.risk):
+        return None
+    ends = stage.risk_interval
+    return doc.Number(stage.risk, ends.low, ends.high, form="four")
 
 
 def _table(checks: CascadeChecks) -> doc.Table:
@@ -132,7 +163,8 @@ def _table(checks: CascadeChecks) -> doc.Table:
         doc.Column(doc.Label("Samples", short="n"), "number"),
         doc.Column("Risk", "number"),
         doc.Column(f"To the {PERSON}", "number"),
-        doc.Column("Cost", "number"),
+        doc.Column("Cost", "number", only=doc.READ),
+        doc.Column("Cost", "number", only=doc.SCREEN),
         *([doc.Column("Days over", "number", only=doc.READ)] * (_days(checks))),
         doc.Column("Verdict"),
     )
@@ -159,7 +191,8 @@ def _row(row: dict[str, Any], *, days: bool) -> doc.Row:
         row["name"],
         doc.Number(row["n"], form="count"),
         *(_number(row, name) for name in ("risk", "reviews")),
-        _number(row, "cost", "number"),
+        cost := _number(row, "cost", "number"),
+        cost and replace(cost, low=doc.NAN, high=doc.NAN),
         *([_number(row, "days_over")] * days),
         doc.Span(verdict_said(row["verdict"]), _KINDS.get(row["verdict"], "open")),
     )
