@@ -172,3 +172,29 @@ def test_refuses_other_samples_and_other_stages():
         ab.check_cascade(cascade, {"later": {**said(50), "huge": said(50)["small"]}})
     with pytest.raises(InputError, match="Cascade"):
         ab.check_cascade(ab.thresholds.DecisionRule("given", 0.5), said(50))
+
+
+def test_a_stage_may_have_one_of_several_scores_and_a_fitted_one():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(3, size=2000)
+    logits = rng.normal(size=(2000, 3)) + 3 * np.eye(3)[labels]
+    sure, doubt = rng.random(2000), rng.random(2000)
+    both = ab.Predictions(
+        logits=logits, labels=labels, confidence={"sure": sure, "doubt": doubt}, features=logits
+    )
+    with pytest.raises(InputError, match="name it"):
+        ab.set_cascade({"a": both}, max_risk=0.1)
+    one = ab.set_cascade({"a": both}, max_risk=0.1, scores={"a": "mls"})
+    assert (one.stages[0].score, one.stages[0].scale) == ("mls", "score")
+    loss = np.argmax(logits, axis=1) != labels
+    plain = ab.set_cascade({"a": (logits.max(axis=1), loss)}, max_risk=0.1)
+    assert plain.stages[0].threshold == one.stages[0].threshold
+    assert ab.check_cascade(one, {"a": both}).checks[0].risk == one.risk
+    fitted = ab.confidence.fit("mahalanobis", both)
+    two = ab.set_cascade({"a": both}, max_risk=0.1, scores={"a": fitted})
+    assert two.stages[0].score == fitted.name
+    assert ab.check_cascade(two, {"a": both}, scores={"a": fitted}).checks[0].risk == two.risk
+    with pytest.raises(InputError, match="'mls'"):
+        ab.check_cascade(one, {"a": both}, scores={"a": fitted})
+    with pytest.raises(InputError, match="scores"):
+        ab.set_cascade({"a": both}, max_risk=0.1, scores={"b": "mls"})

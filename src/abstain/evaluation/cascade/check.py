@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from abstain.confidence import ScoreState
 from abstain.errors import InputError
-from abstain.evaluation.cascade.data import Aligned, aligned
+from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
 from abstain.evaluation.cascade.record import CascadeChecks
 from abstain.evaluation.records import Finding, ordered
 from abstain.evaluation.rules.data import named
@@ -26,6 +27,7 @@ def check_cascade(
     cascade: Cascade,
     data: Mapping[Any, Any],
     *,
+    scores: Mapping[str, ScoreState] | None = None,
     loss: "str | CostMatrix | None" = None,
     level: float = 0.95,
     calibration: Mapping[str, Any] | None = None,
@@ -44,6 +46,8 @@ def check_cascade(
         where no labels are known; shape (n,), on the same samples. Or a mapping from name to such
         mappings: several data sets. Under "person" may stand the person's losses; by default what
         the cascade was chosen with is assumed.
+    scores : mapping from str to fitted score, optional
+        Of stages whose score is one that was fitted: its state.
     loss : str or CostMatrix, optional
         As for `set_cascade`.
     level : float, default=0.95
@@ -99,8 +103,9 @@ def check_cascade(
         raise InputError(msg)
     level = level_of(level)
     sets = _sets(data)
-    parts = [_known(cascade, own, loss, name) for name, own in sets]
-    chosen_on = None if calibration is None else _known(cascade, calibration, loss, "calibration")
+    wanted = Wanted(loss, scores, cascade.stages, cascade.plan.person_error)
+    parts = [aligned(own, wanted, where=name) for name, own in sets]
+    chosen_on = None if calibration is None else aligned(calibration, wanted, where="calibration")
     found = tuple(
         check_decisions(cascade, cascade.decide(*part.scores), part.data, name=name, level=level)
         for (name, _), part in zip(sets, parts, strict=True)
@@ -125,11 +130,6 @@ def _sets(data: object) -> list[tuple[str, Mapping[str, Any]]]:
     if data and not all(isinstance(own, Mapping) for own in data.values()):
         return [("data", data)]
     return [(name, own) for _, name, own in named(data) if isinstance(own, Mapping)]
-
-
-def _known(cascade: Cascade, own: Mapping[str, Any], loss: Any, where: str) -> Aligned:
-    assumed = cascade.plan.person_error
-    return aligned(own, loss, stages=cascade.stages, person_error=assumed, where=where)
 
 
 def _frontier(cascade: Cascade, known: Aligned) -> CascadeFrontier | None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from abstain._foundation import checks
+from abstain.confidence import ScoreState
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.cascade.data import Aligned, aligned
+from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
 from abstain.predictions import CostMatrix
 from abstain.thresholds.cascade import (
     ERROR,
@@ -28,6 +29,7 @@ def set_cascade(
     per_day: int | None = None,
     overflow: float = 0.05,
     costs: Mapping[str, float] | None = None,
+    scores: Mapping[str, str | ScoreState] | None = None,
     loss: "str | CostMatrix | None" = None,
     ordered_by: float = 0.5,
     seed: int = 0,
@@ -41,10 +43,9 @@ def set_cascade(
     ----------
     stages : mapping from str to Predictions, or (confidence, loss)
         The models by name, in the order in which they are asked, on the same calibration samples:
-        not those that trained a model or fitted a score. Arrays of shape (n,); predictions have
-        one confidence column, or class scores alone ("msr"). Samples with `ids` are matched by
-        them. Under "person" may stand the losses of the person on these samples, or the share of
-        the person's answers that is wrong, by default 0.
+        not those that trained a model or fitted a score. Arrays of shape (n,). Samples with `ids`
+        are matched by them; weights are refused. Under "person" may stand the losses of the person
+        on these samples, or the share of the person's answers that is wrong, by default 0.
     max_risk : float
         The largest mean loss of all answers, the person's among them; between 0 and 1.
     delta : float, default=0.05
@@ -60,6 +61,9 @@ def set_cascade(
         Of running each stage on one sample and of a review ("person"), in any unit; "error" is what
         a loss of 1 costs, 0 where it is left out. By default a review costs 1 and all else nothing:
         the least is sent to the person.
+    scores : mapping from str to str or fitted score, optional
+        The score of a stage, where its predictions leave a choice. By default the only confidence
+        column, or "msr" where there are class scores alone.
     loss : str or CostMatrix, optional
         What counts as wrong; by default that of the predictions, or 0/1. In [0, 1].
     ordered_by : float, default=0.5
@@ -101,7 +105,8 @@ def set_cascade(
     confidences of the first part, or evenly spread ones where they are many: about 2^14 choices are
     measured for any number of stages. Ties are answered together.
 
-    Valid for independent samples of one law, whatever the law. The code of [2]_ divides the samples
+    Valid for independent samples of one law, whatever the law, for one seed: the best of several
+    is no longer covered. The code of [2]_ divides the samples
     in halves too and orders by the risk; it falls back to the full model where nothing passes,
     where here nothing is promised.
 
@@ -132,7 +137,7 @@ def set_cascade(
     (True, [0.2, 0.73, 0.07])
     """
     given = _stages(stages)
-    known = aligned(given, loss)
+    known = aligned(given, Wanted(loss, scores))
     plan = CascadePlan(
         max_risk=max_risk,
         delta=delta,

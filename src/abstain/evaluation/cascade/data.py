@@ -12,6 +12,7 @@ from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
 from abstain.evaluation.rules.data import confidence_of
 from abstain.predictions import Predictions, per_sample_loss
+from abstain.thresholds import scales
 from abstain.thresholds.cascade import PERSON, CascadeData, CascadeStage
 from abstain.typing import AnyArray, Array, IntArray
 
@@ -69,21 +70,34 @@ class Aligned:
         return tuple(stage.score for stage in self.stages)
 
 
-def aligned(
-    given: Mapping[str, Any],
-    loss: Any = None,
-    *,
-    stages: tuple[CascadeStage, ...] = (),
-    person_error: float | None = 0.0,
-    where: str = "",
-) -> Aligned:
-    """Score what was given for each stage, and bring all to the same samples in the same order.
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What is asked of the data: which score of each stage, which loss.
 
     `stages` are those of a cascade that exists; `person_error` is what is assumed where nothing is
     given for the person.
     """
+
+    loss: Any = None
+    scores: Mapping[str, Any] | None = None
+    stages: tuple[CascadeStage, ...] = ()
+    person_error: float | None = 0.0
+
+    def score(self, name: str) -> Any:
+        """Return the score of a stage: as asked, or that of the cascade; None for the only one."""
+        asked = (self.scores or {}).get(name)
+        known = next((stage.score for stage in self.stages if stage.name == name), "")
+        if asked is not None:
+            said = asked if isinstance(asked, str) else getattr(asked, "name", "")
+            scales.refuse_other(known, said)
+            return asked
+        return known or None
+
+
+def aligned(given: Mapping[str, Any], wanted: Wanted, *, where: str = "") -> Aligned:
+    """Score what was given for each stage, and bring all to the same samples in the same order."""
     try:
-        return _aligned(given, loss, stages, person_error)
+        return _aligned(given, wanted)
     except InputError as error:
         if not where:
             raise
@@ -91,20 +105,19 @@ def aligned(
         raise type(error)(msg) from error
 
 
-def _aligned(
-    given: Mapping[str, Any], loss: Any, stages: tuple[CascadeStage, ...], assumed: float | None
-) -> Aligned:
-    wanted = {stage.name: stage for stage in stages}
-    names = [stage.name for stage in stages] or [name for name in given if name != PERSON]
+def _aligned(given: Mapping[str, Any], wanted: Wanted) -> Aligned:
+    names = [stage.name for stage in wanted.stages] or [name for name in given if name != PERSON]
+    for name in wanted.scores or {}:
+        checks.one_of(name, "scores", tuple(names))
     strange = [name for name in given if name not in names and name != PERSON]
     lacking = [name for name in names if name not in given]
     if strange or lacking:
         what = f"lacks {lacking[0]!r}" if lacking else f"has {strange[0]!r}, which is no stage"
         msg = f"the data must hold each stage of the cascade ({', '.join(names)}); it {what}"
         raise MissingInputError(msg) if lacking else InputError(msg)
-    found = [_scores(name, given[name], loss, wanted.get(name)) for name in names]
+    found = [_scores(name, given[name], wanted) for name in names]
     found, by_id = _matched(found)
-    person = given.get(PERSON, assumed)
+    person = given.get(PERSON, wanted.person_error)
     losses = [stage.loss for stage in found]
     known = None if any(x is None for x in losses) else [x for x in losses if x is not None]
     if known is not None and person is None:
@@ -131,16 +144,15 @@ def _person(person: Any, found: list[StageScores]) -> Array:
     return values
 
 
-def _scores(name: str, given: Any, loss: Any, stage: CascadeStage | None) -> StageScores:
+def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
     """Return what a stage says; a bare pair holds confidences and losses."""
     if isinstance(given, Predictions):
         if given.weight is not None:
             msg = f"stage {name!r}: a cascade counts samples of equal weight; drop the weights"
             raise InputError(msg)
-        score = None if stage is None or not stage.score else stage.score
-        own = confidence_of(given, score, where=name)
+        own = confidence_of(given, wanted.score(name), where=name)
         labels = None if given.labels is None else to_numpy(given.labels, "labels")
-        return StageScores(name, own, per_sample_loss(given, loss), _ids(given), labels)
+        return StageScores(name, own, per_sample_loss(given, wanted.loss), _ids(given), labels)
     if isinstance(given, tuple):
         if len(given) != 2:
             msg = (

@@ -46,7 +46,7 @@ class CascadeChecks:
     ...         "large": (sure, rng.random(n) > 2 * sure),
     ...     }
     >>> cascade = ab.set_cascade(said(3000), max_risk=0.1)
-    >>> checks = ab.check_cascade(cascade, {"later": said(9000)})
+    >>> checks = ab.check_cascade(cascade, {"later": said(90_000)})
     >>> checks.frame().select("name", "verdict").rows()
     [('calibration', 'chosen here'), ('later', 'holds')]
     """
