@@ -198,3 +198,13 @@ def test_a_stage_may_have_one_of_several_scores_and_a_fitted_one():
         ab.check_cascade(one, {"a": both}, scores={"a": fitted})
     with pytest.raises(InputError, match="scores"):
         ab.set_cascade({"a": both}, max_risk=0.1, scores={"b": "mls"})
+
+
+def test_says_that_confidences_are_upside_down():
+    (one, loss), (two, wrong) = said(2000).values()
+    data = {"small": (1 - one, loss), "large": (two, wrong)}
+    cascade = ab.set_cascade(data, max_risk=0.1)
+    found = ab.check_cascade(cascade, {"later": data}, calibration=said(2000)).findings
+    turned = [f.message for f in found if f.kind == "direction"]
+    assert len(turned) == 1
+    assert turned[0].startswith("later, small: ")

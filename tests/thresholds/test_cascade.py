@@ -188,28 +188,31 @@ KINDS = [np.arange(1, 11) / 10, np.array([5, 1, 6, 2, 7, 3, 8, 4, 9, 10]) / 10]
 WRONG = [np.linspace(0.5, 0.0, 10), np.linspace(0.2, 0.0, 10)]
 
 
-def of_kinds(rng, n):
+def of_kinds(rng, n, person=0.0):
     kind = rng.integers(10, size=n)
     losses = [rng.random(n) < wrong[kind] for wrong in WRONG]
-    return CascadeData.of(("one", "two"), [c[kind] for c in KINDS], losses)
+    return CascadeData.of(("one", "two"), [c[kind] for c in KINDS], losses, person)
 
 
-def truth(made):
+def truth(made, person=0.0):
     """The true risk and load of a cascade on the ten kinds."""
     who = made.decide(*KINDS)
-    risk = np.choose(who, [*WRONG, np.zeros(10)]).mean()
+    risk = np.choose(who, [*WRONG, np.full(10, person)]).mean()
     return risk, (who == 2).mean()
 
 
-@pytest.mark.parametrize(("target", "capacity"), [(0.06, 1.0), (0.08, 0.35), (0.105, 0.0)])
-def test_risk_and_load_are_broken_no_more_often_than_delta(target, capacity):
+@pytest.mark.parametrize(
+    ("target", "capacity", "person"),
+    [(0.06, 1.0, 0.0), (0.08, 0.35, 0.0), (0.105, 0.0, 0.0), (0.07, 1.0, 0.02)],
+)
+def test_risk_and_load_are_broken_no_more_often_than_delta(target, capacity, person):
     rng, delta, sets = np.random.default_rng(11), 0.2, 300
     broken = attained = 0
     plan = CascadePlan(target, delta, capacity=capacity, person_cost=30)
     for _ in range(sets):
-        data = of_kinds(rng, 300)
+        data = of_kinds(rng, 300, person)
         made = chosen_of(frontier_of(data, stages(("one", "two")), plan), data)
-        risk, load = truth(made)
+        risk, load = truth(made, person)
         attained += made.attainable
         broken += made.attainable and (risk > target or load > capacity)
     assert attained > 0.1 * sets

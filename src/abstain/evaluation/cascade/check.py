@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.scored import Scored
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
 from abstain.evaluation.cascade.record import CascadeChecks
+from abstain.evaluation.findings import wrong_way
 from abstain.evaluation.records import Finding, ordered
 from abstain.evaluation.rules.data import named
 from abstain.inference.intervals import level_of
@@ -160,6 +162,9 @@ def _of_cascade(cascade: Cascade) -> Iterator[Finding]:
 def _of_parts(
     sets: list[tuple[str, Mapping[str, Any]]], parts: list[Aligned], chosen_on: Aligned | None
 ) -> Iterator[Finding]:
+    known = [] if chosen_on is None else [("calibration", chosen_on)]
+    for name, part in [*known, *((n, p) for (n, _), p in zip(sets, parts, strict=True))]:
+        yield from _direction(name, part)
     for (name, _), part in zip(sets, parts, strict=True):
         if chosen_on is not None and _same(part, chosen_on):
             yield Finding.warning(
@@ -171,6 +176,16 @@ def _of_parts(
             yield Finding.note(
                 "no_labels", f"{name}: No labels are known here, so only who answers is checked."
             )
+
+
+def _direction(name: str, part: Aligned) -> Iterator[Finding]:
+    """Warn of confidences by which the samples that are answered are the worse ones."""
+    for stage in part.stages:
+        if stage.loss is None:
+            continue
+        said = wrong_way(Scored(stage.score.values, stage.loss), own=stage.score.own)
+        if said:
+            yield Finding.warning("direction", f"{name}, {stage.name}: {said}")
 
 
 def _same(part: Aligned, other: Aligned) -> bool:
