@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from abstain.evaluation import PosteriorExpectation as PosteriorExpectation
     from abstain.evaluation import RuleChecks as RuleChecks
     from abstain.evaluation import SelectedScore as SelectedScore
+    from abstain.evaluation import StreamOptions as StreamOptions
     from abstain.evaluation import calibrate as calibrate
     from abstain.evaluation import calibration_check as calibration_check
     from abstain.evaluation import check_cascade as check_cascade
@@ -89,6 +90,7 @@ _LIFTED = {
         "PosteriorExpectation",
         "RuleChecks",
         "SelectedScore",
+        "StreamOptions",
         "calibrate",
         "calibration_check",
         "check_cascade",

@@ -8,7 +8,7 @@ import pytest
 
 import abstain as ab
 from abstain.errors import DomainError, FileFormatError, InputError
-from abstain.evaluation.stream import StreamPlan, counted_evaluation
+from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
 from abstain.evaluation.stream import evaluation as engine
 from abstain.evaluation.uncertainty import Uncertainty
 from abstain.tables.scan import pieces
@@ -45,7 +45,8 @@ def _scan(files: str, **options: object):
 
 
 def _plan(folder: Path | None, told=lambda _: None) -> StreamPlan:
-    return StreamPlan(None, None, None, _HOW, resume=folder, told=told, every=0.0)
+    options = StreamOptions(resume=folder, told=told, every=0.0)
+    return StreamPlan(None, None, None, _HOW, options=options)
 
 
 def _said(found: ab.Evaluation) -> tuple:

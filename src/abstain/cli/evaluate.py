@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 import abstain as ab
 from abstain.cli.console import working
+from abstain.cli.engine import Engine
 from abstain.cli.options import (
     USUAL_COLUMNS,
     Clustered,
@@ -18,12 +19,13 @@ from abstain.cli.options import (
     Seed,
     several,
 )
-from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
-from abstain.cli.predictions import read, told
+from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place, place_beside
+from abstain.cli.predictions import expanded, read, told
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
     from abstain.evaluation import Evaluation
+    from abstain.tables import PredictionScan, Reading
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,7 @@ class Intervals:
 
 
 _INTERVALS = Intervals()
+_MEMORY = Engine()
 
 Metrics = Annotated[
     tuple[str, ...],
@@ -74,6 +77,7 @@ def evaluate(
     metric: Metrics = (),
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
+    engine: Annotated[Engine, Parameter(name="*")] = _MEMORY,
     out: Annotated[
         Path | None, Parameter(help="folder for results.parquet, results.csv and report.html")
     ] = None,
@@ -90,21 +94,22 @@ def evaluate(
     if columns.group and out is None and not intervals.clustered:
         msg = "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
         raise InputError(msg)
-    to = place(out, [*RESULTS, REPORT], files)
-    reading = read(files, columns)
-    with working("Evaluating"):
-        evaluation = ab.evaluate(
-            reading,
-            scores=score or None,
-            metrics=metric or None,
-            loss=loss,
-            notes=told(reading),
-            curves=to is not None,
-            **options,
-        )
+    asked = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
+    asked["curves"] = out is not None
+    found: Reading | PredictionScan
+    if engine.in_memory:
+        files = expanded(files)
+        to = place(out, [*RESULTS, REPORT], files)
+        found = read(files, columns)
+        with working("Evaluating"):
+            evaluation = ab.evaluate(found, notes=told(found), **asked)
+    else:
+        found = engine.scan(files, columns)
+        to = place_beside(out, [*RESULTS, REPORT], found.paths)
+        evaluation = engine.evaluated(found, asked)
     finish(
         lambda: terminal_table(evaluation, full=full),
-        lambda: _files(evaluation, reading.source),
+        lambda: _files(evaluation, found.source),
         to,
     )
 

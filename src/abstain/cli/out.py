@@ -64,6 +64,12 @@ def place(folder: Path | None, names: Iterable[str], inputs: Sequence[Path | Non
     return Out(folder, tuple((path, _stamp(path)) for path in files))
 
 
+def place_beside(folder: Path | None, names: Iterable[str], inputs: Sequence[Path]) -> Out | None:
+    """Do the same for files too large to be read once more for their hashes."""
+    to = place(folder, names, ())
+    return None if to is None else Out(to.folder, tuple((path, None) for path in inputs))
+
+
 def files_of(
     tables: Mapping[str, Sequence[Any]],
     page: str,

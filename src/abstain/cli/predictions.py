@@ -24,11 +24,25 @@ def read(files: tuple[Path, ...], columns: Columns) -> "Reading":
     if not files:
         msg = "name at least one file of predictions"
         raise AbstainError(msg)
+    options = reading_options(columns)
+    return read_predictions(files[0] if len(files) == 1 else list(files), **options)
+
+
+def reading_options(columns: Columns) -> dict[str, Any]:
+    """Return the columns as the readers of `abstain.tables` take them."""
     options = {k: getattr(columns, k) for k in columns.__dataclass_fields__}
     options["loss"] = options.pop("own_loss")
     for name in ("logits", "probabilities", "unknown_label"):
         options[name] = options[name] or None
-    return read_predictions(files[0] if len(files) == 1 else list(files), **options)
+    return options
+
+
+def expanded(files: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the files with patterns replaced by the files that they stand for."""
+    from abstain.tables.scan.parts import is_pattern, parts_of
+
+    found = (parts_of(path) if is_pattern(str(path)) else (path,) for path in files)
+    return tuple(path for several in found for path in several)
 
 
 def told(reading: "Reading") -> "list[str | Finding]":

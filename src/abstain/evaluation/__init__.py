@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from abstain.evaluation.rules import RuleChecks as RuleChecks
     from abstain.evaluation.rules import check_rule as check_rule
     from abstain.evaluation.rules import set_threshold as set_threshold
+    from abstain.evaluation.stream import StreamOptions as StreamOptions
 else:
     __all__, __getattr__, __dir__ = waiting(
         __name__,
@@ -44,5 +45,6 @@ else:
         posterior=("PosteriorExpectation", "posterior_expectation"),
         records=("Case", "Evaluation", "ExtremeSample", "Finding", "Part", "Result"),
         rules=("RuleChecks", "check_rule", "set_threshold"),
+        stream=("StreamOptions",),
     )
     __all__ += ["Split"]

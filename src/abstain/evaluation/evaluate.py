@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from abstain.confidence import ScoreState
+from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
@@ -13,6 +14,7 @@ from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Rng, Split
 
 if TYPE_CHECKING:
+    from abstain.evaluation.stream import StreamOptions
     from abstain.tables import PredictionScan
 
 
@@ -29,6 +31,7 @@ def evaluate(
     clustered: bool = False,
     curves: bool = True,
     rng: Rng = 0,
+    stream: "StreamOptions | None" = None,
 ) -> Evaluation:
     """Evaluate confidence scores on predictions.
 
@@ -66,6 +69,8 @@ def evaluate(
         samples worth looking at. Without them `Evaluation.cases` is empty.
     rng : int, Generator or None, default=0
         The seed of the resamples.
+    stream : StreamOptions, optional
+        How files that are scanned are read: interrupted and resumed, by a cluster.
 
     Returns
     -------
@@ -107,10 +112,14 @@ def evaluate(
     )
     if not isinstance(predictions, Predictions | Mapping):
         # What counts batches is loaded for those who have them.
-        from abstain.evaluation.stream import StreamPlan, counted_evaluation
+        from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
 
-        plan = StreamPlan(scores, chosen, loss, how, curves, tuple(sources(notes)))
+        said, options = tuple(sources(notes)), stream or StreamOptions()
+        plan = StreamPlan(scores, chosen, loss, how, curves, said, options)
         return counted_evaluation(predictions, plan)
+    if stream is not None:
+        msg = "`stream` is for files that are scanned: give what `scan_predictions` returns"
+        raise InputError(msg)
     splits = splits_of(predictions)
     found = Assembly(chosen, sources(notes, splits.values()), curves=curves)
     for split, predicted in splits.items():

@@ -1,29 +1,17 @@
 """Jobs on a dask.distributed cluster: a worker that dies takes no other job along."""
 
-import asyncio
-import logging
-import os
 import secrets
-import signal
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
-from importlib import import_module
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
 
-from abstain._foundation.extras import has
+from abstain._foundation.cluster import connected, distributed, started
 from abstain._foundation.files import write_atomically
 from abstain.benchmark.jobs.devices import number_this_process
 from abstain.benchmark.jobs.record import Do, Job, JobTable, Outcome
-from abstain.errors import InputError, MissingInputError
-
-#: Seconds to wait for an answer of a scheduler.
-_ANSWER = 3
+from abstain.errors import InputError
 
 #: Seconds to wait for a first worker, or for one where all have died.
 _WORKERS = 60
@@ -37,7 +25,7 @@ _ALONE = Lock()
 
 def in_cluster(table: JobTable, do: Do, folder: Path, processes: int, address: str) -> None:
     """Do jobs on a cluster, a running one or one of this machine, until none can begin."""
-    with _running(address) if address else _started(processes) as client:
+    with connected(address) if address else started(processes) as client:
         if address:
             _refuse_apart(client, folder)
         # A cluster that is started here gives up a job at the first death and leaves it to us.
@@ -50,80 +38,6 @@ def in_cluster(table: JobTable, do: Do, folder: Path, processes: int, address: s
             with suppress(Exception):
                 client.cancel(list(hand.running), force=True)
             raise
-
-
-def _distributed() -> Any:
-    """Return dask.distributed, or say in one line that it is missing."""
-    if not has("distributed"):
-        msg = "the engine 'dask' needs dask.distributed: pip install 'abstain[scale]'"
-        raise MissingInputError(msg)
-    # As a module of any type: only half of it says its types.
-    return import_module("distributed")
-
-
-@contextmanager
-def _running(address: str) -> Iterator[Any]:
-    """Connect to a scheduler."""
-    distributed = _distributed()
-    # Asked first: a client that finds nobody leaves noise behind. In a thread, since a notebook has
-    # a loop of its own.
-    with ThreadPoolExecutor(1) as pool:
-        try:
-            pool.submit(asyncio.run, _answered(address)).result()
-        except (OSError, ValueError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            msg = f"`address`: no dask scheduler answers at {address!r} ({first})"
-            raise InputError(msg) from None
-    # A scheduler that goes away is said in one line, not in dask's twenty.
-    log = logging.getLogger("distributed.client")
-    before = log.level
-    log.setLevel(logging.CRITICAL)
-    try:
-        with distributed.Client(address, timeout=_ANSWER, set_as_default=False) as client:
-            yield client
-    finally:
-        log.setLevel(before)
-
-
-async def _answered(address: str) -> None:
-    """Connect to a scheduler and take leave."""
-    comm = await _distributed().comm.connect(address, timeout=_ANSWER)
-    await comm.close()
-
-
-@contextmanager
-def _started(processes: int) -> Iterator[Any]:
-    """Start a cluster on this machine, one thread a worker; leave no process and no file."""
-    distributed = _distributed()
-    with ExitStack() as stack:
-        place = stack.enter_context(
-            TemporaryDirectory(prefix="abstain-dask-", ignore_cleanup_errors=True)
-        )
-        cluster = distributed.LocalCluster(
-            n_workers=processes,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            # Two runs on a machine would quarrel about its port.
-            dashboard_address=None,
-            # Jobs that need much memory are as free as in processes of our own.
-            memory_limit=0,
-            local_directory=place,
-            silence_logs=logging.CRITICAL,
-            scheduler_kwargs={"allowed_failures": 0},
-        )
-        stack.enter_context(cluster)
-        client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
-        stack.push(partial(_end_at_once, cluster))
-        yield client
-
-
-def _end_at_once(cluster: Any, kind: Any, *_: Any) -> None:
-    """Kill the workers where this run is ended: a thread cannot be stopped."""
-    # What is half done is not kept, so nothing is lost.
-    for nanny in cluster.workers.values() if kind is not None else ():
-        nanny.auto_restart = False
-        with suppress(ProcessLookupError, TypeError):
-            os.kill(nanny.pid, signal.SIGKILL)
 
 
 class _Hand:
@@ -161,7 +75,7 @@ class _Hand:
         elif future.status != "error":
             msg = "the dask scheduler is gone; what is done is kept, so run this again"
             raise InputError(msg)
-        elif isinstance(error := future.exception(), _distributed().KilledWorker):
+        elif isinstance(error := future.exception(), distributed().KilledWorker):
             self.table.died(job, again=self.again)
         else:
             # The work itself never raises: a worker could not be told what to do.
@@ -200,7 +114,7 @@ def _host(address: str) -> str:
 def _on_worker(do: Do, job: Job, numbers: dict[str, int]) -> Outcome:
     """Do a job, alone in its process even where a worker has several threads."""
     with _ALONE:
-        number_this_process(numbers.get(_distributed().get_worker().address, 0))
+        number_this_process(numbers.get(distributed().get_worker().address, 0))
         return do(job)
 
 

@@ -1,7 +1,8 @@
 """Evaluation of predictions that do not fit in memory: batches are counted, and counts measured."""
 
+from abstain.evaluation.stream.evaluation import StreamOptions as StreamOptions
 from abstain.evaluation.stream.evaluation import StreamPlan as StreamPlan
 from abstain.evaluation.stream.evaluation import counted_evaluation as counted_evaluation
 from abstain.evaluation.stream.progress import StreamProgress as StreamProgress
 
-__all__ = ["StreamPlan", "StreamProgress", "counted_evaluation"]
+__all__ = ["StreamOptions", "StreamPlan", "StreamProgress", "counted_evaluation"]

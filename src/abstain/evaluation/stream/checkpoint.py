@@ -72,10 +72,6 @@ class Checkpoint:
         with writing(self.path) as file:
             np.savez(file, **every)
 
-    def forget(self) -> None:
-        """Take it away."""
-        self.path.unlink(missing_ok=True)
-
 
 def _name(score: object) -> str:
     return score if isinstance(score, str) else repr(score)

@@ -6,6 +6,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from abstain._foundation.checks import one_of
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
@@ -27,6 +28,42 @@ _WAITING = 1 << 25
 
 
 @dataclass(frozen=True, eq=False)
+class StreamOptions:
+    """How predictions that do not fit in memory are read.
+
+    Parameters
+    ----------
+    resume : path, optional
+        A folder for what is counted so far, from which an interrupted run goes on. It is found
+        again by the names, sizes and times of the files and by the options of reading.
+    told : callable, optional
+        Is given a `StreamProgress` now and then: how far it is, how fast, how long the rest takes.
+    every : float, default=5.0
+        Seconds between two looks at the clock, when it is told and what is counted is kept.
+    engine : {"local", "dask"}, default="local"
+        "dask" has the processes of a cluster read and count, which needs ``abstain[scale]``.
+    scheduler : str, default=""
+        Address of its scheduler; by default two processes of this machine are started.
+    """
+
+    resume: str | Path | None = None
+    told: Callable[[StreamProgress], None] = field(default=lambda _: None)
+    every: float = 5.0
+    engine: str = "local"
+    scheduler: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse options that exclude each other."""
+        one_of(self.engine, "engine", ("local", "dask"))
+        if self.engine == "dask" and self.resume is not None:
+            msg = (
+                f"{option('resume')} is for one process; dask does again itself what a worker that "
+                "dies has not done"
+            )
+            raise InputError(msg)
+
+
+@dataclass(frozen=True, eq=False)
 class StreamPlan:
     """What is asked of a stream."""
 
@@ -36,12 +73,7 @@ class StreamPlan:
     how: Uncertainty
     curves: bool = True
     findings: tuple[Finding, ...] = ()
-    #: A folder for what was counted so far, from which an interrupted run goes on.
-    resume: Path | None = None
-    #: Is told now and then how far it is.
-    told: Callable[[StreamProgress], None] = field(default=lambda _: None)
-    #: Seconds between two looks at the clock that say so, and write down what was counted.
-    every: float = 5.0
+    options: StreamOptions = field(default_factory=StreamOptions)
 
     def __post_init__(self) -> None:
         """Refuse what takes every sample at once."""
@@ -62,7 +94,14 @@ class StreamPlan:
 def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
     """Evaluate a scan of files."""
     scan = _scan_of(source)
-    checkpoint = None if plan.resume is None else Checkpoint.of(plan.resume, scan, plan.scores)
+    if plan.options.engine == "dask":
+        from abstain.evaluation.stream.cluster import counted_by_workers
+
+        return measured(
+            scan, counted_by_workers(scan, plan.scores, plan.loss, plan.options.scheduler), plan
+        )
+    kept = plan.options.resume
+    checkpoint = None if kept is None else Checkpoint.of(Path(kept), scan, plan.scores)
     return measured(scan, counted(scan, plan, checkpoint), plan)
 
 
@@ -81,21 +120,24 @@ def counted(
 ) -> StreamCounts:
     """Read and count all batches; go on from a checkpoint, and leave one behind."""
     counts = StreamCounts() if checkpoint is None else checkpoint.load()
-    several = len(scan.paths) > 1
+    several, options = len(scan.paths) > 1, plan.options
     progress = StreamProgress.of(scan.paths, counts.rows)
     since, waiting = monotonic(), 0
-    for batch in _left(scan, counts.pieces):
-        counts = counts.updated(batch, plan.scores, plan.loss, several=several)
-        progress = progress.after(batch.piece, counts.rows)
-        waiting += sum(p.n for p in batch.splits.values()) * _breadth(counts)
-        late = monotonic() - since >= plan.every
-        if late or waiting >= _WAITING:
-            counts, waiting = counts.settled, 0
-        if late:
-            since = monotonic()
-            plan.told(progress)
-            _keep(counts, checkpoint)
-    _keep(counts, checkpoint)
+    try:
+        for batch in _left(scan, counts.pieces):
+            counts = counts.updated(batch, plan.scores, plan.loss, several=several)
+            progress = progress.after(batch.piece, counts.rows)
+            waiting += sum(p.n for p in batch.splits.values()) * _breadth(counts)
+            late = monotonic() - since >= options.every
+            if late or waiting >= _WAITING:
+                counts, waiting = counts.settled, 0
+            if late:
+                since = monotonic()
+                options.told(progress)
+                _keep(counts, checkpoint)
+    finally:
+        # Also where it is interrupted, or a later row is bad.
+        _keep(counts, checkpoint)
     return counts
 
 

@@ -1,0 +1,85 @@
+"""Where `evaluate` reads and counts: in memory, in batches, or by the processes of a cluster."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+import abstain as ab
+from abstain.cli.console import interruptible, time_said, working
+from abstain.cli.options import Columns
+from abstain.cli.predictions import reading_options
+from abstain.errors import InputError
+
+if TYPE_CHECKING:
+    from abstain.evaluation import Evaluation
+    from abstain.evaluation.stream import StreamProgress
+    from abstain.tables import PredictionScan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """Where `evaluate` reads and counts."""
+
+    engine: Annotated[
+        Literal["memory", "stream", "dask"],
+        Parameter(
+            help="memory: all samples at once, each file apart; stream: files larger than memory, "
+            "parts of one set; dask: the same by the processes of a cluster"
+        ),
+    ] = "memory"
+    resume: Annotated[
+        Path | None,
+        Parameter(help="folder for what is counted; an interrupted stream goes on from it"),
+    ] = None
+    skip_bad: Annotated[
+        bool,
+        Parameter(help="leave out bad rows and parts of a stream, and count them", negative=()),
+    ] = False
+    scheduler: Annotated[
+        str | None,
+        Parameter(help="of a dask cluster (default: two processes of this machine)"),
+    ] = None
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether all samples are read at once; refuses options without effect."""
+        idle = ["--resume"] if self.resume is not None and self.engine != "stream" else []
+        idle += ["--skip-bad"] if self.skip_bad and self.engine == "memory" else []
+        idle += ["--scheduler"] if self.scheduler and self.engine != "dask" else []
+        if idle:
+            other = "dask" if idle == ["--scheduler"] else "stream"
+            msg = f"{', '.join(idle)}: without effect with --engine {self.engine}; take --engine "
+            raise InputError(f"{msg}{other}, or drop {'it' if len(idle) == 1 else 'them'}")
+        return self.engine == "memory"
+
+    def scan(self, files: tuple[Path, ...], columns: Columns) -> "PredictionScan":
+        """Find the parts of one set of predictions."""
+        given = [str(file) for file in files]
+        return ab.scan_predictions(given, **reading_options(columns), skip_bad=self.skip_bad)
+
+    def evaluated(self, scan: "PredictionScan", asked: dict[str, Any]) -> "Evaluation":
+        """Evaluate them, and say how far it is."""
+        with interruptible(self._said), working("Counting") as told:
+            options = ab.StreamOptions(
+                resume=self.resume,
+                told=lambda progress: told(progress_said(progress)),
+                engine="dask" if self.engine == "dask" else "local",
+                scheduler=self.scheduler or "",
+            )
+            return ab.evaluate(scan, stream=options, **asked)
+
+    @property
+    def _said(self) -> str:
+        if self.resume is None:
+            return "nothing is left; with --resume FOLDER it would go on where it was"
+        return f"what is counted is kept in {self.resume}; the same command goes on from there"
+
+
+def progress_said(progress: "StreamProgress") -> str:
+    """Say how far a stream is."""
+    return (
+        f"{progress.rows:,} rows, {progress.share:.0%}, {progress.rate:,.0f} rows a second, about "
+        f"{time_said(progress.left)} left"
+    )

@@ -1,0 +1,90 @@
+"""Batches read and counted by the processes of a dask cluster; only counts travel."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from abstain._foundation.cluster import connected, distributed, started
+from abstain.errors import InputError
+from abstain.evaluation.inputs import Asked
+from abstain.evaluation.stream.counts import StreamCounts
+from abstain.predictions import CostMatrix
+from abstain.tables.scan import PredictionScan
+from abstain.tables.scan.pieces import Piece
+from abstain.typing import AnyArray
+
+#: Processes that are started where there is no cluster.
+_PROCESSES = 2
+
+#: Tasks that pieces are divided among at most, so that the scheduler is not what takes the time.
+_TASKS = 1024
+
+#: Deaths of workers that one task may be in the middle of.
+_DEATHS = 5
+
+
+def counted_by_workers(
+    scan: PredictionScan, scores: Asked, loss: "str | CostMatrix | AnyArray | None", address: str
+) -> StreamCounts:
+    """Count all batches on a cluster, a running one or two processes of this machine.
+
+    What a worker that dies had counted is counted again by another. Counts are joined in the order
+    of the pieces, two and two, so that they are those of one process to the last bit.
+    """
+    pieces = list(scan.pieces())
+    size = -(-len(pieces) // _TASKS)
+    runs = [pieces[i : i + size] for i in range(0, len(pieces), size)]
+    cluster = connected(address) if address else started(_PROCESSES, deaths=_DEATHS)
+    with cluster as client:
+        work = _Work(scan, scores, loss)
+        # Pure tasks have names by what they do, and a later run would find an earlier one's.
+        counts = [client.submit(work, run, pure=False, retries=_DEATHS) for run in runs]
+        return _only(client, _joined(client, counts))
+
+
+def _joined(client: Any, counts: list[Any]) -> Any:
+    """Join neighbors, two and two, until one is left; none of them comes here."""
+    while len(counts) > 1:
+        pairs = [counts[i : i + 2] for i in range(0, len(counts), 2)]
+        counts = [
+            client.submit(_merged, *pair, pure=False, retries=_DEATHS) if len(pair) > 1 else pair[0]
+            for pair in pairs
+        ]
+    return counts[0]
+
+
+def _only(client: Any, counts: Any) -> StreamCounts:
+    """Wait for the last."""
+    dask = distributed()
+    try:
+        found: StreamCounts = client.gather(counts)
+    except dask.KilledWorker as error:
+        msg = (
+            f"workers died {_DEATHS} times over one part of the files ({error}): give them more "
+            "memory, or look at their logs"
+        )
+        raise InputError(msg) from error
+    except (OSError, TimeoutError, dask.CancelledError) as error:
+        msg = "the dask scheduler is gone; start it, and run this again"
+        raise InputError(msg) from error
+    return found
+
+
+class _Work:
+    """Reads and counts some pieces, wherever it is sent."""
+
+    def __init__(
+        self, scan: PredictionScan, scores: Asked, loss: "str | CostMatrix | AnyArray | None"
+    ) -> None:
+        self.scan, self.scores, self.loss = scan, scores, loss
+
+    def __call__(self, pieces: Sequence[Piece]) -> StreamCounts:
+        """Return the counts of pieces."""
+        counts, several = StreamCounts(), len(self.scan.paths) > 1
+        for piece in pieces:
+            batch = self.scan.read(piece)
+            counts = counts.updated(batch, self.scores, self.loss, several=several)
+        return counts.settled
+
+
+def _merged(one: StreamCounts, two: StreamCounts) -> StreamCounts:
+    return one.merged(two)

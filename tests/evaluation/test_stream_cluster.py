@@ -1,0 +1,117 @@
+"""Batches counted by the processes of a dask cluster are those of one process."""
+
+import os
+import random
+import signal
+import time
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import polars as pl
+import pytest
+
+import abstain as ab
+from abstain.errors import InputError, MissingInputError
+from abstain.tables.scan import pieces
+
+DASK = ab.StreamOptions(engine="dask")
+
+
+def _files(folder: Path, parts: int = 4, rows: int = 400) -> str:
+    rng = np.random.default_rng(2)
+    for part in range(parts):
+        confidence = rng.random(rows)
+        frame = pl.DataFrame(
+            {
+                "correct": rng.random(rows) < 0.3 + 0.7 * confidence,
+                "confidence": confidence.round(3),
+                "model": rng.choice(["a", "b"], rows),
+            }
+        )
+        frame.write_parquet(folder / f"part-{part}.parquet", row_group_size=50)
+    return str(folder / "part-*.parquet")
+
+
+def _same(one: ab.Evaluation, two: ab.Evaluation) -> bool:
+    notes = [(f.kind, f.message) for f in one.findings] == [
+        (f.kind, f.message) for f in two.findings
+    ]
+    samples = [c.overconfident for c in one.cases] == [c.overconfident for c in two.cases]
+    return one.frame().equals(two.frame()) and notes and samples
+
+
+def test_without_dask_one_line_says_what_to_install(tmp_path, monkeypatch):
+    from abstain._foundation import cluster
+
+    monkeypatch.setattr(cluster, "has", lambda _: False)
+    with pytest.raises(MissingInputError, match=r"pip install 'abstain\[scale\]'"):
+        ab.evaluate(ab.scan_predictions(_files(tmp_path)), stream=DASK)
+
+
+def test_counts_joined_two_and_two_are_those_of_one_process(tmp_path, monkeypatch):
+    """What the workers do, without a cluster."""
+    from abstain.evaluation.stream import cluster
+    from abstain.evaluation.stream.evaluation import StreamPlan, measured
+    from abstain.evaluation.uncertainty import Uncertainty
+
+    class Client:
+        def submit(self, do, *args, **_):
+            return do(*args)
+
+        def gather(self, found):
+            return found
+
+    class Here:
+        def __enter__(self):
+            return Client()
+
+        def __exit__(self, *_):
+            pass
+
+    monkeypatch.setattr(cluster, "started", lambda *_, **__: Here())
+    monkeypatch.setattr(cluster, "distributed", lambda: None)
+    monkeypatch.setattr(pieces, "_MOST", 100)
+    monkeypatch.setattr(pieces, "_LEAST", 10)
+    scan = ab.scan_predictions(_files(tmp_path), by="model")
+    counts = cluster.counted_by_workers(scan, None, None, "")
+    how = Uncertainty.checked("analytic", level=0.95, bootstrap=2, clustered=False, rng=0)
+    found = measured(scan, counts, StreamPlan(None, None, None, how))
+    assert counts.pieces == 16
+    assert _same(found, ab.evaluate(scan))
+
+
+def test_one_folder_is_not_for_many_processes(tmp_path):
+    with pytest.raises(InputError, match="is for one process"):
+        ab.StreamOptions(engine="dask", resume=tmp_path)
+
+
+def test_where_no_scheduler_answers_it_is_said(tmp_path):
+    pytest.importorskip("distributed")
+    options = ab.StreamOptions(engine="dask", scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(InputError, match="no dask scheduler answers"):
+        ab.evaluate(ab.scan_predictions(_files(tmp_path)), stream=options)
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_the_bits_of_one_process_also_when_a_worker_dies(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    scan = ab.scan_predictions(_files(tmp_path, parts=12, rows=20_000), by="model")
+    whole = ab.evaluate(scan)
+    cluster = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+    )
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        options = ab.StreamOptions(engine="dask", scheduler=cluster.scheduler_address)
+        assert _same(ab.evaluate(scan, stream=options), whole)
+        pids = list(client.run(os.getpid).values())
+        victim = Thread(target=_kill, args=(pids[0], random.Random(7).uniform(0.05, 0.5)))
+        victim.start()
+        assert _same(ab.evaluate(scan, stream=options), whole)
+        victim.join()
+        assert pids[0] not in client.run(os.getpid).values()
+
+
+def _kill(pid: int, seconds: float) -> None:
+    time.sleep(seconds)
+    os.kill(pid, signal.SIGKILL)
