@@ -109,6 +109,13 @@ def test_a_cluster_gives_the_bits_of_one_process_also_when_a_worker_dies(tmp_pat
         victim.start()
         assert _same(ab.evaluate(scan, stream=options), whole)
         victim.join()
+        # Dataframes, of which the partitions stay with the workers.
+        dataframe = pytest.importorskip("dask.dataframe")
+        with client.as_current():
+            frame = dataframe.from_pandas(pl.read_parquet(scan.paths[0]).to_pandas(), npartitions=5)
+            counted = ab.evaluate(ab.scan_predictions(frame, by="model"))
+        part = ab.evaluate(ab.scan_predictions(scan.paths[0], by="model"))
+        assert counted.frame().equals(part.frame())
         assert pids[0] not in client.run(os.getpid).values()
 
 

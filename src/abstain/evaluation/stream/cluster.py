@@ -1,6 +1,8 @@
 """Batches read and counted by the processes of a dask cluster; only counts travel."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from typing import Any
 
 from abstain._foundation.cluster import connected, distributed, started
@@ -30,15 +32,35 @@ def counted_by_workers(
     What a worker that dies had counted is counted again by another. Counts are joined in the order
     of the pieces, two and two, so that they are those of one process to the last bit.
     """
+    with _client(scan, address) as client:
+        work = _Work(scan if scan.frame is None else replace(scan, frame=None), scores, loss)
+        # Pure tasks have names by what they do, and a later run would find an earlier one's.
+        once = {"pure": False, "retries": _DEATHS}
+        if scan.frame is None:
+            counts = [client.submit(work, run, **once) for run in _runs(scan)]
+        else:
+            # Partitions stay with the workers that have them.
+            parts = client.compute(scan.frame.to_delayed(), retries=_DEATHS)
+            counts = [client.submit(work.partition, p, i, **once) for i, p in enumerate(parts)]
+            del parts
+        return _only(client, _joined(client, counts))
+
+
+def _client(scan: PredictionScan, address: str) -> AbstractContextManager[Any]:
+    """Return a client: of a running cluster, of the one in use, or of two processes made for it."""
+    if address:
+        return connected(address)
+    if scan.frame is not None:
+        with suppress(ValueError):
+            return nullcontext(distributed().get_client())
+    return started(_PROCESSES, deaths=_DEATHS)
+
+
+def _runs(scan: PredictionScan) -> list[list[Piece]]:
+    """Divide the pieces, neighbors together."""
     pieces = list(scan.pieces())
     size = -(-len(pieces) // _TASKS)
-    runs = [pieces[i : i + size] for i in range(0, len(pieces), size)]
-    cluster = connected(address) if address else started(_PROCESSES, deaths=_DEATHS)
-    with cluster as client:
-        work = _Work(scan, scores, loss)
-        # Pure tasks have names by what they do, and a later run would find an earlier one's.
-        counts = [client.submit(work, run, pure=False, retries=_DEATHS) for run in runs]
-        return _only(client, _joined(client, counts))
+    return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
 
 def _joined(client: Any, counts: list[Any]) -> Any:
@@ -84,6 +106,11 @@ class _Work:
             batch = self.scan.read(piece)
             counts = counts.updated(batch, self.scores, self.loss, several=several)
         return counts.settled
+
+    def partition(self, rows: Any, number: int) -> StreamCounts:
+        """Return the counts of a partition of a dask dataframe."""
+        batch = self.scan.read_partition(rows, number)
+        return StreamCounts().updated(batch, self.scores, self.loss, several=True).settled
 
 
 def _merged(one: StreamCounts, two: StreamCounts) -> StreamCounts:

@@ -20,7 +20,8 @@ from abstain.evaluation.uncertainty import Uncertainty
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix
 from abstain.tables.column import joined
-from abstain.tables.scan import PredictionScan, ScannedBatch, Skipped
+from abstain.tables.scan import PredictionScan, ScannedBatch, Skipped, scan_predictions
+from abstain.tables.scan.scan import is_partitioned
 from abstain.typing import AnyArray
 
 #: Rows times scores after which what waits to be counted is counted.
@@ -94,7 +95,7 @@ class StreamPlan:
 def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
     """Evaluate a scan of files."""
     scan = _scan_of(source)
-    if plan.options.engine == "dask":
+    if plan.options.engine == "dask" or scan.frame is not None:
         from abstain.evaluation.stream.cluster import counted_by_workers
 
         return measured(
@@ -108,9 +109,11 @@ def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
 def _scan_of(source: Any) -> PredictionScan:
     if isinstance(source, PredictionScan):
         return source
+    if is_partitioned(source):
+        return scan_predictions(source)
     msg = (
-        "`predictions` must be a Predictions or a mapping from split to Predictions, or what "
-        f"`scan_predictions` returns; got {type(source).__name__}"
+        "`predictions` must be a Predictions or a mapping from split to Predictions, what "
+        f"`scan_predictions` returns, or a dask dataframe; got {type(source).__name__}"
     )
     raise InputError(msg)
 

@@ -17,11 +17,14 @@ from abstain.tables.column import DROPPED
 from abstain.tables.scan.parts import identity, parts_of
 from abstain.tables.scan.pieces import Piece, pieces_of
 from abstain.tables.scan.schema import kinds_of
-from abstain.tables.table import DataTable
+from abstain.tables.table import DataTable, from_frame
 from abstain.typing import IntArray, Split
 
 #: The word for the files themselves where they are to be taken apart, and the column it means.
 FILENAME, FILE = "filename", "file"
+
+#: How messages name one.
+FRAME = "the dask dataframe"
 
 _ASKED = tuple(own.name for own in fields(ReadingOptions))
 
@@ -107,10 +110,14 @@ class PredictionScan:
     skip_bad: bool = False
     by_file: bool = False
     skipped: tuple[Skipped, ...] = ()
+    #: The partitions of a dask dataframe, in place of files.
+    frame: Any = field(default=None, repr=False)
 
     @property
     def source(self) -> str:
         """How messages and pages name it."""
+        if self.frame is not None:
+            return FRAME
         names = [path.name for path in self.paths]
         return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names):,} files)"
 
@@ -132,15 +139,24 @@ class PredictionScan:
     def read(self, piece: Piece) -> ScannedBatch:
         """Read one piece."""
         file = ((FILE, piece.path.name),) if self.by_file else ()
+        found = self._read(piece, piece.open)
+        splits = {(*file, *split): p for split, p in found.splits.items()}
+        return replace(found, splits=splits)
+
+    def read_partition(self, partition: Any, number: int) -> ScannedBatch:
+        """Read one partition of a dask dataframe, which is a dataframe of pandas."""
+        piece = Piece(Path(f"partition {number}"), "", 0, len(partition), 0)
+        if not piece.size:
+            return ScannedBatch(piece, {})
+        return self._read(piece, lambda: replace(table_of(partition, piece.source), first=0))
+
+    def _read(self, piece: Piece, opened: Callable[[], DataTable]) -> ScannedBatch:
         try:
-            table = piece.open()
-            found = self._rows(table)
+            return replace(self._rows(opened()), piece=piece)
         except AbstainError as error:
             if not self.skip_bad:
                 raise
             return ScannedBatch(piece, {}, (), (Skipped(piece.source, piece.size, str(error)),))
-        splits = {(*file, *split): p for split, p in found.splits.items()}
-        return replace(found, piece=piece, splits=splits)
 
     def _rows(self, table: DataTable) -> ScannedBatch:
         """Read a table; where bad rows are to be left out, those that keep their rules."""
@@ -233,9 +249,9 @@ def scan_predictions(
 
     Parameters
     ----------
-    source : path, pattern, folder, or list of these
+    source : path, pattern, folder, list of these, or dask dataframe
         Files as `read_predictions` takes them; "big/*.parquet" and a folder stand for the files
-        in them, in the order of their names.
+        in them, in the order of their names. The partitions of a dataframe stay where they are.
     label, prediction, confidence, logits, probabilities : str or sequence of str, optional
         As for `read_predictions`.
     by : str or sequence of str, optional
@@ -305,7 +321,32 @@ def scan_predictions(
         renormalize=renormalize,
         masked=masked,
     )
+    if is_partitioned(source):
+        return _of_frame(source, asked, skip_bad=skip_bad)
     return _chosen(parts_of(source), asked, skip_bad=skip_bad)
+
+
+def is_partitioned(source: Any) -> bool:
+    """Tell whether something is a dataframe of dask."""
+    home = type(source).__module__.partition(".")[0]
+    return home in {"dask", "dask_expr"} and hasattr(source, "to_delayed")
+
+
+def table_of(frame: Any, source: str) -> DataTable:
+    """Wrap a dataframe of pandas."""
+    table = from_frame(frame, source)
+    if table is None:
+        msg = f"{source} must be a dataframe; got {type(frame).__name__}"
+        raise InputError(msg)
+    return table
+
+
+def _of_frame(frame: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
+    """Choose the columns from the first rows of a dask dataframe."""
+    _refuse_ranked_last(asked.missing)
+    chosen = choose(table_of(frame.head(1, npartitions=-1, compute=True), FRAME), asked)
+    own = frame[list(dict.fromkeys(chosen.names()))]
+    return PredictionScan((), asked, chosen, tuple(chosen.notes), skip_bad, frame=own)
 
 
 def _refuse_ranked_last(missing: str) -> None:
