@@ -32,6 +32,8 @@ CONFIGURATIONS = [
     SelectiveClassifier(LogisticRegression(), **coverage(1.0), cv=2),
     SelectiveClassifier(LogisticRegression(), **coverage(0.9), cv=2),
     SelectiveClassifier(RidgeClassifier(), score="mls", **coverage(0.9), cv=0.5, random_state=0),
+    # A threshold for each predicted class.
+    SelectiveClassifier(LogisticRegression(), **coverage(1.0), cv=2, per="prediction"),
     SelectiveClassifier(
         LogisticRegression(), rule="sgr", rule_params={"max_risk": 0.2, "delta": 0.1}, cv=2
     ),
@@ -46,7 +48,9 @@ def cannot_apply(estimator):
     """Checks that need a class for every sample; none where everything is answered."""
     if estimator.rule == "sgr":
         return {"check_classifiers_one_label_sample_weights": _FEW}
-    if estimator.rule is None or estimator.rule_params == {"coverage": 1.0}:
+    if estimator.rule is None or (
+        estimator.rule_params == {"coverage": 1.0} and estimator.per is None
+    ):
         return {}
     out = {"check_classifiers_train": _ARGMAX}
     return out | ({"check_classifiers_classes": _EVERY} if estimator.cv == 0.5 else {})

@@ -10,11 +10,13 @@ from abstain import confidence
 from abstain._foundation import checks
 from abstain.confidence import ConfidenceScore, ScoreNeed, ScoreState
 from abstain.errors import InputError, MissingInputError, ShapeError, UnknownNameError
+from abstain.integrations.sklearn._groups import Grouping
 from abstain.predictions import Predictions
 from abstain.typing import AnyArray, Array
 
 _METHODS = ("predict_proba", "decision_function")
 _RESPONSES = ("auto", *_METHODS)
+_ONE = Grouping()
 
 
 #: A name in `abstain.confidence.SCORES`, a fitted score, or (estimator, X) -> confidence (n,).
@@ -29,6 +31,8 @@ class Scoring:
     #: "predict_proba" or "decision_function", from which it is computed; "auto" is the first that
     #: the score can use and the classifier has.
     response_method: str = "auto"
+    #: What says which threshold a sample is held to, where a rule has several.
+    grouping: Grouping = _ONE
 
     def __post_init__(self) -> None:
         """Refuse what is no score before anything is fitted."""

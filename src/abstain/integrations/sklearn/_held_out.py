@@ -33,6 +33,8 @@ class HeldOut:
     confidence: ConfidenceScore
     #: Whether the prediction is wrong.
     loss: BoolArray
+    #: The group of each sample, where a rule has a threshold for each.
+    group: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,8 +105,9 @@ def classes_of(estimator: Any) -> Array:
 def held_out_by(estimator: Any, X: Any, y: Array, scoring: Scoring) -> HeldOut:
     """Return confidences and losses of samples under a fitted classifier."""
     classes_of(estimator)
-    loss = np.asarray(estimator.predict(X)) != y
-    return HeldOut(scoring.of(estimator, X), np.asarray(loss, dtype=np.bool_))
+    said = np.asarray(estimator.predict(X))
+    loss = np.asarray(said != y, dtype=np.bool_)
+    return HeldOut(scoring.of(estimator, X), loss, scoring.grouping.of(X, said))
 
 
 def share_of(data: Training, cv: float, random_state: Any) -> Fold:
@@ -138,7 +141,9 @@ def cross_fitted(
     if all(part.confidence.scale == "probability" for part in parts):
         probability = values
     loss = np.concatenate([part.loss for part in parts])
-    return HeldOut(ConfidenceScore(scoring.name, values, probability), loss)
+    groups = [part.group for part in parts if part.group is not None]
+    group = np.concatenate(groups) if groups else None
+    return HeldOut(ConfidenceScore(scoring.name, values, probability), loss, group)
 
 
 def folds_of(cv: Any, data: Training, params: Mapping[str, Any]) -> list[Fold]:

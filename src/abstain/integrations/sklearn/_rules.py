@@ -10,8 +10,10 @@ import numpy as np
 from abstain import thresholds
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError, UnattainableRuleWarning
+from abstain.integrations.sklearn._groups import Grouping
 from abstain.integrations.sklearn._held_out import HeldOut
-from abstain.thresholds import DecisionRule
+from abstain.thresholds import DecisionRule, RuleSet
+from abstain.thresholds.parts import AnyRule
 from abstain.typing import Array, BoolArray
 
 
@@ -23,22 +25,45 @@ class WantedRule:
     rule: Any
     #: Options of a named or callable rule.
     params: Any = None
+    #: What the groups are that have a threshold each.
+    grouping: Grouping = Grouping()  # noqa: RUF009  frozen
+    #: Whether their promises hold together.
+    joint: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is no rule before anything is fitted."""
         rule = self.rule
+        self._refuse_groups()
         if isinstance(rule, str):
             known = thresholds.RULES[rule]  # refuses an unknown name
             self._refuse_params()
             _refuse_options(known, dict(self.params or {}))
             return
-        if not (rule is None or isinstance(rule, DecisionRule) or callable(rule)):
+        if not (rule is None or isinstance(rule, DecisionRule | RuleSet) or callable(rule)):
             msg = (
-                "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule or a "
+                "`rule` must be None, a name of `abstain.thresholds.RULES`, a DecisionRule, a "
+                "RuleSet or a "
                 f"callable (confidence, loss) -> DecisionRule; got {rule!r}"
             )
             raise InputError(msg)
         self._refuse_params()
+
+    def _refuse_groups(self) -> None:
+        """Refuse groups where no threshold is chosen for each."""
+        per, rule = self.grouping.per, self.rule
+        if self.joint and per is None:
+            msg = "`joint` is about the groups of `per`, which is None; name them or drop it"
+            raise InputError(msg)
+        if isinstance(rule, RuleSet) and rule.per and per is None:
+            msg = f"`rule` has a threshold for each {rule.per!r}: say with `per` where that is in X"
+            raise InputError(msg)
+        named = isinstance(rule, str) and thresholds.RULES[rule].needs_data
+        if per is not None and not (named or isinstance(rule, RuleSet)):
+            msg = (
+                "`per` needs a rule that is set on samples, such as rule='coverage', or a RuleSet; "
+                f"got rule={rule!r}"
+            )
+            raise InputError(msg)
 
     def _refuse_params(self) -> None:
         if self.params is None:
@@ -46,7 +71,7 @@ class WantedRule:
         if not isinstance(self.params, Mapping):
             msg = f"`rule_params` must map options to values; got {self.params!r}"
             raise InputError(msg)
-        if self.params and (self.rule is None or isinstance(self.rule, DecisionRule)):
+        if self.params and (self.rule is None or isinstance(self.rule, DecisionRule | RuleSet)):
             what = "None" if self.rule is None else "a finished rule"
             msg = (
                 f"`rule_params` are the options of a rule that is to be set, but `rule` is {what}: "
@@ -59,23 +84,23 @@ class WantedRule:
         """Whether the rule is still to be set, on held-out samples."""
         if isinstance(self.rule, str):
             return thresholds.RULES[self.rule].needs_data
-        return not (self.rule is None or isinstance(self.rule, DecisionRule))
+        return not (self.rule is None or isinstance(self.rule, DecisionRule | RuleSet))
 
-    def settled(self, held: HeldOut | None, score: str) -> DecisionRule | None:
+    def settled(self, held: HeldOut | None, score: str) -> AnyRule | None:
         """Return the rule for the confidences of this score; None where all is answered."""
         if self.rule is None:
             return None
         rule = self._finished(score) if held is None else self._set_on(held)
-        if not rule.attainable:
+        if rule.reason:
             _warn(rule)
         open_scale = held is not None and rule.scale == "unknown"
         scale = held.confidence.scale if held is not None and open_scale else None
         return rule.for_score(rule.score or score, scale=scale)
 
-    def _finished(self, score: str) -> DecisionRule:
+    def _finished(self, score: str) -> AnyRule:
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, **dict(self.params or {}))
-        known: DecisionRule = self.rule
+        known: AnyRule = self.rule
         if known.score and score and known.score != score:
             msg = (
                 f"`rule` is a threshold for the score {known.score!r}, but `score` is {score!r}; "
@@ -84,9 +109,12 @@ class WantedRule:
             raise InputError(msg)
         return known
 
-    def _set_on(self, held: HeldOut) -> DecisionRule:
+    def _set_on(self, held: HeldOut) -> AnyRule:
         options = dict(self.params or {})
         values = held.confidence.values
+        if isinstance(self.rule, str) and held.group is not None:
+            options |= {"per": self.grouping.name, "joint": self.joint}
+            return thresholds.fit_groups(self.rule, values, held.loss, held.group, **options)
         if isinstance(self.rule, str):
             return thresholds.fit(self.rule, values, held.loss, **options)
         rule = self.rule(values, held.loss, **options)
@@ -108,12 +136,13 @@ def _refuse_options(rule: thresholds.Rule, given: dict[str, Any]) -> None:
     raise InputError(msg)
 
 
-def _warn(rule: DecisionRule) -> None:
-    msg = f"No threshold keeps what the rule promises, so every sample is rejected: {rule.reason}"
+def _warn(rule: AnyRule) -> None:
+    whom = "every sample is" if not rule.attainable else "the samples of these groups are"
+    msg = f"No threshold keeps what the rule promises, so {whom} rejected: {rule.reason}"
     warnings.warn(msg, UnattainableRuleWarning, stacklevel=4)
 
 
-def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
+def scale_of(confidence: ConfidenceScore, rule: AnyRule | None) -> Array:
     """Return the confidences on the scale of a rule's threshold.
 
     Some rules compare probabilities of being right, as does one whose scale says so; all others
@@ -134,8 +163,11 @@ def scale_of(confidence: ConfidenceScore, rule: DecisionRule | None) -> Array:
     return confidence.probability
 
 
-def accepted_by(rule: DecisionRule, confidence: ConfidenceScore) -> BoolArray:
-    """Return which samples a rule accepts."""
-    values = scale_of(confidence, rule)
-    known = rule.scale != "unknown"
-    return np.asarray(rule.apply(confidence if known else values), dtype=np.bool_)
+def accepted_by(
+    rule: AnyRule, confidence: ConfidenceScore, group: Array | None = None
+) -> BoolArray:
+    """Return which samples a rule accepts, of these groups."""
+    given: Any = confidence if rule.scale != "unknown" else scale_of(confidence, rule)
+    if isinstance(rule, RuleSet):
+        return np.asarray(rule.apply(given, group=group), dtype=np.bool_)
+    return np.asarray(rule.apply(given), dtype=np.bool_)

@@ -13,6 +13,7 @@ from abstain.integrations.sklearn import _held_out as held_out
 from abstain.integrations.sklearn._answers import SelectivePrediction, abstain_label_for, put
 from abstain.integrations.sklearn._confidence import ScoreLike, Scoring
 from abstain.integrations.sklearn._delegation import DelegatingClassifier, routed
+from abstain.integrations.sklearn._groups import Grouping
 from abstain.integrations.sklearn._rules import WantedRule, accepted_by, scale_of
 from abstain.typing import Array, BoolArray
 
@@ -28,7 +29,7 @@ class SelectiveClassifier(DelegatingClassifier):
         The confidence: a name in `abstain.confidence.SCORES`, a fitted score (it gets the rows
         of X as features if it needs some), or ``(estimator, X) -> confidence`` of shape (n,),
         higher is more trusted.
-    rule : None, str, callable or DecisionRule, default=None
+    rule : None, str, callable, DecisionRule or RuleSet, default=None
         What is accepted. None answers everything, as the classifier alone does. A name in
         `abstain.thresholds.RULES` or a callable ``(confidence, loss) -> DecisionRule`` is set
         on held-out samples with 0/1 loss; a finished rule is used as it is.
@@ -49,13 +50,21 @@ class SelectiveClassifier(DelegatingClassifier):
         Folds fitted at the same time.
     random_state : int, RandomState instance or None, default=None
         Of the split when `cv` is a float.
+    per : None, "prediction", str, int or callable, default=None
+        Give each group a threshold of its own, with what the rule promises: each predicted class,
+        each value of a column of X by name or place, or of what ``X -> groups`` returns. For a
+        `rule` given by name; or where a finished `RuleSet` finds its groups.
+    joint : bool, default=False
+        With `per`: whether the promises to all groups hold together with probability 1 - delta, or
+        each by itself.
 
     Attributes
     ----------
     estimator_ : classifier
         The fitted classifier.
-    decision_rule_ : DecisionRule or None
-        The rule in use, with its guarantee, threshold and calibration size.
+    decision_rule_ : DecisionRule, RuleSet or None
+        The rule in use, with its guarantee, threshold and calibration size; with `per` a set of
+        them.
     abstain_label_ : object
         The label of abstentions.
     classes_ : ndarray of shape (K,)
@@ -76,7 +85,8 @@ class SelectiveClassifier(DelegatingClassifier):
     nothing about the samples to come. For a rule on weighted samples make it with
     `abstain.thresholds` and pass it finished.
 
-    An unattainable rule brings one warning at `fit`, and everything is rejected.
+    An unattainable rule brings one warning at `fit`, and everything is rejected; with `per` the
+    samples of each group too small for a promise, and of those that were not held out, are.
 
     `score` names a parameter and a method: ``get_params()["score"]`` is the parameter,
     ``classifier.score(X, y)`` the accuracy that counts each abstention as a mistake.
@@ -110,6 +120,8 @@ class SelectiveClassifier(DelegatingClassifier):
         response_method: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
+        per: Any = None,
+        joint: bool = False,
     ) -> None:
         self.estimator = estimator
         self.score = score
@@ -120,6 +132,8 @@ class SelectiveClassifier(DelegatingClassifier):
         self.response_method = response_method
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.per = per
+        self.joint = joint
 
     def fit(self, X: Any, y: Any, **params: Any) -> Self:
         """Fit the classifier and set the rule on held-out samples.
@@ -140,7 +154,8 @@ class SelectiveClassifier(DelegatingClassifier):
             Itself.
         """
         self._refuse_options()
-        wanted, scoring = WantedRule(self.rule, self.rule_params), self.scoring
+        scoring = self.scoring
+        wanted = WantedRule(self.rule, self.rule_params, scoring.grouping, self.joint)
         X, y = held_out.samples(X, y)
         given = routed(self, params)
         data = held_out.Training(X, y, given.estimator)
@@ -174,7 +189,8 @@ class SelectiveClassifier(DelegatingClassifier):
         prediction = np.asarray(self.estimator_.predict(X))
         if self.decision_rule_ is None:
             return prediction
-        return put(prediction, self.accepts(X), self.abstain_label_)
+        own = self.scoring.of(self.estimator_, X)
+        return put(prediction, self._accepted(own, X, prediction), self.abstain_label_)
 
     def predict_or_abstain(self, X: Any) -> SelectivePrediction:
         """Return class, acceptance and confidence of each sample.
@@ -193,7 +209,7 @@ class SelectiveClassifier(DelegatingClassifier):
         prediction = np.asarray(self.estimator_.predict(X))
         own = self.scoring.of(self.estimator_, X)
         values = scale_of(own, self.decision_rule_)
-        return SelectivePrediction(prediction, self._accepted(own), values)
+        return SelectivePrediction(prediction, self._accepted(own, X, prediction), values)
 
     def confidence(self, X: Any) -> Array:
         """Return how far each prediction is trusted, on the scale of the rule's threshold.
@@ -227,17 +243,22 @@ class SelectiveClassifier(DelegatingClassifier):
         check_is_fitted(self, "estimator_")
         if self.decision_rule_ is None:
             return np.ones(held_out.count(X), dtype=np.bool_)
-        return self._accepted(self.scoring.of(self.estimator_, X))
+        return self._accepted(self.scoring.of(self.estimator_, X), X)
 
     @property
     def scoring(self) -> Scoring:
         """How confidences are had from the fitted classifier."""
-        return Scoring(vars(self)["score"], self.response_method)
+        grouping = Grouping.of_rule(self.per, self.rule)
+        return Scoring(vars(self)["score"], self.response_method, grouping)
 
-    def _accepted(self, own: ConfidenceScore) -> BoolArray:
+    def _accepted(self, own: ConfidenceScore, X: Any, prediction: Array | None = None) -> BoolArray:
         if self.decision_rule_ is None:
             return np.ones(own.values.size, dtype=np.bool_)
-        return accepted_by(self.decision_rule_, own)
+        grouping = self.scoring.grouping
+        if grouping.per is not None and prediction is None:
+            prediction = np.asarray(self.estimator_.predict(X))
+        group = None if prediction is None else grouping.of(X, prediction)
+        return accepted_by(self.decision_rule_, own, group)
 
     def _refuse_options(self) -> None:
         cv = self.cv
