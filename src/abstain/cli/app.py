@@ -14,6 +14,7 @@ COMMANDS = {
     "elsewhere.",
     "cascade": "Choose who answers: a model, a larger one, a person. With a guarantee, at least "
     "cost.",
+    "monitor": "Watch a rule in use: its coverage, the confidences, and the risk as labels arrive.",
     "study": "Run a study of the literature: tables, figures and a verdict.",
     "benchmark": "Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
     "data": "Fetch published data sets, and list them.",

@@ -55,6 +55,7 @@ def to_arrays(plan: MonitorPlan, seen: Seen, read: Read) -> tuple[dict[str, Any]
             for w in seen.watches
         ],
         "counts": asdict(seen.counts),
+        "events": seen.events,
         "stride": seen.stride,
         "alarms": [asdict(alarm) for alarm in seen.alarms],
         "read": [list(part) for part in read],
@@ -120,6 +121,7 @@ def _made(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Monito
         urn=sealed(arrays["urn"]) if "urn" in arrays else None,
         early=tuple(early),
         history=tuple(map(tuple, arrays["history"].tolist())),
+        events=plain["events"],
         stride=plain["stride"],
         alarms=tuple(Alarm(**alarm) for alarm in plain["alarms"]),
     )

@@ -22,9 +22,9 @@ from abstain.typing import Array
 
 #: Points of the history that are kept; then every second one is.
 POINTS: Final = 400
-#: Numbers of such a point: predictions; values and their sum of the coverage and of the risk; the
-#: capital of each watch.
-COLUMNS: Final = 8
+#: Numbers of such a point: events, predictions; values and their sum of the coverage and of the
+#: risk; the capital of each watch.
+COLUMNS: Final = 9
 
 
 class Counter:
@@ -107,6 +107,7 @@ class Course:
         self.awaited = {item.place: item for item in self.items if item.waits}
         self.early = dict(seen.early)
         self.history, self.stride = [*seen.history], seen.stride
+        self.events = seen.events
         self.alarms = [*seen.alarms]
         self.seen = seen.ledger.end
 
@@ -170,8 +171,9 @@ class Course:
         self._settle()
 
     def _note(self) -> None:
-        """Keep a point of the history at every so many predictions."""
-        if self.seen % self.stride:
+        """Count an event, and keep a point of the history at every so many."""
+        self.events += 1
+        if self.events % self.stride:
             return
         self.history.append(self.point())
         if len(self.history) > POINTS:
@@ -182,7 +184,7 @@ class Course:
         """Return where everything stands now."""
         tallies = (t for c in (self.coverage, self.risk) for t in (c.tally.n, c.tally.total))
         capitals = (c.capital for c in (self.coverage, self.confidence, self.risk))
-        return (float(self.seen), *map(float, tallies), *capitals)
+        return (float(self.events), float(self.seen), *map(float, tallies), *capitals)
 
     # ------------------------------------------------------------------------ labels
     def labels(self, names: Sequence[str], keys: Array, losses: Array, labels: Array) -> None:
@@ -206,6 +208,7 @@ class Course:
             known.append(place)
             done.add(place)
             self._label(place, cost, answered=bool(flags & ANSWERED))
+            self._note()
         if known:
             self.ledger = self.ledger.labeled(known)
 
@@ -292,6 +295,7 @@ class Course:
             urn=None if self.urn is None else sealed(self.urn),
             early=tuple(self.early.items()),
             history=tuple(self.history),
+            events=self.events,
             stride=self.stride,
             alarms=tuple(self.alarms),
         )

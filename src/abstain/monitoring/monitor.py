@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,12 +12,14 @@ from abstain.errors import InputError, ShapeError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
 from abstain.monitoring.course import Arrivals, Course
+from abstain.monitoring.history import point_of
 from abstain.monitoring.ledger import keys_of, uniform
 from abstain.monitoring.lines import Line, runs_of
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.seen import Seen
 from abstain.monitoring.sentences import limits, recent, value
 from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
+from abstain.tables import save
 from abstain.typing import AnyArray, Array
 
 if TYPE_CHECKING:
@@ -199,6 +202,15 @@ class Monitor:
         """Make it of what `to_arrays` gave, part by part checked."""
         return cls(*from_arrays(plain, arrays))
 
+    def at(self, read: Read) -> "Monitor":
+        """Return the monitor with how far the files of a folder were read."""
+        return replace(self, read=read or self.read)
+
+    def keep(self, path: str | Path) -> "Monitor":
+        """Write all of it to a file (.npz), whole or not at all, and return it."""
+        save(self, path)
+        return self
+
     def _hashes(self, classes: AnyArray | None, n: int) -> Array:
         """Return a hash of each class; 0 of one that is not said."""
         hashes = np.zeros(n, np.uint64)
@@ -237,6 +249,14 @@ class Monitor:
         """The ids whose labels are asked for and have not come, the oldest first."""
         return tuple(item.name for item in self.seen.requests.each() if item.waits)
 
+    def wanted(self) -> list[dict[str, Any]]:
+        """Return a row for each label that is asked for and has not come.
+
+        With the chance that it was to be asked for, and the failure that is expected.
+        """
+        waiting = (item for item in self.seen.requests.each() if item.waits)
+        return [{"id": i.name, "chance": i.chance, "predicted": i.predicted} for i in waiting]
+
     def estimate(self, *, level: float = 0.95) -> PoweredMean | None:
         """Return the risk by the labels that were asked for, with and without predictions.
 
@@ -246,6 +266,11 @@ class Monitor:
         if self.plan.label_share is None or not found.n:
             return None
         return mean_of_sums(found.sums, found.n, found.labeled, level=level)
+
+    def points(self) -> list[dict[str, float]]:
+        """Return a row for each point of the history, and one for now."""
+        rows = [*self.seen.history, Course(self.plan, self.seen).point()]
+        return [point_of(self.plan, row) for row in rows if row[0] > 0]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row for each watch: what it saw, what it is held to, how it stands."""

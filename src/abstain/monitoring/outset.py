@@ -192,6 +192,38 @@ def promised(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, 
     return value, kind
 
 
+def refuse_other(
+    found: Monitor, rule: DecisionRule, calibration: object = None, **given: object
+) -> None:
+    """Refuse to go on with a state that is of another rule, or was begun with other options.
+
+    `given` are options of `start` that were said again; the others stay as they were.
+    """
+    plan = found.plan
+    if rule != plan.rule:
+        msg = (
+            "the state is that of another rule:\n"
+            f"  there: {plan.rule}\n  here: {rule}\nBegin a state of its own for this one"
+        )
+        raise InputError(msg)
+    for name, value in given.items():
+        held = getattr(plan, name)
+        if held != value:
+            msg = (
+                f"the state was begun with {name} = {held!r}; got {value!r}. Drop it "
+                f"(--{name.replace('_', '-')}), or begin another state"
+            )
+            raise InputError(msg)
+    if calibration is None:
+        return
+    known = reference_for(rule, calibration, plan.scale, plan.seed)
+    if plan.reference is None or not np.array_equal(
+        known.blocks.edges, plan.reference.blocks.edges
+    ):
+        msg = "the state was begun with other calibration data; drop them (--calibration)"
+        raise InputError(msg)
+
+
 def _refuse_idle(rule: object) -> None:
     """Refuse what is no decision rule, or one that answers nothing."""
     if not isinstance(rule, DecisionRule):

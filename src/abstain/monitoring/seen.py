@@ -50,8 +50,10 @@ class Seen:
         Labels whose predictions were not seen yet.
     history : tuple of tuple of float
         Points in time, as `abstain.monitoring.course.Course.point` makes them.
+    events : int
+        Predictions and labels that were taken.
     stride : int
-        Predictions between two of them.
+        Events between two points of the history.
     alarms : tuple of Alarm
         All that were given, those that were reset too.
     """
@@ -63,5 +65,6 @@ class Seen:
     urn: IntArray | None = None
     early: tuple[tuple[int, tuple[float, int]], ...] = ()
     history: tuple[tuple[float, ...], ...] = ()
+    events: int = 0
     stride: int = 16
     alarms: tuple[Alarm, ...] = ()

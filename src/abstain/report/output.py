@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from abstain.evaluation.comparison import Comparison
     from abstain.evaluation.records import Evaluation
     from abstain.evaluation.rules import RuleChecks
+    from abstain.monitoring import Monitor
     from abstain.report.subjects.benchmark.pictures import Pictures
     from abstain.studies import StudyResult
 
@@ -77,7 +78,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Evaluation, Comparison, RuleChecks, CascadeChecks, StudyResult or BenchmarkResults
+        result : a result of one of the kinds of `document_of`
             What the page is about; of a name with a subject, that subject.
         title, source, notes, command, pictures, beside
             As for `document_of`.
@@ -86,16 +87,13 @@ class Subject(Generic[ResultT]):
         -------
         str
             HTML with style, script, figures and data inside; it loads nothing from the network.
-            Every string of the caller is escaped, also in the figures and the embedded JSON.
+            Every string of the caller is escaped, also in the figures and the embedded JSON. That
+            of a benchmark with 31 methods and 12 studies has some 5 MB and takes about 20 seconds.
 
         Raises
         ------
         InputError
             If `result` is something else.
-
-        Notes
-        -----
-        That of a benchmark with 31 methods and 12 studies has some 5 MB and takes about 20 seconds.
 
         Examples
         --------
@@ -125,7 +123,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Evaluation, Comparison, RuleChecks, CascadeChecks, StudyResult or BenchmarkResults
+        result : a result of one of the kinds of `document_of`
             What the file is about; of a name with a subject, that subject.
         path : path-like
             The file; its folder must exist. It holds Markdown where it ends in ``.md``, LaTeX where
@@ -165,7 +163,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Evaluation, Comparison, RuleChecks, CascadeChecks, StudyResult or BenchmarkResults
+        result : a result of one of the kinds of `document_of`
             What is said; of a name with a subject, that subject.
         full : bool, default=False
             Of an evaluation every metric with the sentence that says what it means, of a comparison
@@ -209,7 +207,7 @@ class Subject(Generic[ResultT]):
 
         Parameters
         ----------
-        result : Comparison, RuleChecks, CascadeChecks or StudyResult
+        result : Comparison, RuleChecks, CascadeChecks, Monitor or StudyResult
             What is drawn; of a name with a subject, that subject.
         folder : path-like
             Made when it does not exist.
@@ -285,6 +283,7 @@ COMPARISON: Subject["Comparison"] = Subject(
 )
 RULE: Subject["RuleChecks"] = _with_pictures("rule")
 CASCADE: Subject["CascadeChecks"] = _with_pictures("cascade")
+MONITOR: Subject["Monitor"] = _with_pictures("monitor")
 STUDY: Subject["StudyResult"] = Subject(
     later(f"{_OF}.study:study_document"), later(f"{_OF}.study:study_figures"), ("svg",)
 )
@@ -298,6 +297,7 @@ _KINDS: Final[Mapping[str, Subject[Any]]] = {
     "CascadeChecks": CASCADE,
     "Comparison": COMPARISON,
     "Evaluation": EVALUATION,
+    "Monitor": MONITOR,
     "RuleChecks": RULE,
     "StudyResult": STUDY,
 }
@@ -339,7 +339,7 @@ def document_of(
 
     Parameters
     ----------
-    result : BenchmarkResults, CascadeChecks, Comparison, Evaluation, RuleChecks or StudyResult
+    result : Evaluation, Comparison, RuleChecks, CascadeChecks, Monitor, or of a study or benchmark
         What was found.
     title : str, optional
         The heading; by default that of the subject.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,19 @@ from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import DecisionRule, RuleSet
 from abstain.thresholds.parts import KIND as RULES
 from abstain.thresholds.rule import KIND as RULE
+from abstain.typing import Array
+
+
+class Stored(Protocol):
+    """A record that is kept as plain values and arrays, with its kind in the field `kind`."""
+
+    def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Return what `from_arrays` of its kind makes it of."""
+        ...
+
 
 #: What `save` takes and `load` gives back.
-Saved: TypeAlias = DecisionRule | RuleSet | Calibration | FittedScore | Written
+Saved: TypeAlias = DecisionRule | RuleSet | Calibration | FittedScore | Written | Stored
 
 #: Of the files of fitted scores; the texts have their own.
 _VERSION = 1

@@ -1,0 +1,1 @@
+"""A monitor: how a rule in use stands, in a document."""
