@@ -1,5 +1,7 @@
 """Several folders that hold out other classes as one benchmark."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.benchmark.made_store import made_store
@@ -41,6 +43,15 @@ def test_every_number_is_the_mean_over_the_folders(stores):
     assert found.thresholds == found.extremes == ()
     assert found.curves["digits", "msr"].coverage[-1] == 1
     assert any(one.kind == "rotations" for one in found.findings)
+
+
+def test_facts_are_those_that_all_folders_share_and_the_time_of_all(stores):
+    told = [{"train": 5, "seconds": 2.0}, {"train": 6, "seconds": 3.0}, {"train": 5}]
+    told = [{**own, "device": "cpu"} for own in told]
+    named = [replace(store, facts=own) for store, own in zip(stores, told, strict=True)]
+    found = rotated_results(named, metrics=["augrc"], studies=["iid"]).facts
+    assert (found["seconds"], found["device"]) == (5.0, "cpu")
+    assert "train" not in found
 
 
 def test_pictures_that_folders_share_do_not_count_twice(stores):

@@ -11,7 +11,7 @@ from abstain.report import benchmark_terminal
 from abstain.report.document import Label, Number
 from abstain.report.subjects.benchmark.document import words_of
 from abstain.report.subjects.benchmark.leaderboard import Grid, GridEntry, Leaderboard
-from abstain.report.subjects.benchmark.verdict import leads_of, verdict_of
+from abstain.report.subjects.benchmark.verdict import baseline_of, leads_of, verdict_of
 
 
 def grid(*columns, kind="sub-class"):
@@ -48,6 +48,18 @@ def test_methods_that_lead_together_are_no_others():
     assert "“a” and “b” lead (none of 2 others can be told from it)" in leads_of(found)
     found = grid(("best", "best", "worse", "not told apart"))
     assert "(1 of 2 others cannot be told from it)" in leads_of(found)
+
+
+def test_a_baseline_that_is_told_from_the_best_everywhere_is_said_to_be_worse():
+    def said(*columns):
+        return baseline_of(grid(*columns), "b")[0].removeprefix("The baseline “b” is best ")
+
+    worse, alike = ("best", "worse"), ("best", "not told apart")
+    assert said(worse, worse) == "in no study and worse than the best wherever that was tested."
+    found = said(worse, ("worse", "best"))
+    assert found.endswith("and worse than the best wherever else that was tested.")
+    assert said(worse, alike).startswith("in no study and cannot be told from the best in 1 of 2")
+    assert said(("worse", "best"), ("worse", "best")) == "in all 2 studies."
 
 
 def test_what_was_not_tested_is_not_said_to_be_found():

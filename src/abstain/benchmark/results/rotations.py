@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -154,7 +155,7 @@ class _Together:
         said = [*about_choices(chosen), *about_studies(columns), _about(stores)]
         return BenchmarkResults(
             facts={
-                **first.facts,
+                **_facts(stores),
                 "config": {**first.config, "task": ", ".join(_tasks(stores))},
                 "folder": ", ".join(str(store.folder) for store in stores),
                 "rotations": len(stores),
@@ -282,6 +283,14 @@ def _curves(
         runs = [own.who[metric].runs[name][seed] for own in rotations]
         cases = [own.samples.scored(run, name) for own, run in zip(rotations, runs, strict=True)]
         yield (study.name, name), mean_curve(cases, runs[0])
+
+
+def _facts(stores: Sequence[Store]) -> dict[str, Any]:
+    """Return the facts that all folders share, and the time of all."""
+    first = stores[0].facts
+    shared = {k: x for k, x in first.items() if all(one.facts.get(k) == x for one in stores)}
+    seconds = [one.facts["seconds"] for one in stores if one.facts.get("seconds")]
+    return {**shared, "seconds": sum(seconds)} if seconds else shared
 
 
 def _left_out(rotations: Sequence[_Rotation], names: Sequence[str]) -> dict[str, str]:

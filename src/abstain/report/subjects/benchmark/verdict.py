@@ -28,7 +28,7 @@ def verdict_of(board: Leaderboard) -> tuple[str, ...]:
     grid = board.grid(board.metrics[0])
     if len(grid.methods) < 2:
         return (f"Only {len(grid.methods)} method was compared, so nothing leads.",)
-    return (*_overall(board), leads_of(grid), *_baseline(grid, board.baseline))
+    return (*_overall(board), leads_of(grid), *baseline_of(grid, board.baseline))
 
 
 def leads_of(grid: Grid) -> str:
@@ -79,19 +79,25 @@ def _alike(grid: Grid, study: Study) -> str:
     return f" ({len(alike)} of {others} others cannot be told from it)"
 
 
-def _baseline(grid: Grid, name: str) -> list[str]:
+def baseline_of(grid: Grid, name: str) -> list[str]:
     """Say where the baseline is best, and where it is not told from the best."""
     columns = [(study, grid.column(study).get(name)) for study in grid.studies]
     known = [(study, entry) for study, entry in columns if entry and entry.stands != "undefined"]
     if not known:
         return []
     best, alike = (
-        _in([study for study, entry in known if entry.stands == how], len(known))
+        [study for study, entry in known if entry.stands == how]
         for how in ("best", "not told apart")
     )
+    said = f"The baseline “{name}” is best {_in(best, len(known))}"
     if not any(map(grid.is_tested, grid.studies)):
-        return [f"The baseline “{name}” is best {best}; differences were not tested."]
-    return [f"The baseline “{name}” is best {best} and cannot be told from the best {alike}."]
+        return [f"{said}; differences were not tested."]
+    if len(best) == len(known):
+        return [f"{said}."]
+    if alike:
+        return [f"{said} and cannot be told from the best {_in(alike, len(known))}."]
+    where = "wherever else" if best else "wherever"
+    return [f"{said} and worse than the best {where} that was tested."]
 
 
 def _in(studies: Sequence[Study], of: int) -> str:
