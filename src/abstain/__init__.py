@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from abstain.evaluation import CalibrationCheck as CalibrationCheck
     from abstain.evaluation import CascadeChecks as CascadeChecks
     from abstain.evaluation import Comparison as Comparison
+    from abstain.evaluation import EstimatedRatios as EstimatedRatios
     from abstain.evaluation import Evaluation as Evaluation
     from abstain.evaluation import PosteriorExpectation as PosteriorExpectation
     from abstain.evaluation import RuleChecks as RuleChecks
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from abstain.evaluation import check_cascade as check_cascade
     from abstain.evaluation import check_rule as check_rule
     from abstain.evaluation import compare as compare
+    from abstain.evaluation import estimate_ratios as estimate_ratios
     from abstain.evaluation import evaluate as evaluate
     from abstain.evaluation import fit_score as fit_score
     from abstain.evaluation import posterior_expectation as posterior_expectation
@@ -86,6 +88,7 @@ _LIFTED = {
         "CalibrationCheck",
         "CascadeChecks",
         "Comparison",
+        "EstimatedRatios",
         "Evaluation",
         "PosteriorExpectation",
         "RuleChecks",
@@ -96,6 +99,7 @@ _LIFTED = {
         "check_cascade",
         "check_rule",
         "compare",
+        "estimate_ratios",
         "evaluate",
         "fit_score",
         "posterior_expectation",

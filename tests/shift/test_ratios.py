@@ -42,7 +42,7 @@ def test_clipping_says_what_it_cut():
     assert found.bounded
     assert found.cut == pytest.approx(91 / 200)
     assert "45 % of the weight was cut off" in str(found)
-    assert "as far as they were not cut off" in found.target
+    assert "as far as these were not cut off" in found.target
 
 
 @pytest.mark.parametrize(

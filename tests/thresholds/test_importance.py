@@ -104,7 +104,7 @@ def test_what_is_drawn_goes_through_the_rule_as_it_is():
     two = thresholds.sgr(confidence[kept], loss[kept], max_risk=0.2, delta=0.1)
     assert one.threshold == two.threshold
     assert (one.n, one.accepted, one.failures) == (two.n, two.accepted, two.failures)
-    assert f"{kept.sum()} of 2000 were drawn" in str(one)
+    assert f"{kept.sum()} of 2000 samples drawn" in str(one)
     found = thresholds.coverage_guarantee(confidence, coverage=0.5, delta=0.1, ratio=ratios, rng=3)
     own = thresholds.coverage_guarantee(confidence[kept], coverage=0.5, delta=0.1)
     assert found.threshold == own.threshold

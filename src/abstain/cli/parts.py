@@ -174,11 +174,22 @@ def _read_one(path: Path, columns: Columns, score: str) -> "_Read":
     try:
         reading = read_scored(path, columns, score)
     except MissingInputError:
-        found = _confidences(path, columns, score)
+        found = _confidences(path, columns, score) or _unlabeled(path, columns, score)
         if found is None:
             raise
         return found
     return dict(reading), told(reading)
+
+
+def _unlabeled(path: Path, columns: Columns, score: str) -> "_Read | None":
+    """Return the predictions of a file without labels, or None where some were asked for."""
+    if any((columns.label, columns.correct, columns.own_loss)):
+        return None
+    try:
+        reading = read_scored(path, columns, score, unlabeled=True)
+    except MissingInputError:
+        return None
+    return dict(reading), (*told(reading), f"{path.name}: no column says what is right")
 
 
 def _confidences(path: Path, columns: Columns, score: str) -> "_Read | None":

@@ -17,15 +17,18 @@ if TYPE_CHECKING:
 FILENAME, _FILE = "filename", "file"
 
 
-def read(files: tuple[Path, ...], columns: Columns) -> "Reading":
-    """Read one file or several."""
+def read(files: tuple[Path, ...], columns: Columns, *, unlabeled: bool = False) -> "Reading":
+    """Read one file or several; without what is right where that is not known."""
     from abstain.tables import read_predictions
 
     if not files:
         msg = "name at least one file of predictions"
         raise AbstainError(msg)
     options = reading_options(columns)
-    return read_predictions(files[0] if len(files) == 1 else list(files), **options)
+    if unlabeled:
+        options |= dict.fromkeys(("label", "correct", "loss"))
+    source = files[0] if len(files) == 1 else list(files)
+    return read_predictions(source, unlabeled=unlabeled, **options)
 
 
 def reading_options(columns: Columns) -> dict[str, Any]:
@@ -69,19 +72,20 @@ def split_by(
     return replace(columns, by=tuple(by)), found
 
 
-def read_scored(path: Path, columns: Columns, score: str) -> "Reading":
+def read_scored(path: Path, columns: Columns, score: str, *, unlabeled: bool = False) -> "Reading":
     """Read predictions with a score; its column is looked for by its name when not named."""
     from abstain.confidence import applicable
 
+    more = {"unlabeled": unlabeled}
     try:
-        reading = read((path,), columns)
+        reading = read((path,), columns, **more)
     except MissingInputError:
         if columns.confidence or not has_column(path, score):
             raise
-        return read((path,), replace(columns, confidence=(score,)))
+        return read((path,), replace(columns, confidence=(score,)), **more)
     lacking = score and score not in applicable(next(iter(reading.values())))
     if lacking and not columns.confidence and has_column(path, score):
-        return read((path,), replace(columns, confidence=(score,)))
+        return read((path,), replace(columns, confidence=(score,)), **more)
     return reading
 
 

@@ -22,6 +22,7 @@ from abstain.cli.parts import (
     read_picked,
 )
 from abstain.cli.predictions import read_scored, told
+from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule, RuleSet
 from abstain.thresholds.catalogue import SEVERAL
@@ -42,7 +43,10 @@ _LEVEL = 0.95
 _KEYWORDS: Final = {"max_risk": "max_risk", "coverage": "coverage", "cost": "abstention_cost"}
 #: The rule of each option, where none is named.
 _USUAL: Final = {"max_risk": "sgr", "coverage": "coverage_guarantee", "cost": "cost"}
+#: The same for data of another law: this one uses every sample.
+_ELSEWHERE: Final = _USUAL | {"max_risk": "learn_then_test"}
 _DELTA: Final = 0.05
+_HERE: Final = Shifted()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,7 @@ class Target:
         Literal["selective", "generalized"] | None,
         Parameter(help="of learn_then_test: the risk that is guaranteed [default: selective]"),
     ] = None
+    shifted: Annotated[Shifted, Parameter(name="*")] = _HERE
 
     per: Annotated[
         str | None,
@@ -94,7 +99,7 @@ class Target:
         names = ("max_risk", "coverage", "cost", "delta", "method", "risk", "per")
         found = [name for name in names if getattr(self, name) is not None]
         found += [name for name in ("joint", "limit") if getattr(self, name)]
-        return tuple(map(flag, found))
+        return (*map(flag, found), *self.shifted.given)
 
     def chosen(self) -> tuple[str, dict[str, Any]]:
         """Return the name of the rule and its options; refuse those that do not fit together."""
@@ -153,7 +158,7 @@ class Target:
             found = ", ".join(map(flag, asked)) or "none of them"
             msg = f"ask for one of --max-risk, --coverage and --cost; got {found}"
             raise InputError(msg)
-        method = self.method or _USUAL[asked[0]]
+        method = self.method or (_ELSEWHERE if self.shifted.asked else _USUAL)[asked[0]]
         entry, keyword = RULES[method], _KEYWORDS[asked[0]]
         if keyword not in entry.options:
             needs = ", ".join(flag(name) for name, k in _KEYWORDS.items() if k in entry.options)
@@ -313,12 +318,16 @@ def _rule(
         raise InputError(msg)
     method, options = target.chosen()
     # What splits and groups the data of --apply need not be in the calibration data.
-    whole = replace(columns, by=(), group=target.groups(columns))
+    target.shifted.refuse_idle(columns)
+    whole = target.shifted.reading(replace(columns, by=(), group=target.groups(columns)))
     score = judged.score or ""
     reading = (
         read_scored(file, whole, score) if not picks else read_picked(file, whole, score, picks)
     )
     calibration, notes = reading.only(), told(reading)
+    if target.shifted.asked:
+        calibration, found, said = target.shifted.weighed(calibration, columns, score)
+        options, notes = options | found, [*notes, *said]
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
     if target.per is not None:
         more["per"] = PREDICTION if target.predicted(columns) else "group"

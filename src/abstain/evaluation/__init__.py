@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from abstain.evaluation.criterion import select_score as select_score
     from abstain.evaluation.posterior import PosteriorExpectation as PosteriorExpectation
     from abstain.evaluation.posterior import posterior_expectation as posterior_expectation
+    from abstain.evaluation.ratios import EstimatedRatios as EstimatedRatios
+    from abstain.evaluation.ratios import estimate_ratios as estimate_ratios
     from abstain.evaluation.records import Case as Case
     from abstain.evaluation.records import Evaluation as Evaluation
     from abstain.evaluation.records import ExtremeSample as ExtremeSample
@@ -43,6 +45,7 @@ else:
         criterion=("SelectedScore", "Tried", "fit_score", "select_score"),
         evaluate=("evaluate",),
         posterior=("PosteriorExpectation", "posterior_expectation"),
+        ratios=("EstimatedRatios", "estimate_ratios"),
         records=("Case", "Evaluation", "ExtremeSample", "Finding", "Part", "Result"),
         rules=("RuleChecks", "check_rule", "set_threshold"),
         stream=("StreamOptions",),

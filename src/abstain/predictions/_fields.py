@@ -123,7 +123,7 @@ _COLUMNS = {
 
 def complete(given: dict[str, Any], accept: Permissions, *, lower_is_safer: bool) -> dict[str, Any]:
     """Return all fields validated, arrays read-only, classes filled in."""
-    _refuse_incomplete(given)
+    given = _refuse_incomplete(given, unlabeled=accept.unlabeled)
     kept = {name: x for name, x in given.items() if isinstance(x, CodedNames)}
     given = given | {name: np.asarray(x) for name, x in kept.items()}
     out = dict(given)
@@ -159,18 +159,31 @@ def _own_confidence(
     return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
 
 
-def _refuse_incomplete(given: dict[str, Any]) -> None:
-    if given["labels"] is None and given["loss"] is None:
-        msg = "`labels` are needed to know what is right; give them, or your own `loss`"
+def _refuse_incomplete(given: dict[str, Any], *, unlabeled: bool) -> dict[str, Any]:
+    """Refuse what lacks the truth or the output; number samples that have confidences alone."""
+    truth = given["labels"] is not None or given["loss"] is not None
+    if unlabeled and truth:
+        msg = "`unlabeled` predictions have no `labels` and no `loss`; leave these out, or the word"
+        raise InputError(msg)
+    if not unlabeled and not truth:
+        msg = (
+            "`labels` are needed to know what is right; give them, or your own `loss`, or say that "
+            "there are none (unlabeled=True)"
+        )
         raise MissingInputError(msg)
     output = any(given[name] is not None for name in (*_SCORES, "prediction"))
-    own = given["loss"] is not None and given["confidence"] is not None
+    own = (unlabeled or given["loss"] is not None) and given["confidence"] is not None
     if not output and not own:
         msg = (
             "the model's output is needed: give `logits`, `probabilities` or `prediction` "
             "(or Monte-Carlo samples), or your own `confidence` and `loss`"
         )
         raise MissingInputError(msg)
+    if unlabeled and not output and all(given[name] is None for name in ARRAYS):
+        first = given["confidence"]
+        first = next(iter(first.values())) if isinstance(first, Mapping) else first
+        return given | {"ids": np.arange(to_numpy(first, "confidence").shape[0])}
+    return given
 
 
 def _model_output(given: dict[str, Any], accept: Permissions) -> dict[str, ClassScores]:

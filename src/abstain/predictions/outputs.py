@@ -70,6 +70,8 @@ class Permissions:
     renormalize: bool = False
     #: Logits of -inf, for classes that a sample cannot have.
     masked: bool = False
+    #: Samples of which nobody knows what is right.
+    unlabeled: bool = False
 
 
 def class_scores(

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
@@ -72,6 +73,9 @@ class Predictions:
     lower_is_safer : bool, default=False
         The own `confidence` is an uncertainty. It is turned around, and named so: "entropy"
         becomes "-entropy".
+    unlabeled : bool, default=False
+        Nobody knows what is right: `labels` and `loss` are left out. Such predictions have
+        confidences, and no losses.
 
     Attributes
     ----------
@@ -123,12 +127,15 @@ class Predictions:
     renormalize: InitVar[bool] = False
     masked: InitVar[bool] = False
     lower_is_safer: InitVar[bool] = False
+    unlabeled: InitVar[bool] = False
     notes: tuple[str, ...] = field(default=(), init=False)
 
-    def __post_init__(self, renormalize: bool, masked: bool, lower_is_safer: bool) -> None:
+    def __post_init__(
+        self, renormalize: bool, masked: bool, lower_is_safer: bool, unlabeled: bool
+    ) -> None:
         """Validate every field and store it as NumPy."""
         given = {own.name: getattr(self, own.name) for own in fields(self)}
-        accept = Permissions(renormalize=renormalize, masked=masked)
+        accept = Permissions(renormalize=renormalize, masked=masked, unlabeled=unlabeled)
         for name, value in complete(given, accept, lower_is_safer=lower_is_safer).items():
             object.__setattr__(self, name, value)
         for name, mark in (("labels", self.unknown_label), ("prediction", None)):
@@ -176,6 +183,11 @@ class Predictions:
     def has_labels(self) -> bool:
         """Whether labels are there."""
         return self.labels is not None
+
+    @property
+    def has_truth(self) -> bool:
+        """Whether something says what is right: labels, or a loss."""
+        return self.has_labels or self.loss is not None
 
     @property
     def has_logits(self) -> bool:
@@ -299,6 +311,35 @@ class Predictions:
         for codes in _CODES.values():
             if codes in self.__dict__:
                 out.__dict__[codes] = self.__dict__[codes][rows]
+        return out
+
+    def weighted(self, weight: AnyArray | None) -> "Predictions":
+        """Return the same samples with other weights.
+
+        Parameters
+        ----------
+        weight : array of shape (n,), or None for no weights
+            Not negative, not all zero.
+
+        Returns
+        -------
+        Predictions
+            All else is the same.
+
+        Raises
+        ------
+        ShapeError, DomainError
+            Another length; a negative weight, or nothing but zeros.
+
+        Examples
+        --------
+        >>> Predictions(prediction=[0, 1], labels=[0, 1]).weighted([2, 1]).weight.tolist()
+        [2.0, 1.0]
+        """
+        values = checks.weight(weight, length=self.n)
+        out = object.__new__(type(self))
+        out.__dict__.update(self.__dict__)
+        object.__setattr__(out, "weight", None if values is None else sealed(values))
         return out
 
 

@@ -155,8 +155,8 @@ class DensityRatios:
     @property
     def target(self) -> str:
         """Whom a promise that rests on them is about, in words."""
-        said = f"the data that the calibration samples become {_SAID[self.origin]}"
-        return said + (", as far as they were not cut off" if self.cut else "")
+        said = f"data like the calibration data reweighted {_SAID[self.origin]}"
+        return said + (", as far as these were not cut off" if self.cut else "")
 
 
 def density_ratios(

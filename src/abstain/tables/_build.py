@@ -72,7 +72,12 @@ def _read(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> _Re
         _others(b)
         kept = b.missing.kept
         fields = b.fields if kept is None else _rows(b.fields, kept)
-        whole = Predictions(**fields, renormalize=asked.renormalize, masked=asked.masked)
+        whole = Predictions(
+            **fields,
+            renormalize=asked.renormalize,
+            masked=asked.masked,
+            unlabeled=asked.unlabeled,
+        )
     except InputError as error:
         if str(error).startswith(table.source):
             raise

@@ -172,6 +172,9 @@ def _has_samples(out: ChosenColumns) -> bool:
 
 def _choose_truth(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
     """Find what says right from wrong: label and prediction, else correctness, else a loss."""
+    if asked.unlabeled:
+        _choose_answers(table, asked, out)
+        return
     for role in ("label", "prediction", "correct", "loss"):
         name = getattr(asked, role)
         if name is not None:
@@ -190,6 +193,14 @@ def _choose_truth(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -
     out.loss = None if out.correct else _usual(table, "loss")
     if out.correct is None and out.loss is None:
         raise MissingInputError(_no_truth(table, out, scored=scored))
+
+
+def _choose_answers(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
+    """Find what was predicted, where nothing says what is right."""
+    if asked.prediction is not None:
+        out.prediction = _exact(table, (asked.prediction,), "prediction")[0]
+    elif not (out.scores or _has_samples(out)):
+        out.prediction = _usual(table, "prediction")
 
 
 def _no_truth(table: DataTable, out: ChosenColumns, *, scored: bool) -> str:

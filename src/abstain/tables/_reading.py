@@ -37,6 +37,7 @@ class ReadingOptions:
     lower_is_safer: tuple[str, ...] = ()
     renormalize: bool = False
     masked: bool = False
+    unlabeled: bool = False
 
     @property
     def given(self) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ def read_predictions(
     lower_is_safer: bool | ColumnNames = False,
     renormalize: bool = False,
     masked: bool = False,
+    unlabeled: bool = False,
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
@@ -84,6 +85,8 @@ def read_predictions(
         Take rows of probabilities that miss 1 by more than rounding explains.
     masked : bool, default False
         Take logits of -inf, for classes that a sample cannot have.
+    unlabeled : bool, default False
+        Nothing says what is right, or it is not to be read.
 
     Returns
     -------
@@ -127,6 +130,7 @@ def read_predictions(
     >>> print(reading.notes[0])
     the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
+    taken = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled}
     asked = options(
         label=label,
         prediction=prediction,
@@ -142,8 +146,7 @@ def read_predictions(
         weight=weight,
         id=id,
         lower_is_safer=lower_is_safer,
-        renormalize=renormalize,
-        masked=masked,
+        **taken,
     )
     return _read(source, asked)
 

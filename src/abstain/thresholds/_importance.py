@@ -38,7 +38,7 @@ def drawn(
             "cut the ratios with density_ratios(..., clip=)"
         )
         raise DomainError(msg)
-    target = f"{ratios.target}, of which {int(kept.sum())} of {ratios.n} were drawn"
+    target = f"{ratios.target} ({int(kept.sum())} of {ratios.n} samples drawn)"
     return Scored(s.confidence[kept], s.loss[kept]), aim._replace(promised_for=target)
 
 
@@ -48,7 +48,7 @@ def weighted(s: Scored, aim: Aim, ratio: "AnyArray | DensityRatios | None") -> t
         return s, aim
     ratios = ratios_of(ratio, s.confidence.size)
     kept = ratios.values > 0
-    target = f"{ratios.target}, worth {ratios.effective_size:.0f} of {ratios.n} samples"
+    target = f"{ratios.target} ({ratios.n} samples worth {ratios.effective_size:.0f})"
     one = Scored(s.confidence[kept], s.loss[kept], ratios.values[kept])
     return one, aim._replace(promised_for=target, largest=ratios.largest)
 

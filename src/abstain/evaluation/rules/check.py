@@ -14,6 +14,7 @@ from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
 from abstain.evaluation.records import Finding, ordered
 from abstain.evaluation.rules.data import RuleData, data_of, for_rule, named, on_scale_of
+from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
 from abstain.inference.intervals import level_of, no_interval
@@ -48,8 +49,9 @@ def check_rule(
         From `set_threshold`, a function of `abstain.thresholds`, or a file.
     predictions : Predictions, array, or mapping from name or split to them
         The data sets, in the order in which they are shown: that of the severity of the shift. An
-        array of shape (n,) holds confidences of samples whose labels are not known; of these only
-        the coverage is checked. An empty mapping checks nothing.
+        array of shape (n,) holds confidences of samples whose labels are not known, as predictions
+        with ``unlabeled=True`` are: of these only the coverage is checked, and with `calibration`
+        the risk is estimated (`abstain.shift.unlabeled_risk`). An empty mapping checks nothing.
     score : str or fitted score, optional
         By default the score of the rule. A score that was fitted must be passed.
     loss : str, CostMatrix or array of shape (n,), optional
@@ -114,19 +116,20 @@ def check_rule(
         for_rule(rule, data_of(data, wanted, loss, name=name, split=split), data)
         for split, name, data in named(predictions)
     ]
-    refuse_columns((part.split for part in parts), CHECK_COLUMNS)
+    refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixture(seen, rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
-    found = tuple(whole for whole, *_ in checked)
     given = (calibration, *(data for _, _, data in named(predictions)))
     told = sources(notes, [data for data in given if isinstance(data, Predictions)])
     parts = [on_scale_of(rule, part, scale) for part in parts]
     chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
+    estimates = estimates_of(rule, parts, chosen_on)
+    told = [*estimates_said(parts, estimates), *told]
     return RuleChecks(
         rule=rule,
-        checks=found,
+        checks=tuple(whole for whole, *_ in checked),
         groups=tuple(tuple(groups) for _, *groups in checked),
         splits=tuple(part.split for part in parts),
         level=level,
@@ -134,6 +137,7 @@ def check_rule(
         findings=ordered([*findings_of(rule, parts, checked, chosen_on), *told]),
         binary=all(part.s is None or part.s.binary for part in seen),
         probability=_as_probability(rule, seen),
+        estimates=estimates,
     )
 
 

@@ -78,8 +78,10 @@ def data_of(
         values = checks.confidence(data, f"predictions[{name!r}]" if name else "predictions")
         return RuleData(split, name, values, None, None)
     own = confidence_of(data, score, where=name)
-    losses = per_sample_loss(data, loss)
-    return RuleData(split, name, own.values, losses, data.weight, own, data.group)
+    losses = per_sample_loss(data, loss) if data.has_truth else None
+    # Without losses there is nothing to check in a group.
+    group = data.group if losses is not None else None
+    return RuleData(split, name, own.values, losses, data.weight, own, group)
 
 
 def for_rule(rule: AnyRule, part: RuleData, data: object) -> RuleData:

@@ -83,7 +83,7 @@ def _about_whom(rule: AnyRule) -> str:
             "of data that have shifted."
         )
     return (
-        f"The guarantee is for {rule.promised_for}. It is worth what the ratios are: nothing "
+        f"The guarantee is about {rule.promised_for}. It is worth what the ratios are: nothing "
         "checks them without labels, and samples that look alike must be wrong equally often."
     )
 

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import Finding, counted
+from abstain.evaluation.rules.estimates import estimate_columns
 from abstain.inference.intervals import Interval
+from abstain.shift import UnlabeledRisk
 from abstain.thresholds import Disparity, RuleCheck, RuleSet, disparities
 from abstain.thresholds.parts import AnyRule
 from abstain.typing import Split
@@ -77,6 +79,8 @@ class RuleChecks:
         Whether every loss seen is 0 or 1, so that a mean loss is a share of wrong answers.
     probability : float or None
         The threshold as a probability of being right, where it is known to be log-odds of one.
+    estimates : tuple of UnlabeledRisk or None
+        Of each data set without labels what its risk may be, where that can be estimated.
 
     Examples
     --------
@@ -98,6 +102,7 @@ class RuleChecks:
     findings: tuple[Finding, ...] = ()
     binary: bool = True
     probability: float | None = None
+    estimates: tuple[UnlabeledRisk | None, ...] = ()
 
     def __repr__(self) -> str:
         """Say what is there, not the numbers."""
@@ -136,17 +141,28 @@ class RuleChecks:
         Of a group `name` is that of its data set, `subgroup` its own and `role` "group";
         `together` is how many rows the level of the intervals holds for.
         The row of the calibration data has no intervals: the threshold was chosen on them, so
-        that they flatter it.
+        that they flatter it. Where the risk of data without labels was estimated, two columns say
+        what came of it (`abstain.shift.unlabeled_risk`).
         """
         columns = list(dict.fromkeys(column for split in self.splits for column, _ in split))
         lead = dict.fromkeys(columns, "")
         known = self.on_calibration()
         first = [] if known is None else [{**lead, **self._calibration(known)}]
-        return first + [
+        rows = first + [
             {**lead, **dict(split), **self._row(check, [] if check.group else self._apart(place))}
             for place, split in enumerate(self.splits)
             for check in self._of(place)
         ]
+        return self._estimated(rows, len(first))
+
+    def _estimated(self, rows: list[dict[str, Any]], before: int) -> list[dict[str, Any]]:
+        """Add what was estimated of data without labels, where anything was."""
+        if not any(self.estimates):
+            return rows
+        of_row: list[UnlabeledRisk | None] = [None] * before
+        for place, found in enumerate(self.estimates):
+            of_row += [found] * len(self._of(place))
+        return [row | estimate_columns(e) for row, e in zip(rows, of_row, strict=True)]
 
     def frame(self) -> "pl.DataFrame":
         """Return the rows as a polars table."""

@@ -131,8 +131,15 @@ def set_threshold(
     [('day', 266, 132), ('night', 134, 0)]
     """
     part = data_of(_only(predictions), score, loss)
-    if part.scored is None or part.loss is None:
+    if part.scored is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
+        raise InputError(msg)
+    several = "per" if per is not None else "limits" if limits is not None else ""
+    if part.loss is None and (several or RULES[method].needs_loss):
+        msg = "`predictions` without labels choose no threshold that has to do with being right"
+        raise MissingInputError(msg)
+    if several and options.get("ratio") is not None:
+        msg = f"`ratio` is for one threshold with one promise; drop `{several}`, or the ratios"
         raise InputError(msg)
     own = as_said(part.scored, scale)
     given = dict(options)

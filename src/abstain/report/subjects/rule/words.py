@@ -103,6 +103,9 @@ def expected(rule: AnyRule, *, binary: bool) -> str:
     """Say how much will be answered, by the calibration data."""
     if rule.coverage is None:
         return ""
+    if rule.promised_for:
+        # The counts are of samples that count differently.
+        return f"Expect to answer about {100 * rule.coverage:.3g} % of such data."
     known = rule.failures is not None
     wrong = f", {count(rule.failures or 0)} of them {'wrong' if binary else 'with a loss'}"
     return (

@@ -1,0 +1,108 @@
+"""Options of `abstain threshold` for data of another law, and the density ratios they ask for."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from abstain.cli.command_line import flag
+from abstain.cli.options import Columns
+from abstain.cli.predictions import read_scored, told
+from abstain.errors import InputError
+
+if TYPE_CHECKING:
+    from abstain.evaluation.records import Finding
+    from abstain.predictions import Predictions
+    from abstain.shift import DensityRatios
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shifted:
+    """Whom the promise is about, where that is not data like the calibration data."""
+
+    shifted_to: Annotated[
+        Path | None,
+        Parameter(help="choose for data like this file, whose labels are not looked at"),
+    ] = None
+    shift: Annotated[
+        Literal["covariate", "label"] | None,
+        Parameter(
+            help="of --shifted-to: other inputs come up (covariate) or other classes (label) "
+            "[default: covariate]"
+        ),
+    ] = None
+    ratio: Annotated[
+        str | None, Parameter(help="column of FILE with density ratios that are known")
+    ] = None
+    max_ratio: Annotated[
+        float | None, Parameter(help="of --ratio: what no ratio exceeds [default: largest seen]")
+    ] = None
+    clip: Annotated[float | None, Parameter(help="cut ratios to so many times their mean")] = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether the rule is for data of another law."""
+        return self.shifted_to is not None or self.ratio is not None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were given, as flags."""
+        every = self.__dataclass_fields__
+        return tuple(flag(name) for name in every if getattr(self, name) is not None)
+
+    def refuse_idle(self, columns: Columns) -> None:
+        """Refuse options that do not fit together."""
+        if self.shifted_to is not None and self.ratio is not None:
+            msg = "--ratio brings the ratios that --shifted-to would estimate; drop one of them"
+            raise InputError(msg)
+        needs = {"shift": "shifted_to", "max_ratio": "ratio"}
+        for name, other in needs.items():
+            if getattr(self, name) is not None and getattr(self, other) is None:
+                msg = f"{flag(name)} is about {flag(other)}; add it or drop {flag(name)}"
+                raise InputError(msg)
+        if self.clip is not None and not self.asked:
+            msg = "--clip is about --shifted-to and --ratio; add one of them or drop it"
+            raise InputError(msg)
+        if self.asked and columns.weight is not None:
+            msg = (
+                f"--weight {columns.weight} counts samples, density ratios do not: no guarantee "
+                "takes both; drop it"
+            )
+            raise InputError(msg)
+
+    def reading(self, columns: Columns) -> Columns:
+        """Return what to read of the calibration file: a column of ratios as its weights."""
+        return columns if self.ratio is None else replace(columns, weight=self.ratio)
+
+    def weighed(
+        self, calibration: "Predictions", columns: Columns, score: str
+    ) -> "tuple[Predictions, dict[str, Any], tuple[str | Finding, ...]]":
+        """Return the calibration data as they come up there, options of the rule, and notes."""
+        ratios, notes = self._ratios(calibration, columns, score)
+        # The ratios are no frequencies: as weights they make the curve that is drawn.
+        return calibration.weighted(ratios.values), {"ratio": ratios, "weight": None}, notes
+
+    def _ratios(
+        self, calibration: "Predictions", columns: Columns, score: str
+    ) -> "tuple[DensityRatios, tuple[str | Finding, ...]]":
+        """Return the ratios of the calibration data, and what to know of them."""
+        from abstain.evaluation.ratios import EstimatedRatios, estimate_ratios
+        from abstain.shift import density_ratios
+
+        if self.shifted_to is None:
+            ratios = density_ratios(calibration.weight, largest=self.max_ratio, clip=self.clip)
+            return ratios, EstimatedRatios(ratios, "covariate").findings()
+        whole = replace(columns, by=(), group=None)
+        reading = read_scored(self.shifted_to, whole, score, unlabeled=True)
+        found = estimate_ratios(
+            calibration,
+            reading.only(),
+            shift=self.shift or "covariate",
+            score=score or None,
+            clip=self.clip,
+        )
+        name = self.shifted_to.name
+        read = [n if not isinstance(n, str) or n.startswith(name) else f"{name}: {n}"
+                for n in told(reading)]  # fmt: skip
+        return found.ratios, (*read, *found.findings())

@@ -1,0 +1,101 @@
+"""`abstain threshold` for data of another law, without labels."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.cli.test_threshold import ASKED, frame, words
+
+import abstain as ab
+from abstain.cli.main import run
+from abstain.thresholds import DecisionRule, sgr
+
+
+@pytest.fixture
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave figures and page out, which take most of the time."""
+    monkeypatch.setattr("abstain.report.write_rule_figures", lambda *_: [])
+    monkeypatch.setattr("abstain.report.write_threshold", lambda _, path, **__: path)
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two files without labels, of harder samples: confidences, and probabilities."""
+    monkeypatch.chdir(tmp_path)
+    frame(0).write_parquet("val.parquet")
+    rng = np.random.default_rng(5)
+    confidence = rng.beta(2, 1, 1500)
+    pl.DataFrame({"confidence": confidence}).write_csv("new.csv")
+    share = np.stack([confidence, 1 - confidence], axis=1)
+    pl.DataFrame({"p_a": share[:, 0], "p_b": share[:, 1]}).write_parquet("scores.parquet")
+    known = frame(6).with_columns(ratio=2 - pl.col("confidence"))
+    known.write_parquet("known.parquet")
+
+
+def test_a_threshold_for_a_file_without_labels(elsewhere, plain, capsys):
+    asked = ["threshold", "val.parquet", *ASKED, "--shifted-to", "new.csv", "--apply", "new.csv"]
+    assert run([*asked, "--out", "left"]) == 0
+    said = words(capsys.readouterr().out)
+    assert "Rule: Learn then test" in said
+    assert "reweighted by density ratios that a classifier estimated (1200 samples worth" in said
+    assert "new.csv: estimated without labels, which promises nothing" in said
+    assert "by the density ratios;" in said
+    rule = DecisionRule.from_json(Path("left/rule.json").read_text())
+    assert rule.promised_for.startswith("data like the calibration data reweighted")
+    rows = pl.read_parquet("left/results.parquet")
+    assert rows["estimated_risk_reweighted"].is_not_nan().to_list() == [False, True]
+
+
+def test_known_ratios_come_from_a_column(elsewhere, plain, capsys):
+    asked = ["threshold", "known.parquet", *ASKED, "--ratio", "ratio", "--max-ratio", "2"]
+    assert run([*asked, "--method", "sgr", "--save", "rule.json"]) == 0
+    said = words(capsys.readouterr().out)
+    assert "by the density ratios given" in said
+    assert "no ratio is above" in said
+    data = pl.read_parquet("known.parquet")
+    ratios = ab.shift.density_ratios(data["ratio"].to_numpy(), largest=2.0)
+    wrong = (data["label"] != data["prediction"]).to_numpy()
+    own = sgr(data["confidence"].to_numpy(), wrong, max_risk=0.1, delta=0.1, ratio=ratios)
+    assert DecisionRule.from_json(Path("rule.json").read_text()).threshold == own.threshold
+
+
+def test_a_label_shift_is_seen_in_predictions(elsewhere, plain, capsys):
+    new = frame(7).filter((pl.col("label") != 0) | (pl.col("study") == "noise_1")).drop("label")
+    new.write_csv("fewer.csv")
+    asked = ["threshold", "val.parquet", *ASKED, "--shifted-to", "fewer.csv", "--shift", "label"]
+    assert run(asked) == 0
+    said = words(capsys.readouterr().out)
+    assert "by class ratios estimated from predicted classes" in said
+    assert "Ratios of the classes: 0 0.6" in said
+
+
+def test_class_scores_without_labels_are_scored(elsewhere, plain, capsys):
+    rng = np.random.default_rng(8)
+    share = rng.beta(4, 1, 900)
+    right = rng.random(900) < share
+    pl.DataFrame(
+        {"label": np.where(right, "a", "b"), "p_a": share, "p_b": 1 - share}
+    ).write_parquet("probabilities.parquet")
+    asked = ["threshold", "probabilities.parquet", "--probabilities", "p_*", "--max-risk", "0.25"]
+    assert run([*asked, "--apply", "scores.parquet", "--shifted-to", "scores.parquet"]) == 0
+    said = words(capsys.readouterr().out)
+    assert "scores.parquet: no column says what is right" in said
+    assert "scores.parquet: estimated without labels" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--shift", "label"], "--shift is about --shifted-to"),
+        (["--max-ratio", "3"], "--max-ratio is about --ratio"),
+        (["--clip", "3"], "--clip is about --shifted-to and --ratio"),
+        (["--ratio", "r", "--shifted-to", "new.csv"], "drop one of them"),
+        (["--ratio", "r", "--weight", "w"], "no guarantee takes both"),
+        (["--method", "risk", "--shifted-to", "new.csv"], "got `ratio`"),
+    ],
+)
+def test_options_about_a_shift_that_do_not_fit_are_refused(elsewhere, capsys, options, says):
+    asked = ["--max-risk", "0.1"]
+    assert run(["threshold", "val.parquet", *asked, *options]) == 2
+    assert says in words(capsys.readouterr().err)
