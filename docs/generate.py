@@ -15,10 +15,14 @@ from pathlib import Path
 from rich.console import Console
 
 import abstain as ab
+from abstain import streaming
 from abstain.benchmark.data import glyph_families
 from abstain.confidence import SCORES
+from abstain.errors import UncountedError
 from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
+from abstain.metrics.entry import Need
+from abstain.metrics.rank_weights import BY_PLACE, trapezoid_weight
 from abstain.predictions import LOSSES
 from abstain.studies import STUDIES
 from abstain.studies.requirements import READINGS, summary_rows
@@ -32,6 +36,9 @@ REQUIREMENTS_ORDERS = 5
 #: The data of the worked table: ten samples, most confident first, the first of them wrong.
 WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
 WORKED_LOSS = (1, 0, 0, 0, 1, 0, 0, 1, 0, 1)
+
+#: What no stream of confidences and losses has.
+OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
 
 _LINK = re.compile(r"https://[^\s,;]+")
 _BLOCK = r"(<!-- generated: {} -->\n).*?(<!-- end -->)"
@@ -60,6 +67,38 @@ def numbers_table() -> str:
     """One row for each family of metrics that takes numbers."""
     rows = [(f"`{made.name}`", made.title) for f in FAMILIES if (made := f.named(f.shown))]
     return _table(("for example", "is the"), rows)
+
+
+def states_table() -> str:
+    """One row for each metric of confidences and losses: which states of a stream have it."""
+    batch = [0.9, 0.8, 0.7, 0.6, 0.5], [0, 1, 0, 0, 1]
+    first = streaming.update(streaming.first_pass(), *batch)
+    second = streaming.update(streaming.second_pass(first), *batch)
+    in_blocks = {*BY_PLACE, trapezoid_weight}
+
+    def counted(name: str) -> bool:
+        try:
+            streaming.compute(second, name)
+        except UncountedError:
+            return False
+        return True
+
+    rows = [
+        (f"`{m.name}`", "yes", *("yes" if x else "" for x in has))
+        for m in METRICS.values()
+        if not m.needs & OF_CLASSES
+        for has in [(counted(m.name), m.rank_weight in in_blocks, m.binned is not None)]
+    ]
+    return _table(
+        (
+            "metric",
+            "`one_pass`; `sorted_runs` that fit in memory",
+            "two passes",
+            "`sorted_runs` that do not",
+            "`init`, with limits",
+        ),
+        rows,
+    )
 
 
 def scores_table() -> str:
@@ -203,6 +242,7 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("studies.md", "studies", studies_table),
     ("choosing-a-metric.md", "requirements", requirements_table),
     ("cli.md", "cli", cli_reference),
+    ("streaming.md", "states", states_table),
 )
 
 

@@ -45,7 +45,7 @@ def kinds_of(groups: TieGroups) -> Kinds:
     here = np.flatnonzero(times)
     # Parts of a stretch have one confidence.
     values = groups.confidence if groups.stretch is None else np.arange(failed.size, 0, -1.0)
-    return Kinds(groups, values[here >> 1], (here & 1).astype(np.float64), times[here])
+    return Kinds(groups, values[here >> 1], (here & 1).astype(np.bool_), times[here])
 
 
 def kinds_of_classes(groups: TieGroups, home: Array, loss: Array, labels: Array) -> KindsOfClasses:

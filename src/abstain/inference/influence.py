@@ -7,7 +7,7 @@ loss mass l of each tie group has an influence of the form ``a + b loss``, with 
 each group.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,15 @@ from abstain._foundation.ranks import TieGroups
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 NAN = float("nan")
+
+
+#: Rows that are read at once.
+_BLOCK = 1 << 20
+
+
+def blocks_of(n: int) -> Iterator[slice]:
+    """Yield the blocks of so many rows."""
+    return (slice(start, start + _BLOCK) for start in range(0, n, _BLOCK))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +47,14 @@ class Gradient:
         slope = np.append(self.loss, 0.0)
         mean = inner(self.weight, groups.weight) + inner(self.loss, groups.loss)
         constant[:-1] -= mean / groups.total
-        # In place: at a million samples each array more costs as much as the sums.
-        out: FloatArray = slope.take(home)
-        out *= loss
-        out += constant.take(home)
-        out *= groups.total
+        out: FloatArray = np.empty(home.size)
+        # In blocks: at a million samples each array more costs as much as the sums.
+        for here in blocks_of(home.size):
+            part = out[here]
+            slope.take(home[here], out=part, mode="wrap")
+            part *= loss[here]
+            part += constant.take(home[here])
+            part *= groups.total
         return out
 
 
@@ -127,9 +139,12 @@ def spread_of(
     if times is None:
         square = np.square(shares(influence, weight, cluster)[:, 0])
         return Spread(influence.size, square.size, float(square.sum()), inner(square, square))
-    n, square = float(times.sum()), np.square(influence)
-    second = times * square
-    return Spread(int(n), int(n), float(second.sum()) / n**2, inner(second, square) / n**4)
+    n, sums = float(times.sum()), np.zeros(2)
+    for here in blocks_of(influence.size):
+        square = np.square(influence[here])
+        second = times[here] * square
+        sums += float(second.sum()), inner(second, square)
+    return Spread(int(n), int(n), float(sums[0]) / n**2, float(sums[1]) / n**4)
 
 
 def shares(

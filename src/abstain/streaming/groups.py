@@ -1,6 +1,6 @@
 """Exact in one pass: every distinct confidence, with its successes and its failures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -86,6 +86,11 @@ class GroupCounts:
             self.n + other.n,
             max(self.precision, other.precision),
         )
+
+    @property
+    def settled(self) -> "GroupCounts":
+        """The same with all samples counted, which takes less memory."""
+        return replace(self, right=self.right.settled, wrong=self.wrong.settled)
 
     @property
     def scored(self) -> Scored:
