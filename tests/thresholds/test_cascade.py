@@ -251,6 +251,16 @@ def test_who_answers():
     assert made(("none", "all"), (None, None)).decide([nan, nan], [0.0, 1.0]).tolist() == [1, 1]
 
 
+def test_is_said_in_a_sentence():
+    assert str(made()) == (
+        "One answers from a confidence of 0.9 on, two answers from a confidence of 0.7 on, the "
+        "person the rest; 10 % of the calibration samples went to the person; for 0.9 or more of "
+        "all calibration sets the true risk of all answers is at most 0.05."
+    )
+    nobody = made(("none", "all"), (None, None), capacity=0)
+    assert str(nobody).startswith("One is not run, two answers all; for 0.9 or more")
+
+
 def test_what_a_sample_costs_is_what_was_run_on_it():
     assert made().costs(np.array([0, 1, 2])).tolist() == [1, 8, 38]
     assert made(("none", "some"), (None, 0.7)).costs(np.array([1, 2])).tolist() == [7, 37]

@@ -224,8 +224,11 @@ class Cascade:
         load = f"; {100 * self.answered[-1]:.3g} % of the calibration samples went to the person"
         p = self.plan
         limit = f", with at most {p.capacity:.4g} of them sent to the person" if p.limited else ""
+        rest = (
+            "" if any(s.answers == "all" for s in self.stages) else f", the person the rest{load}"
+        )
         return (
-            f"{said[0].upper()}{said[1:]}, the person the rest{load}; for {1 - p.delta:.6g} or "
+            f"{said[0].upper()}{said[1:]}{rest}; for {1 - p.delta:.6g} or "
             f"more of all calibration sets the true risk of all answers is at most "
             f"{p.max_risk:g}{limit}."
         )

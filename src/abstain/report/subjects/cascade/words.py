@@ -75,6 +75,8 @@ def target_said(plan: CascadePlan, *, binary: bool) -> str:
     )
     if not plan.limited:
         return risk
+    if plan.capacity == 0:
+        return f"{risk}, and nothing goes to the {PERSON}"
     # Rounded up, so that nothing is said that was not promised.
     most = percent(math.ceil(1e4 * plan.capacity - 1e-6) / 1e4)
     load = f"at most {most} of the samples go to the {PERSON}"
