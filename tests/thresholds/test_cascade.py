@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -264,6 +265,16 @@ def test_is_said_in_a_sentence():
 def test_what_a_sample_costs_is_what_was_run_on_it():
     assert made().costs(np.array([0, 1, 2])).tolist() == [1, 8, 38]
     assert made(("none", "some"), (None, 0.7)).costs(np.array([1, 2])).tolist() == [7, 37]
+
+
+def test_the_scale_of_few_confidences_can_be_said():
+    """What reaches the second stage lies in [0, 1], as probabilities do."""
+    one, two = made().stages
+    odds = replace(made(), stages=(one, replace(two, scale="log-odds")))
+    sure = [np.nan, 0.71, 0.2]
+    with pytest.raises(InputError, match="another scale"):
+        odds.decide([0.9, 0.1, 0.1], sure)
+    assert odds.decide([0.9, 0.1, 0.1], sure, scale="score").tolist() == [0, 1, 2]
 
 
 def test_refuses_confidences_that_do_not_go_together():

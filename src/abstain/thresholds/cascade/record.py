@@ -112,7 +112,7 @@ class Cascade:
             are stages tell who is asked next.
         scale : {"log-odds", "probability", "score"}, optional
             What arrays are measured in, as for `DecisionRule.apply`; "score" compares them as they
-            are.
+            are. What reaches a later stage may be too few to tell by itself.
 
         Returns
         -------

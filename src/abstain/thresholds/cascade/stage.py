@@ -122,4 +122,4 @@ def confidence_on(
     if not isinstance(given, ConfidenceScore):
         return given, scale
     scales.refuse_other(stage.score, given.name)
-    return scales.on_scale(given, stage.scale, scale)
+    return scales.on_scale(given, stage.scale, None)
