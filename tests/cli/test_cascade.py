@@ -97,6 +97,9 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
         own = own if name == "small" else own.sample(fraction=1, shuffle=True, seed=seed)
         own.write_csv(f"{name}.csv")
     apart = ["--stage", "small=small.csv", "--stage", "large=large.csv", "--id", "id"]
+    capsys.readouterr()
+    assert run(["cascade", *apart[:4], *ASKED]) == 0
+    assert "taken to be in the same order. --id" in words(capsys.readouterr().out)
     assert run(["cascade", *apart, *ASKED, "--save", "three.json"]) == 0
     long = [pl.read_csv(f"{n}.csv").with_columns(model=pl.lit(n)) for n in ("small", "large")]
     pl.concat(long).write_parquet("long.parquet")
@@ -153,7 +156,11 @@ def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
         (["val.parquet", *STAGES, "--max-risk", "0.1", "--cost", "small"], "NAME=COST"),
         (["val.parquet", *STAGES, "--max-risk", "0.1", "--cost", "small=1"], "person"),
         (["val.parquet", *STAGES, *ASKED, "--apply", "id=s1"], "samples that chose it"),
-        (["val.parquet", *STAGES, *ASKED, "--capacity", "40"], "per_day"),
+        (["val.parquet", *STAGES, *ASKED, "--capacity", "40"], "--per-day"),
+        (["val.parquet", *STAGES, *ASKED, "--capacity", "40", "--per-day", "20"], "--capacity"),
+        (["val.parquet", "--stage", "person=conf_small,right_small", *ASKED], "'person'"),
+        (["val.parquet", *STAGES, *STAGES, *ASKED], "'small' is there twice"),
+        (["val.parquet", "--stage", "small=conf_small,rigth_small", *ASKED], "'rigth_small'"),
         (["--rule", "val.parquet", *ASKED], "--rule brings its own"),
         (["val.parquet", *STAGES, *ASKED, "--group", "label"], "drop --group"),
         (["val.parquet", *STAGES, *ASKED, "--level", "0.9"], "--level"),

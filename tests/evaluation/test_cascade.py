@@ -142,7 +142,7 @@ def test_the_promise_is_the_same_for_the_same_seed_and_another_for_another():
         ({}, {"costs": {**COSTS, "larger": 1}}, InputError, "'larger'"),
         ({}, {"capacity": 40}, InputError, "per_day"),
         ({}, {"per_day": 40}, MissingInputError, "capacity"),
-        ({}, {"capacity": 50, "per_day": 40}, DomainError, "reviews"),
+        ({}, {"capacity": 50, "per_day": 40}, DomainError, "per_day"),
         ({}, {"delta": 5}, DomainError, "delta"),
         ({"large": ([0.1, 0.2], [0, 1])}, {}, ShapeError, "same samples"),
         ({"large": [0.5] * 50}, {}, MissingInputError, "losses"),

@@ -9,9 +9,10 @@ from abstain.cli.options import Columns
 from abstain.cli.parts import Picked, picked, read_picked
 from abstain.cli.predictions import has_column, read, told
 from abstain.errors import InputError
-from abstain.thresholds.cascade import PERSON
+from abstain.thresholds.cascade import ERROR, PERSON
 
 if TYPE_CHECKING:
+    from abstain.evaluation.records import Finding
     from abstain.predictions import Predictions
     from abstain.tables import Reading
 
@@ -33,6 +34,12 @@ def stages_of(texts: Sequence[str]) -> tuple[StageSource, ...]:
     if len({stage.file is None for stage in out}) > 1:
         msg = "--stage names columns or rows of FILE for every model, or a file for every model"
         raise InputError(msg)
+    names = [stage.name for stage in out]
+    for name in names:
+        if name in {PERSON, ERROR} or names.count(name) > 1:
+            why = "has a meaning of its own" if names.count(name) == 1 else "is there twice"
+            msg = f"--stage: the name {name!r} {why}; take another one"
+            raise InputError(msg)
     return tuple(out)
 
 
@@ -76,16 +83,24 @@ class CascadeSource:
     def chosen_on(self, person_error: float | None) -> tuple[dict[str, Any], list[Any]]:
         """Return what each model said of the calibration samples, and the notes of the reader."""
         if self.apart:
-            return self.read(self.files, self.picks, person_error)
+            return self.read(self.files, self.picks, person_error, labeled=True)
         if self.file is None:
             msg = "name the file of calibration predictions, or a saved cascade with --rule"
             raise InputError(msg)
-        return self.read([self.file], self.picks, person_error)
+        return self.read([self.file], self.picks, person_error, labeled=True)
 
     def read(
-        self, files: Sequence[Path], picks: Sequence[Picked], person_error: float | None
+        self,
+        files: Sequence[Path],
+        picks: Sequence[Picked],
+        person_error: float | None,
+        *,
+        labeled: bool = False,
     ) -> tuple[dict[str, Any], list[Any]]:
-        """Return what each model said of these rows of these files, and the notes of the reader."""
+        """Return what each model said of these rows of these files, and the notes of the reader.
+
+        Unless they must be `labeled`, a file may lack the columns of what is right.
+        """
         each = list(files) * len(self.stages) if len(files) == 1 else list(files)
         if len(each) != len(self.stages):
             msg = (
@@ -96,8 +111,14 @@ class CascadeSource:
         found: dict[str, Any] = {}
         notes: list[Any] = []
         for stage, path in zip(self.stages, each, strict=True):
-            found[stage.name], said = self._stage(stage, path, picks)
-            notes += said
+            bare = not labeled and self._bare(stage, path, picks)
+            if bare:
+                found[stage.name] = _confidences(path, stage.confidence)
+                continue
+            reading = self._rows_of(stage, path, picks)
+            found[stage.name] = reading.only()
+            notes += _noted(reading, path)
+        notes += self._order(each)
         if person_error is not None:
             found[PERSON] = person_error
         if self.person is not None:
@@ -107,20 +128,35 @@ class CascadeSource:
             found[PERSON] = self._person(each[0], picks)
         return found, notes
 
-    def _stage(
-        self, stage: StageSource, path: Path, picks: Sequence[Picked]
-    ) -> tuple[Any, list[Any]]:
+    def _bare(self, stage: StageSource, path: Path, picks: Sequence[Picked]) -> bool:
+        """Tell whether a file has the confidences of a model, and not what is right."""
+        if not stage.confidence or picks or has_any(path, stage.right):
+            return False
+        return has_column(path, stage.confidence)
+
+    def _rows_of(self, stage: StageSource, path: Path, picks: Sequence[Picked]) -> "Reading":
         if not stage.confidence:
             own = picks if stage.rows is None else (*picks, stage.rows)
-            reading = _rows(path, self.columns, own)
-            return reading.only(), _noted(reading, path)
+            return _rows(path, self.columns, own)
         second = "correct" if self.columns.label is None else "prediction"
-        lacking = not has_any(path, stage.right)
-        if lacking and not picks and has_column(path, stage.confidence):
-            return _confidences(path, stage.confidence), []
         options: dict[str, Any] = {"confidence": (stage.confidence,), second: stage.right}
-        reading = _rows(path, replace(self.columns, **options), picks)
-        return reading.only(), _noted(reading, path)
+        return _rows(path, replace(self.columns, **options), picks)
+
+    def _order(self, files: Sequence[Path]) -> "list[Finding]":
+        """Warn where nothing says that the samples of several models are in the same order."""
+        from abstain.evaluation.records import Finding
+
+        rows = any(stage.rows is not None for stage in self.stages)
+        if self.columns.id is not None or not (rows or len(set(files)) > 1):
+            return []
+        where = ", ".join(dict.fromkeys(path.name for path in files))
+        return [
+            Finding.warning(
+                "order",
+                f"{where}: The samples of all models are taken to be in the same order. --id "
+                "COLUMN matches them by name.",
+            )
+        ]
 
     def _person(self, path: Path, picks: Sequence[Picked]) -> "Predictions":
         first = self.stages[0]

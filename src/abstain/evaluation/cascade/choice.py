@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from abstain._foundation import checks
+from abstain._foundation.option_words import option
 from abstain.confidence import ScoreState
-from abstain.errors import InputError, MissingInputError
+from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.evaluation.cascade.data import Aligned, Wanted, aligned
 from abstain.predictions import CostMatrix
 from abstain.thresholds.cascade import (
@@ -165,14 +166,23 @@ def _capacity(capacity: float | None, per_day: int | None, overflow: float) -> d
         share = 1.0 if capacity is None else capacity
         if share > 1:
             msg = (
-                f"`capacity` must be a share in [0, 1], or a number of samples with `per_day`; got "
-                f"{capacity!r}"
+                f"{option('capacity')} must be a share in [0, 1], or a number of samples with "
+                f"{option('per_day')}; got {capacity!r}"
             )
             raise InputError(msg)
         return {"capacity": checks.fraction(share, "capacity")}
     if capacity is None:
-        msg = "`per_day` needs `capacity`: how many of these samples the person can do"
+        msg = (
+            f"{option('per_day')} needs {option('capacity')}: how many of these samples the person "
+            "can do"
+        )
         raise MissingInputError(msg)
+    if capacity > per_day:
+        msg = (
+            f"{option('capacity')} must be at most {option('per_day')}, {per_day}; got "
+            f"{capacity!r}. Leave both out where the person can do everything"
+        )
+        raise DomainError(msg)
     days = {"reviews": int(capacity), "arrivals": per_day, "overflow": overflow}
     return {"capacity": daily_share(capacity, per_day, overflow=overflow), **days}
 
