@@ -87,6 +87,11 @@ class EvaluatedPart:
         return metric.missing(self.of(metric))
 
     @property
+    def bounds_ties(self) -> bool:
+        """Whether numbers are told with their range over all orders of tied samples."""
+        return True
+
+    @property
     def own(self) -> bool:
         """Whether the score is a column of the data."""
         raise NotImplementedError

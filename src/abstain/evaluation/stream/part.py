@@ -17,6 +17,9 @@ from abstain.typing import Split
 #: What takes every sample with its classes, or all its class scores.
 _BEYOND = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES})
 
+#: An order of all samples takes 16 bytes a failure, and each metric a few times as much.
+_FAILURES = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class CountedPart(EvaluatedPart):
@@ -57,6 +60,11 @@ class CountedPart(EvaluatedPart):
             words = " and ".join(need.value for need in Need if need in metric.needs & _BEYOND)
             return f"{words} of every sample, which a stream does not keep"
         return metric.missing(s)
+
+    @property
+    def bounds_ties(self) -> bool:
+        """Whether numbers are told with their range over all orders of tied samples."""
+        return self.s.failures <= _FAILURES
 
     @property
     def own(self) -> bool:

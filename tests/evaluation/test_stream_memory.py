@@ -1,0 +1,45 @@
+"""A stream takes memory by its distinct confidences, not by its rows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+#: Evaluates a scan and prints the most memory that the process has had, in MB.
+_CODE = """
+import resource, sys
+import abstain as ab
+found = ab.evaluate(ab.scan_predictions(sys.argv[1]))
+print(found.cases[0].n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def _written(folder: Path, parts: int, rows: int) -> str:
+    rng = np.random.default_rng(0)
+    confidence = np.round(1 - rng.random(rows, dtype=np.float32) ** 2, 6)
+    right = rng.random(rows, dtype=np.float32) > 0.15 * (1 - confidence) + 0.01
+    frame = pl.DataFrame({"correct": right, "confidence": confidence})
+    first = folder / "part-0.parquet"
+    frame.write_parquet(first)
+    for part in range(1, parts):
+        (folder / f"part-{part}.parquet").hardlink_to(first)
+    return str(folder / "*.parquet")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="told in other units elsewhere")
+def test_thirty_million_rows_stay_below_a_gigabyte(tmp_path):
+    files = _written(tmp_path, parts=10, rows=3_000_000)
+    out = subprocess.run(
+        [sys.executable, "-c", _CODE, files],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": ""},
+    )
+    n, most = map(int, out.stdout.split())
+    assert n == 30_000_000
+    assert most < 1000
