@@ -137,14 +137,18 @@ def stops(fine):
     return np.minimum.accumulate(failing[:, ::-1], 1)[:, ::-1]
 
 
-def walks(s, law, risk, coverages):
-    """Lower edge of what is accepted; 1 for nothing."""
+def walks(s, law, risk, coverages, *, delta=DELTA, also=None):
+    """Lower edge of what is accepted; 1 for nothing.
+
+    `also` tells of a level what else must hold where a threshold passes.
+    """
     sets, n = s.total.shape
-    if least_count(risk, DELTA) > n:
+    if least_count(risk, delta) > n:
         return np.ones(sets)
-    ranks = [r for r in ranks_of(coverages, n, risk, DELTA) if r <= n] or [least_count(risk, DELTA)]
-    limit = critical_for(n, risk, DELTA / len(ranks), graded=law.graded, generalized=False)
-    fine = at_ends(s, s.total <= limit)
+    ranks = [r for r in ranks_of(coverages, n, risk, delta) if r <= n] or [least_count(risk, delta)]
+    limit = critical_for(n, risk, delta / len(ranks), graded=law.graded, generalized=False)
+    fine = s.total <= limit
+    fine = at_ends(s, fine if also is None else fine & also(delta / len(ranks)))
     stop, rows = stops(fine), np.arange(sets)
     best, edge = np.full(sets, -1), np.ones(sets)
     for rank in ranks:

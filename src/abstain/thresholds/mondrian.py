@@ -117,7 +117,7 @@ def fit_groups(
     )
     delta = options.get("delta")
     if joint and delta is not None:
-        options = {**options, "delta": delta / _shares(method, sizes, options)}
+        options = {**options, "delta": delta / shares_of(method, sizes, options)}
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     parts = []
     for name, own in zip(names.tolist(), rows, strict=True):
@@ -143,7 +143,7 @@ def _refuse(method: str, options: dict[str, Any]) -> None:
         raise InputError(msg)
 
 
-def _shares(method: str, sizes: Array, options: dict[str, Any]) -> int:
+def shares_of(method: str, sizes: Array, options: dict[str, Any]) -> int:
     """Return into how many shares delta falls: the least k of which k groups at most can use one.
 
     What a share allows is asked of as many samples without a failure, so that no loss decides.
