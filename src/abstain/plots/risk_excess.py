@@ -10,7 +10,7 @@ from abstain.plots.labels import calm, name_ticks, room, rule, write
 from abstain.plots.style import GRID, INK, MUTED, PAPER
 from abstain.plots.verdicts import SAID, checked_rule, families, mark, short_names
 from abstain.plots.words import percent
-from abstain.thresholds import RuleCheck
+from abstain.thresholds import RuleCheck, RuleSet
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,6 +24,8 @@ _AXES = {
     "cost": "Mean cost above that of abstaining on everything",
 }
 _NO_TARGET = "No target"
+#: Of one threshold that keeps several limits.
+_OF_LIMITS = "Risk above its limit"
 
 #: Inches from the axes to the names of the marks.
 _BELOW = 0.5
@@ -150,7 +152,9 @@ class RiskExcessDisplay(Titled):
         chosen = self.checks.rule
         ax.axvline(0, color=INK, linewidth=1, zorder=1)
         words = _AXES.get(chosen.quantity) if chosen.target is not None else None
-        ax.set_xlabel(words.format(target=chosen.target) if words else _NO_TARGET)
+        said = words.format(target=chosen.target) if words else _NO_TARGET
+        limited = isinstance(chosen, RuleSet) and not chosen.per
+        ax.set_xlabel(_OF_LIMITS if limited else said)
         low, high = ax.get_xlim()
         # The line at zero stands with room on both sides, whatever the values.
         width = max(high - low, 1e-6)

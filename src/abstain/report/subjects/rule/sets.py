@@ -128,7 +128,7 @@ def facts_of(checks: RuleChecks) -> Iterable[tuple[str, str]]:
         found["Threshold"] = f"one for each {_what(rule)}: {able} of {len(rule.parts)}"
     else:
         held = [f"{p.name} {p.rule.target:g}" for p in rule.parts if p.rule.target is not None]
-        found["Target"] = ", ".join(held[: 2 * _NAMED]) + ", ..." * (len(held) > 2 * _NAMED)
+        found["Target"] = ", ".join(held[:_NAMED]) + ", ..." * (len(held) > _NAMED)
     if rule.delta is not None:
         together = "together" if rule.joint else "each"
         found["Guaranteed"] = f"{rule.guarantee}, delta {rule.delta:g} {together}"
