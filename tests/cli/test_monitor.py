@@ -90,6 +90,19 @@ def test_a_bad_line_is_named_and_may_be_skipped(place, monkeypatch, capsys):
     assert ab.load("s.npz").predictions == 2
 
 
+def test_a_class_for_a_prediction_without_one_is_a_bad_line(place, monkeypatch, capsys):
+    text = """{"id": "a", "confidence": 0.99}
+{"id": "b", "confidence": 0.99, "prediction": "cat"}
+{"id": "b", "label": "dog"}
+{"id": "a", "label": "dog"}
+"""
+    assert monitored(text, place, monkeypatch) == 2
+    assert "line 4: the label of 'a' names a class" in capsys.readouterr().err
+    assert monitored(text, place, monkeypatch, "--state", "s.npz", "--skip-bad") == 0
+    tally = ab.load("s.npz").watches[2].tally
+    assert (tally.n, tally.total) == (1, 1.0)
+
+
 def test_a_state_is_of_one_rule_and_one_promise(place, monkeypatch, capsys):
     assert monitored("", place, monkeypatch, "--state", "s.npz") == 0
     assert monitored("", place, monkeypatch, "--state", "s.npz", "--delta", "0.01") == 2

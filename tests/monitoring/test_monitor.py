@@ -138,6 +138,9 @@ def test_what_cannot_be_watched():
     assert told.update(["a", "b"], [0.95, 0.6]).watches[0].tally.mean == 0.5
     with pytest.raises(InputError, match="one of `loss` and `label`"):
         told.labels(["a"])
+    heavy = ab.Predictions(confidence={"own": [0.9]}, loss=[0], weight=[2.0])
+    with pytest.raises(InputError, match="`calibration` must have no weights"):
+        ab.monitoring.start(RULE, calibration=heavy)
     with pytest.raises(DomainError, match="confidence"):
         begun().update(["a"], [1.5])
 

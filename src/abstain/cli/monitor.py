@@ -137,7 +137,7 @@ def _refuse_idle(promise: Promise, kept: Kept) -> None:
     needs = (
         (kept.reset, "reset", kept.state, "state"),
         (kept.once, "once", kept.watch, "watch"),
-        (promise.label_share is not None and kept.state is None, "label_share", kept.ask, "ask"),
+        (promise.label_share is not None, "label_share", kept.ask, "ask"),
     )
     for given, name, other, its in needs:
         if given and other is None:
@@ -213,7 +213,7 @@ class Session:
         except FileFormatError as error:
             bad = error
         before = len(self.found.alarms)
-        self.found = self.found.take(good)
+        self.found = self.found.take(good, skipped=skipped)
         # Said first, kept then: killed between the two it is said again, never lost.
         for alarm in self.found.alarms[before:]:
             say(alarm.line)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
-from abstain.errors import InputError, ShapeError
+from abstain.errors import FileFormatError, InputError, ShapeError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
 from abstain.monitoring.course import Arrivals, Course
@@ -176,22 +176,34 @@ class Monitor:
         urn = self.plan.urn if "confidence" in wanted else self.seen.urn
         return replace(self, seen=replace(self.seen, watches=watches, alarms=known, urn=urn))
 
-    def take(self, lines: Sequence[Line]) -> "Monitor":
-        """Return the monitor after lines of `abstain.monitoring.lines`, in their order."""
+    def take(self, lines: Sequence[Line], *, skipped: list[str] | None = None) -> "Monitor":
+        """Return the monitor after lines of `abstain.monitoring.lines`, in their order.
+
+        A line that does not fit those before, such as a class for a prediction without one, is an
+        error with its place, or, with a list `skipped`, its message is added there.
+        """
         found = self
         for kind, run in runs_of(lines):
-            ids = [line.id for line in run]
-            losses = [_NAN if line.loss is None else line.loss for line in run]
-            classes = [line.label for line in run]
-            if kind == "prediction":
-                confidence = np.array([line.confidence for line in run], np.float64)
-                own = [line.prediction for line in run]
-                found = found._predicted(ids, confidence, own, losses, classes)
-            elif kind == "loss":
-                found = found.labels(ids, losses)
-            else:
-                found = found.labels(ids, label=classes)
+            try:
+                found = found._taken(kind, run)
+            except InputError as error:
+                if len(run) == 1:
+                    _refuse_line(run[0], error, skipped)
+                    continue
+                # Which of them it is.
+                for line in run:
+                    found = found.take([line], skipped=skipped)
         return found
+
+    def _taken(self, kind: str, run: Sequence[Line]) -> "Monitor":
+        ids = [line.id for line in run]
+        losses = [_NAN if line.loss is None else line.loss for line in run]
+        classes = [line.label for line in run]
+        if kind == "prediction":
+            confidence = np.array([line.confidence for line in run], np.float64)
+            own = [line.prediction for line in run]
+            return self._predicted(ids, confidence, own, losses, classes)
+        return self.labels(ids, losses) if kind == "loss" else self.labels(ids, label=classes)
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return all of it as plain values and arrays, for `abstain.save`."""
@@ -305,6 +317,13 @@ class Monitor:
         import polars as pl
 
         return pl.DataFrame(self.rows(), infer_schema_length=None)
+
+
+def _refuse_line(line: Line, error: InputError, skipped: list[str] | None) -> None:
+    msg = f"{line.place}: {error}"
+    if skipped is None:
+        raise FileFormatError(msg) from error
+    skipped.append(msg)
 
 
 json_records.ARCHIVES[KIND] = Monitor.from_arrays

@@ -245,6 +245,12 @@ def _chance(given: float, name: str) -> float:
 def reference_for(rule: DecisionRule, data: object, scale: Scale, seed: int = 0) -> Reference:
     """Return the calibration data on the scale of the stream."""
     part = data_of(data, rule.score or None, None)
+    if part.weight is not None:
+        msg = (
+            "`calibration` must have no weights: where a confidence stands among samples that "
+            "count unevenly is not known surely"
+        )
+        raise InputError(msg)
     values: FloatArray = np.asarray(part.values, np.float64)
     computed = isinstance(part.scored, ConfidenceScore) and not part.scored.own
     # A bare array is on the scale of the stream, a column on that of the rule.

@@ -186,7 +186,7 @@ def _alarms(monitor: Monitor) -> Iterator[doc.Block]:
     yield doc.Table(
         (
             doc.Column("After", "number"),
-            doc.Column("Watch", "name"),
+            doc.Column("Watch"),
             doc.Column("State"),
             doc.Column("Reason", "text"),
         ),
