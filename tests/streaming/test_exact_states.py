@@ -6,6 +6,7 @@ import pytest
 import abstain as ab
 from abstain import streaming
 from abstain.errors import DomainError, FileFormatError, InputError, UncountedError
+from abstain.metrics.working_points.vertices import parted_at
 from abstain.streaming import tally
 
 C = np.array([0.9, 0.8, 0.8, 0.6, 0.5, 0.5, 0.2], np.float32)
@@ -24,6 +25,17 @@ def test_what_two_passes_keep():
     assert state.at.tolist() == [0, 1, 0, 1]
     assert state.between.tolist() == [1, 0, 0, 0, 1]
     assert streaming.compute(state).value == ab.augrc(C, X)
+
+
+def test_what_reaches_a_cut():
+    state = both_passes(cuts=[0.6, 0.7, 0.95])
+    for threshold in (0.5, 0.6, 0.7, 0.8, 0.95):
+        reached = np.float32(threshold) <= C
+        assert state.accepted(threshold) == (reached.sum(), X[reached].sum())
+    with pytest.raises(UncountedError, match=r"must be a cut.*got 0.65"):
+        state.accepted(0.65)
+    with pytest.raises(UncountedError, match="a state of two passes only counts"):
+        parted_at(streaming.scored(state), 0.6)
 
 
 @pytest.mark.parametrize("waiting", [1, 300, 10**6])

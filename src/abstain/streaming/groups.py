@@ -1,6 +1,7 @@
 """Exact in one pass: every distinct confidence, with its successes and its failures."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -92,7 +93,7 @@ class GroupCounts:
         """The same with all samples counted, which takes less memory."""
         return replace(self, right=self.right.settled, wrong=self.wrong.settled)
 
-    @property
+    @cached_property
     def scored(self) -> Scored:
         """The samples as metrics take them: see `streaming.scored`."""
         kind = np.dtype(f"f{self.precision // 8}")

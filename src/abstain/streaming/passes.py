@@ -10,7 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain._foundation.counts import of_turns
 from abstain._foundation.scored import Scored
-from abstain.errors import InputError
+from abstain.errors import InputError, UncountedError
 from abstain.streaming.groups import Binary
 from abstain.streaming.tally import (
     WAITING,
@@ -198,7 +198,22 @@ class CutCounts:
             seen_failures=one.seen_failures + two.seen_failures,
         )
 
-    @property
+    def accepted(self, threshold: float) -> tuple[int, int]:
+        """Return how many samples reach a threshold that is a cut, and how many of them fail."""
+        kind = self.cut.dtype.type
+        place = int(np.searchsorted(self.cut, kind(threshold)))
+        if place == self.cut.size or self.cut[place] != kind(threshold):
+            msg = (
+                "`threshold` must be a cut, where counts are kept; got "
+                f"{threshold!r}. Pass it to `streaming.second_pass(first, cuts=[...])`"
+            )
+            raise UncountedError(msg)
+        self._refuse_other_samples()
+        full = self.settled
+        failed = int(full.failed[place:].sum())
+        return failed + int(full.at[place:].sum() + full.between[place + 1 :].sum()), failed
+
+    @cached_property
     def scored(self) -> Scored:
         """The samples as metrics take them: see `streaming.scored`."""
         self._refuse_other_samples()

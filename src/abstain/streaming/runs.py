@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -134,7 +135,7 @@ class SortedRuns:
         """Whether what metrics take of the samples is no more than the memory."""
         return self._rows * _ROW <= self.memory
 
-    @property
+    @cached_property
     def scored(self) -> Scored:
         """The samples as metrics take them: see `streaming.scored`."""
         if not self.fits:

@@ -30,7 +30,12 @@ def parted_at(s: Scored, threshold: float) -> tuple[TieGroups, int]:
 
     One pass without any order. Elsewhere than on the host all groups, and the last that reaches it.
     """
-    if not of_numpy(s.confidence) or not of_numpy(s.loss) or s.known_groups is not None:
+    if (
+        not of_numpy(s.confidence)
+        or not of_numpy(s.loss)
+        or s.known_groups is not None
+        or s.known_events is not None
+    ):
         return s.groups, at_threshold(s.groups, threshold)
     with np.errstate(over="ignore"):
         at = np.asarray(threshold).astype(s.confidence.dtype)
