@@ -10,6 +10,8 @@ from abstain.plots import (
     PicturesDisplay,
     RankChange,
     RankChangesDisplay,
+    RankingChangeDisplay,
+    RankingChangesDisplay,
     SignificanceMapDisplay,
     SignificanceMapsDisplay,
 )
@@ -53,6 +55,19 @@ def test_maps_stand_side_by_side():
     assert [ax.get_title(loc="left") for ax in display.figure_.axes] == ["one", "two"]
     with pytest.raises(InputError, match="`maps` must hold"):
         SignificanceMapsDisplay({}, "")
+
+
+def test_rankings_have_a_panel_each():
+    rankings = {
+        name: RankingChangeDisplay("aurc", "augrc", {"a": (1.0, 2.0), "b": (2.0, 1.0)}, (), None)
+        for name in ("iid", "new", "noise")
+    }
+    display = RankingChangesDisplay(rankings, "Rankings").plot()
+    assert display.frame()["panel"].to_list() == ["iid", "iid", "new", "new", "noise", "noise"]
+    assert [ax.get_title(loc="left") for ax in display.figure_.axes] == ["iid", "new", "noise"]
+    assert texts(display).count("a  1") == 3
+    with pytest.raises(InputError, match="`rankings` must hold"):
+        RankingChangesDisplay({}, "")
 
 
 def test_pictures_stand_in_rows_with_their_words():

@@ -12,6 +12,7 @@ import abstain as ab
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
 from abstain.errors import InputError, UnknownNameError
+from abstain.evaluation.comparison import Plan
 from abstain.studies import study_rankings
 from abstain.studies.rankings.changes import PAIRED, UNADJUSTED
 from abstain.studies.rankings.folder import RankedFolder
@@ -165,15 +166,143 @@ def test_runs_are_ranked_as_the_benchmark_does(folder):
 
 
 def test_units_of_a_study_are_its_samples_and_places(folder):
-    own = RankedFolder(Store.read(folder), 10, 0.95, 0, ("msr", "pe"), ("iid", "digits"))
-    (ranked,) = own.ranked()[-1:]
-    for study, units in ranked.units.items():
-        for unit in units():
-            (values,) = (e.value for e in ranked.by["augrc"].estimates if e.method == "msr"
-                         and e.run == unit.run and dict(e.data)["study"] == study)  # fmt: skip
+    plan = Plan.checked(level=0.95, bootstrap=10, rng=0, literature=True, lean=True)
+    own = RankedFolder(Store.read(folder), plan, ("msr", "pe"), ("iid", "digits"))
+    for study in own.studies:
+        ranked = own.ranked(study)[-1]
+        for unit in ranked.units[study]():
+            (values,) = (e.value for e in ranked.by["augrc"].estimates
+                         if (e.metric, e.method, e.run) == ("augrc", "msr", unit.run))  # fmt: skip
             s = unit.scored["msr"]
             assert ab.augrc(s.confidence, s.loss, weight=s.weight) == pytest.approx(values)
     iid = own.store.scores(own.store.tested[0], "iid").n
     assert own.place("digits", iid - 1) == ("iid", iid - 1)
     assert own.place("digits", iid) == ("digits", 0)
     assert own.label(-1) == "a new class"
+
+
+def test_tests_of_a_study_are_those_of_the_benchmark(folder):
+    asked = {"bootstrap": 20, "methods": ["msr", "pe", "mls"]}
+    found = study_rankings(folder, **asked)
+    shared = results_of(Store.read(folder), metrics=["aurc", "augrc"], chosen_by="augrc", **asked)
+    known = {
+        (dict(p.data)["study"], p.metric, p.test, p.first, p.second): p
+        for comparison in shared.comparisons.values()
+        for p in comparison.pairs
+        if p.data is not None
+    }
+    names = {UNADJUSTED: "Wilcoxon on bootstrap replicates", PAIRED: "influence function"}
+    assert len(found.rows("pairs")) > 20
+    for row in found.rows("pairs"):
+        test = names[row["test"]]
+        pair = known[row["study"], row["metric"], test, row["first"], row["second"]]
+        np.testing.assert_array_equal(
+            [row["p_value"], row["adjusted"]], [pair.p_value, pair.adjusted]
+        )
+        assert row["better_adjusted"] == pair.better
+    counted = {}
+    for row in found.rows("pairs"):
+        place = row["study"], row["metric"], row["test"]
+        counted[place] = counted.get(place, 0) + bool(row["better"])
+    last = found.rows()[-1]["selection"]
+    for row in found.rows("tests"):
+        place = row["study"], row["metric"], row["test"]
+        if row["selection"] == last and place in counted:
+            assert row["told_apart"] == counted[place]
+
+
+def test_every_study_has_a_panel_in_the_figures(folder):
+    found = study_rankings(folder, bootstrap=10, methods=["msr", "pe", "mls"])
+    studies = set(found.frame()["study"])
+    assert set(found.figures["rankings"].frame()["panel"]) == studies
+    for name in ("maps-published", "maps-paired"):
+        panels = set(found.figures[name].frame()["map"])
+        expected = {f"{study}, {metric}" for study in studies for metric in ("AURC", "AUGRC")}
+        assert panels == expected
+    drawn = found.figures["rankings"].frame().filter(panel="iid")
+    rows = found.frame().filter(study="iid", selection=found.rows()[-1]["selection"])
+    own = {row["method"]: row for row in rows.iter_rows(named=True)}
+    for row in drawn.iter_rows(named=True):
+        assert row["rank_aurc"] == own[row["method"]]["aurc_resampled_rank"]
+
+
+# ----------------------------------------------------------------------------- from where it was
+class StoppedError(Exception):
+    """What stands for a kill."""
+
+
+def told_of(found):
+    outcomes = []
+    return outcomes, {**found, "on_outcome": lambda outcome, *_: outcomes.append(outcome)}
+
+
+def test_a_run_that_is_stopped_goes_on_where_it_was(folder, tmp_path):
+    asked = {"bootstrap": 10, "methods": ["msr", "pe"], "out": tmp_path}
+    whole = study_rankings(folder, **{**asked, "out": None})
+    ended = []
+
+    def stop(outcome, *_):
+        if outcome.status == "done":
+            ended.append(outcome.job.name)
+            if len(ended) == 2:
+                raise StoppedError
+
+    with pytest.raises(StoppedError):
+        study_rankings(folder, **asked, on_outcome=stop)
+    outcomes, again = told_of(asked)
+    found = study_rankings(folder, **again)
+    statuses = [outcome.status for outcome in outcomes if outcome.status != "begun"]
+    assert statuses.count("kept") == 2
+    assert statuses.count("done") == len(statuses) - 2 > 0
+    assert found.tables == whole.tables
+    assert found.verdict == whole.verdict
+    outcomes, again = told_of(asked)
+    assert study_rankings(folder, **again).tables == whole.tables
+    assert {outcome.status for outcome in outcomes} == {"kept"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"bootstrap": 11}, {"rng": 1}, {"level": 0.9}, {"ties": "mean"}, {"methods": ["msr", "mls"]}],
+)
+def test_what_was_kept_is_of_the_same_question(folder, tmp_path, change):
+    asked = {"bootstrap": 10, "methods": ["msr", "pe"], "studies": ["iid"], "out": tmp_path}
+    first = study_rankings(folder, **asked)
+    outcomes, other = told_of({**asked, **change})
+    found = study_rankings(folder, **other)
+    assert [outcome.status for outcome in outcomes] == ["begun", "done"]
+    assert found.tables == study_rankings(folder, **{**asked, **change, "out": None}).tables
+    # What was kept for the first question is still there.
+    outcomes, again = told_of(asked)
+    assert study_rankings(folder, **again).tables == first.tables
+    assert [outcome.status for outcome in outcomes] == ["kept"]
+
+
+def test_what_was_kept_is_of_the_same_runs(tmp_path):
+    asked = {"bootstrap": 10, "methods": ["msr", "pe"], "studies": ["iid"]}
+    for seed in (1, 2):
+        made_store(tmp_path / "runs", n=60, rng=seed)
+        outcomes, own = told_of({**asked, "out": tmp_path / "out"})
+        found = study_rankings(tmp_path / "runs", **own)
+        assert outcomes[-1].status == "done"
+        assert found.tables == study_rankings(tmp_path / "runs", **asked).tables
+
+
+def test_a_piece_that_was_changed_is_made_again(folder, tmp_path):
+    asked = {"bootstrap": 10, "methods": ["msr", "pe"], "studies": ["iid"], "out": tmp_path}
+    first = study_rankings(folder, **asked)
+    (piece,) = (tmp_path / "jobs").glob("*.rows")
+    piece.write_text(piece.read_text()[:100])
+    outcomes, own = told_of(asked)
+    assert study_rankings(folder, **own).tables == first.tables
+    assert outcomes[-1].status == "done"
+
+
+def test_an_error_of_a_piece_keeps_its_kind(folder, monkeypatch):
+    def fail(*_):
+        msg = "no such luck"
+        raise UnknownNameError(msg)
+
+    monkeypatch.setattr(RankedFolder, "ranked", fail)
+    with pytest.raises(UnknownNameError, match="no such luck"):
+        study_rankings(folder, bootstrap=10, methods=["msr", "pe"])

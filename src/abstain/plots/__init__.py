@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from abstain.plots.rank_changes import RankChangesDisplay as RankChangesDisplay
     from abstain.plots.ranks import RankBlobDisplay as RankBlobDisplay
     from abstain.plots.ranks import RankingChangeDisplay as RankingChangeDisplay
+    from abstain.plots.ranks import RankingChangesDisplay as RankingChangesDisplay
     from abstain.plots.risk_excess import RiskExcessDisplay as RiskExcessDisplay
     from abstain.plots.series import Series as Series
     from abstain.plots.series import SeriesDisplay as SeriesDisplay
@@ -64,7 +65,7 @@ else:
         forest=("ForestDisplay",),
         pictures=("Picture", "PicturesDisplay"),
         rank_changes=("RankChange", "RankChangesDisplay"),
-        ranks=("RankBlobDisplay", "RankingChangeDisplay"),
+        ranks=("RankBlobDisplay", "RankingChangeDisplay", "RankingChangesDisplay"),
         risk_excess=("RiskExcessDisplay",),
         series=("Series", "SeriesDisplay"),
         significance=("SignificanceMapDisplay", "SignificanceMapsDisplay"),

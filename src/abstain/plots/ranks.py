@@ -1,13 +1,16 @@
 """How firm a ranking is: how likely each method is at each rank, and two metrics' rankings."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from abstain.errors import InputError
 from abstain.evaluation.comparison import Agreement, Comparison, Standing
 from abstain.plots import words
+from abstain.plots._panels import Panels, grid, name_panel, split
 from abstain.plots.drawable import Titled
 from abstain.plots.labels import calm, labels, name_every, room, rules, write, write_all
 from abstain.plots.style import INK, LIGHT, MUTED
@@ -302,7 +305,64 @@ class RankingChangeDisplay(Titled):
         return {m: i for i, m in enumerate(left)}, {m: i for i, m in enumerate(right)}
 
     def _size(self) -> tuple[float, float]:
-        return 3.4 + 2 * room(self.ranks), 1.3 + 0.29 * max(len(self.ranks), 3)
+        return _size_of(self.ranks)
+
+
+@dataclass(eq=False)
+class RankingChangesDisplay(Panels):
+    """Rankings by two metrics in several studies, a panel each.
+
+    `plot` passes its options on as `RankingChangeDisplay` does.
+
+    Attributes
+    ----------
+    rankings : dict of str to RankingChangeDisplay
+        By what stands above each.
+    title : str
+        What the figure shows.
+
+    Examples
+    --------
+    >>> from abstain.plots import RankingChangeDisplay, RankingChangesDisplay
+    >>> one = RankingChangeDisplay("augrc", "aurc", {"pe": (1.0, 2.0)}, (), None)
+    >>> RankingChangesDisplay({"iid": one}, "Rankings").frame().rows()
+    [('iid', 'pe', 1.0, 2.0)]
+    """
+
+    rankings: dict[str, RankingChangeDisplay]
+    title: str
+
+    def __post_init__(self) -> None:
+        """Refuse a figure of nothing."""
+        if not self.rankings:
+            msg = "`rankings` must hold at least one ranking; got none"
+            raise InputError(msg)
+
+    def frame(self) -> "pl.DataFrame":
+        """Return what is drawn as a polars table, one row a method and panel."""
+        import polars as pl
+
+        return pl.concat(
+            own.frame().select(pl.lit(name).alias("panel"), pl.all())
+            for name, own in self.rankings.items()
+        )
+
+    def _draw_on(self, axes: "Axes", kwargs: dict[str, Any]) -> None:
+        made = split(axes, len(self.rankings), share_x=False, share_y=False, most=2)
+        self.ax_ = made[0]
+        for (name, own), ax in zip(self.rankings.items(), made, strict=True):
+            own.plot(ax, title=False, **kwargs)
+            name_panel(ax, name)
+
+    def _size(self) -> tuple[float, float]:
+        rows, columns = grid(len(self.rankings), 2)
+        sizes = [_size_of(own.ranks) for own in self.rankings.values()]
+        return columns * max(w for w, _ in sizes), 0.4 + rows * max(h for _, h in sizes)
+
+
+def _size_of(ranks: Mapping[str, object]) -> tuple[float, float]:
+    """Return width and height of two rankings with the names of the methods, in inches."""
+    return 3.4 + 2 * room(ranks), 1.3 + 0.29 * max(len(ranks), 3)
 
 
 def _agreement(comparison: Comparison, one: str, two: str, data: Split | None) -> Agreement | None:

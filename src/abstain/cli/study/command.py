@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import Parameter as Argument
 from inspect import Signature, cleandoc, signature
 from pathlib import Path
@@ -133,21 +134,27 @@ def found_by(
 ) -> StudyResult:
     """Run a study and say what goes on."""
     read = [data or None] if entry.reads else []
-    if entry.keeps:
-        from abstain.benchmark.store import JOBS
-
-        after = "the same command goes on from here."
-        after = after if out is not None else f"nothing is kept; with --out {after}"
-        with interruptible(after), progress() as bar:
-            jobs = None if out is None else out / JOBS
-            with JobLines(bar, folder=jobs) as lines:
-                return entry.run(*read, **parameters, out=out, on_outcome=lines)
+    run = partial(entry.run, *read, **parameters)
     try:
+        if entry.keeps:
+            return _kept(run, out)
         with working(f"Studying: {entry.title}"):
-            return entry.run(*read, **parameters)
+            return run()
     except MemoryError as error:
         msg = f"not enough memory: {error}; ask for smaller sizes, fewer points or repeats"
         raise InputError(msg) from None
+
+
+def _kept(run: Callable[..., StudyResult], out: Path | None) -> StudyResult:
+    """Run a study that keeps what is done, and say which part of it is."""
+    from abstain.benchmark.store import JOBS
+
+    after = "the same command goes on from here."
+    after = after if out is not None else f"nothing is kept; with --out {after}"
+    with interruptible(after), progress() as bar:
+        jobs = None if out is None else out / JOBS
+        with JobLines(bar, folder=jobs) as lines:
+            return run(out=out, on_outcome=lines)
 
 
 def missing(found: StudyResult) -> bool:

@@ -1,6 +1,6 @@
 """Does it matter which metric ranks the methods? AURC against AUGRC, study by study."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -12,24 +12,23 @@ from abstain.inference.intervals import level_of
 from abstain.inference.ranking import TIES, Ties
 from abstain.studies._data import enough
 from abstain.studies._study import SEED, StudyEntry, StudyOption, StudyResult, timed
-from abstain.studies.rankings.changes import AFTER, BEFORE, PAIRED, RankedStudies
+from abstain.studies.rankings.changes import AFTER, BEFORE, PAIRED, UNADJUSTED
 from abstain.studies.rankings.figures import (
     changes_figure,
     curves_figure,
+    every_map_figure,
     maps_figure,
-    ranking_figures,
+    rankings_figure,
 )
 from abstain.studies.rankings.paper import printed_changes, printed_ranks
+from abstain.studies.rankings.piece import TABLES, tables_of, together
 from abstain.studies.rankings.simulation import METHODS, RISKS, simulated
-from abstain.studies.rankings.violations import Disagreement, disagreements, failures_of
 from abstain.studies.rankings.words import of_selections, true_ranks, verdict
 from abstain.typing import Rng
 
 if TYPE_CHECKING:
+    from abstain.benchmark.jobs import OnOutcome
     from abstain.studies.rankings.folder import RankedFolder
-
-#: Violations whose failures are listed, the strongest of as many studies, and failures of each.
-_LISTED, _FAILURES = 6, 6
 
 #: The tables that are open at once.
 _SHOWN: Final = ("changes", "tests", "settings", "violations", "failures")
@@ -49,6 +48,8 @@ def study_rankings(
     ties: Ties = "min",
     n: int = 2000,
     rng: Rng = 0,
+    out: str | Path | None = None,
+    on_outcome: "OnOutcome | None" = None,
 ) -> StudyResult:
     """Rank methods by AURC and by AUGRC, and say what changes, how surely, and why.
 
@@ -74,6 +75,11 @@ def study_rankings(
         Samples of each simulated data set, at least 20.
     rng : int, Generator or None, default=0
         The seed of everything drawn.
+    out : str or Path, optional
+        The folder in which each study of the runs is kept when it is there, to go on from after a
+        kill; by default none is.
+    on_outcome : callable, optional
+        Told of each study of the runs when it begins (its status is "begun") and when it is there.
 
     Returns
     -------
@@ -81,9 +87,10 @@ def study_rankings(
         Tables "results" (ranks of each method in each study, by either metric, on the test set and
         on average over the resamples), "changes" (of each study), "tests" (pairs that the
         literature's test and the paired one tell apart), "disagreements" (pairs that the metrics
-        order differently), "violations" (of R2), "failures" (the samples responsible) and, of
-        runs, "settings" (chosen differently); figures "changes", "ranking-1" and so on,
-        "significance", "curves", and of runs "failures" with the pictures.
+        order differently), "violations" (of R2), "failures" (the samples responsible), "pairs"
+        (every pair by either test) and, of runs, "settings" (chosen differently); figures
+        "changes", "rankings", "significance", "maps-published" and "maps-paired" (a panel a
+        study), "curves", and of runs "failures" with the pictures.
 
     Raises
     ------
@@ -98,7 +105,8 @@ def study_rankings(
     -----
     Values are means over the networks of a method; resamples are of the test set and the same for
     all methods and networks. Settings are chosen on validation data, each metric by itself or both
-    by AUGRC. Cost: 4 s simulated; of runs a resampling of each study three times.
+    by AUGRC. Cost: 4 s simulated; of runs a resampling of each study, twice where the metrics
+    choose different settings.
 
     References
     ----------
@@ -111,22 +119,9 @@ def study_rankings(
     ['easy', 'usual', 'hard', 'shifted']
     """
     checks.one_of(ties, "ties", TIES)
-    asked = _Asked(enough(bootstrap), level_of(level), seed_of(rng))
+    asked = _Asked(enough(bootstrap), level_of(level), ties, seed_of(rng))
     if published:
         return _of_print(runs, methods, studies)
-    folder = None if runs is None else _folder(runs, methods, studies, asked)
-    if folder is None:
-        if methods is not None or studies is not None:
-            msg = "`methods` and `studies` are those of a folder of runs; give `runs`, or drop them"
-            raise InputError(msg)
-        size = checks.positive_int(n, "n")
-        if size < 20:
-            msg = f"`n` must be at least 20, so that methods differ; got {size}"
-            raise InputError(msg)
-        ranked = simulated(n=size, resamples=asked.resamples, level=asked.level, seed=asked.seed)
-    else:
-        ranked = folder.ranked()
-    ranked = [replace(one, ties=ties) for one in ranked]
     parameters = {
         "runs": f"{len(METHODS)} simulated methods, {len(RISKS)} data sets of {n} samples"
         if runs is None
@@ -136,7 +131,20 @@ def study_rankings(
         "ties": ties,
         "seed": asked.seed,
     }
-    return RANKINGS.result(parameters=parameters, **_found(ranked, folder, asked))
+    if runs is not None:
+        folder = _folder(runs, methods, studies, asked)
+        pieces = _pieces(folder, asked, None if out is None else Path(out), on_outcome)
+        return RANKINGS.result(parameters=parameters, **_found(pieces, folder, asked))
+    if methods is not None or studies is not None:
+        msg = "`methods` and `studies` are those of a folder of runs; give `runs`, or drop them"
+        raise InputError(msg)
+    size = checks.positive_int(n, "n")
+    if size < 20:
+        msg = f"`n` must be at least 20, so that methods differ; got {size}"
+        raise InputError(msg)
+    ranked = simulated(n=size, resamples=asked.resamples, level=asked.level, seed=asked.seed)
+    piece = tables_of([replace(one, ties=ties) for one in ranked])
+    return RANKINGS.result(parameters=parameters, **_found([piece], None, asked))
 
 
 def _of_print(
@@ -163,6 +171,7 @@ def _of_print(
 class _Asked:
     resamples: int
     level: float
+    ties: Ties
     seed: int
 
 
@@ -173,43 +182,46 @@ def _folder(
     asked: _Asked,
 ) -> "RankedFolder":
     from abstain.benchmark.store import Store
+    from abstain.evaluation.comparison import Plan
     from abstain.studies.rankings.folder import RankedFolder
 
-    return RankedFolder(
-        Store.read(runs),
-        asked.resamples,
-        asked.level,
-        asked.seed,
-        tuple(methods) if methods else None,
-        tuple(studies) if studies else None,
+    plan = Plan.checked(
+        level=asked.level, bootstrap=asked.resamples, rng=asked.seed, literature=True, lean=True
     )
+    return RankedFolder(Store.read(runs), plan, methods, studies)
+
+
+def _pieces(
+    folder: "RankedFolder", asked: _Asked, out: Path | None, told: "OnOutcome | None"
+) -> list[dict[str, Any]]:
+    """Return what is said of each study of the runs, kept or found now."""
+    from abstain.studies._kept import Pieces
+
+    def make(study: str) -> Mapping[str, Any]:
+        ranked = [replace(one, ties=asked.ties) for one in folder.ranked(study)]
+        return tables_of(ranked, folder)
+
+    methods = sorted({one.method for own in folder.best.values() for one in own})
+    spec = {**vars(asked), "methods": methods, "data": folder.digest()}
+    return [*Pieces("rankings", spec, out, told).of(list(folder.studies), make)]
 
 
 def _found(
-    ranked: Sequence[RankedStudies], folder: "RankedFolder | None", asked: _Asked
+    pieces: Sequence[Mapping[str, Any]], folder: "RankedFolder | None", asked: _Asked
 ) -> dict[str, Any]:
-    pairs = list(disagreements(ranked[-1]))
-    listed = _listed(pairs)
-    tables: dict[str, Any] = {
-        "results": [row for one in ranked for row in one.rows()],
-        "changes": [row for one in ranked for row in one.changes()],
-        "tests": [row for one in ranked for row in one.maps()],
-        "disagreements": [pair.row() for pair in pairs],
-        "violations": [pair.brief() for pair in listed],
-        "failures": [row for pair in listed for row in failures_of(pair, _FAILURES)],
-    }
-    notes = []
+    whole = together(pieces)
+    if not whole["changes"]:
+        msg = "no study has two methods with numbers of both metrics; name others, or drop them"
+        raise InputError(msg)
+    tables: dict[str, Any] = {name: whole[name] for name in TABLES}
+    figures, notes = _figures(whole, asked.level), []
     if folder is not None:
         tables["settings"] = folder.chosen
-        tables["failures"] = [folder.named(row) for row in tables["failures"]]
         notes.append(_SEEDS)
-    figures = _figures(ranked, tables)
-    if listed:
-        figures["curves"] = curves_figure(listed[0])
-    if folder is not None and listed:
+    if folder is not None and whole["pictures"]:
         from abstain.studies.rankings.pictures import pictures_figure
 
-        drawn, why = pictures_figure(folder, listed, _FAILURES)
+        drawn, why = pictures_figure(folder, whole["pictures"])
         figures |= {"failures": drawn} if drawn else {}
         notes += [f"Without pictures: {why}."] if why else []
     said = [*verdict(tables, asked.resamples), *true_ranks(tables["results"])]
@@ -222,32 +234,29 @@ def _found(
     }
 
 
-def _listed(pairs: Sequence[Disagreement]) -> list[Disagreement]:
-    """Return the strongest violation of each study, the strongest of all first."""
-    first: dict[str, Disagreement] = {}
-    for pair in pairs:
-        if pair.violates:
-            first.setdefault(pair.study, pair)
-    return sorted(first.values(), key=lambda pair: -pair.preferred_by)[:_LISTED]
+def _figures(whole: Mapping[str, Sequence[dict[str, Any]]], level: float) -> dict[str, Any]:
+    selections = list(dict.fromkeys(row["selection"] for row in whole["results"]))
+    last = selections[-1]
+    figures: dict[str, Any] = {"changes": changes_figure(whole["results"], last)}
+    if len(selections) > 1:
+        figures["changes-own"] = changes_figure(whole["results"], selections[0])
+    own = [row for row in whole["results"] if row["selection"] == last]
+    figures["rankings"] = rankings_figure(own)
+    pairs = whole["pairs"]
+    if whole["tests"]:
+        study = _most_told_apart([row for row in whole["tests"] if row["selection"] == last])
+        figures["significance"] = maps_figure(own, pairs, study, level)
+        figures["maps-published"] = every_map_figure(own, pairs, UNADJUSTED, level)
+        figures["maps-paired"] = every_map_figure(own, pairs, PAIRED, level)
+    if whole["violations"]:
+        strongest = whole["violations"][0]["study"]
+        figures["curves"] = curves_figure(
+            [row for row in whole["curves"] if row["study"] == strongest]
+        )
+    return {name: display for name, display in figures.items() if display is not None}
 
 
-def _figures(ranked: Sequence[RankedStudies], tables: dict[str, Any]) -> dict[str, Any]:
-    last = ranked[-1]
-    figures: dict[str, Any] = {"changes": changes_figure(tables["results"], last.selection)}
-    if len(ranked) > 1:
-        figures["changes-own"] = changes_figure(tables["results"], ranked[0].selection)
-    own = {
-        name: [row for row in tables[name] if row["selection"] == last.selection]
-        for name in ("results", "changes")
-    }
-    rankings = ranking_figures(last, own["results"], own["changes"])
-    figures |= {f"ranking-{i}": display for i, display in enumerate(rankings, 1)}
-    if square := maps_figure(last, _most_told_apart(tables["tests"])):
-        figures["significance"] = square
-    return figures
-
-
-def _most_told_apart(tests: Sequence[dict[str, Any]]) -> str:
+def _most_told_apart(tests: Sequence[Mapping[str, Any]]) -> str:
     """Return the study in which the paired test finds most."""
     found: dict[str, int] = {}
     for row in tests:
@@ -261,9 +270,9 @@ _SEEDS: Final = (
     "networks of the same recipe would change is not in them."
 )
 
-_RANKING: Final = (
-    "Where the metrics agree least; ranks of the mean rank over the resamples. Blue and dashed: "
-    "better by the second metric, orange: worse."
+_MAPS: Final = (
+    "A study in two squares, by AURC and by AUGRC; methods stand in the order of their values, so "
+    "what is found lies above the diagonal. Blue: the row is found better than the column."
 )
 
 #: The study in the catalogue.
@@ -327,9 +336,16 @@ RANKINGS: Final = StudyEntry(
             "worse; less sure is the share of the samples that a method trusts less."
         ),
         "settings": "Methods whose settings the metrics choose differently on validation data.",
-        "ranking-1": _RANKING,
-        "ranking-2": _RANKING,
-        "ranking-3": _RANKING,
+        "pairs": (
+            "Every pair by either test, before it is counted. Better: by the test as published, "
+            "without adjustment, or by the paired one; adjusted: by Holm."
+        ),
+        "rankings": (
+            "A panel a study, by the mean rank over the resamples. Blue and dashed: better by the "
+            "second metric, orange: worse."
+        ),
+        "maps-published": f"{_MAPS} This test treats resamples of one test set as independent.",
+        "maps-paired": _MAPS,
         "significance": (
             "At the left the literature's test, which treats resamples of one test set as "
             "independent; at the right the paired test of the same numbers. Blue: the row is "
@@ -337,6 +353,7 @@ RANKINGS: Final = StudyEntry(
         ),
         "curves": "The strongest violation: the first failures decide the AURC.",
     },
+    keeps=("jobs",),
     glossary={
         "R2": (
             "The metric is better where accuracy or the order of failures is better and neither is "

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 from typing import Any, Final
 
@@ -165,6 +165,25 @@ class RankedStudies:
         ours = comparison.pairs_of(metric, data)
         tests = {UNADJUSTED: plain, ADJUSTED: theirs, PAIRED: ours}
         return {name: own for name, own in tests.items() if own}
+
+    def pairs(self) -> Iterator[dict[str, Any]]:
+        """Return every pair of methods in each study by either test, before it is counted."""
+        for study, metric in product(self.data, TWO):
+            found = self.tested(metric, study)
+            adjusted = {(p.first, p.second): p for p in found.get(ADJUSTED, ())}
+            for test, p in ((t, p) for t in (UNADJUSTED, PAIRED) for p in found.get(t, ())):
+                after = adjusted[p.first, p.second] if test == UNADJUSTED else p
+                yield {
+                    "study": study,
+                    "metric": metric,
+                    "test": test,
+                    "first": p.first,
+                    "second": p.second,
+                    "p_value": p.p_value,
+                    "adjusted": after.adjusted,
+                    "better": p.better,
+                    "better_adjusted": after.better,
+                }
 
     def maps(self) -> Iterator[dict[str, Any]]:
         """Return how many pairs each test tells apart in each study."""
