@@ -116,6 +116,8 @@ def test_small_and_unseen_groups_are_named_and_counted():
     assert (own["north"].verdict, own["north"].accepted) == ("unattainable", 0)
     # What is not answered breaks nothing.
     assert own[""].verdict == own["south"].verdict or own[""].alone == own[""].verdict
+    with pytest.raises(MissingInputError, match="later: these are confidences without labels"):
+        check_rule(rule, {"later": np.ones(3)})
     without = ab.Predictions(logits=TEST.logits, labels=TEST.labels, classes=CLASSES)
     with pytest.raises(MissingInputError, match="later: the rule has a threshold for each 'group'"):
         check_rule(rule, {"later": without})
@@ -142,3 +144,21 @@ def test_rows_say_how_far_apart_groups_are():
     assert rejection.difference_interval.level == pytest.approx(0.95)
     assert {most.name for most in checked.disparities()} == {"later"}
     assert all(np.isnan(r["risk_ratio"]) for r in checked.rows() if r["role"] == "group")
+
+
+def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
+    rule = set_threshold(CAL, per="group", **OPTIONS)
+    bare = ab.Predictions(logits=TEST.logits, classes=CLASSES, group=TEST.group, unlabeled=True)
+    checked, known = check_rule(rule, {"later": bare}), check_rule(rule, {"later": TEST})
+    assert [c.coverage for c in checked.every()] == [c.coverage for c in known.every()]
+    for c in checked.every():
+        assert c.verdict in {"cannot tell", "unattainable"}
+        assert c.alone in {"", "cannot tell"}
+        assert np.isnan(
+            [c.selective_risk, c.generalized_risk, c.selective_risk_interval.high]
+        ).all()
+    rejection, risk = checked.disparities()
+    assert rejection == known.disparities()[0]
+    assert np.isnan(risk.difference)
+    one = check_rule(set_threshold(CAL, **OPTIONS), {"later": bare})
+    assert [c.verdict for c in one.every()] == ["cannot tell"] * 4

@@ -179,18 +179,20 @@ def _checked(
     bare = part.scored is None or (rule.scale == "unknown" and not part.own)
     values: AnyArray = part.values if bare else part.scored
     with_name: dict[str, Any] = {"name": part.name, "weight": part.weight, "level": level}
+    found: tuple[RuleCheck, ...]
     try:
         if isinstance(rule, RuleSet) and part.among is not None:
-            return check_limits(rule, values, loss, part.among, scale=scale, **with_name)
-        if part.group is not None:
+            found = check_limits(rule, values, loss, part.among, scale=scale, **with_name)
+        elif part.group is not None:
             # Where these are the groups that the rule is for, each is judged by its own part.
             with_name["by"] = None if part.by is part.group else part.by
-            return check_groups(rule, values, loss, part.group, scale=scale, **with_name)
-        found = check(rule, values, loss, scale=scale, **with_name)
+            found = check_groups(rule, values, loss, part.group, scale=scale, **with_name)
+        else:
+            found = (check(rule, values, loss, scale=scale, **with_name),)
     except InputError as error:
         msg = f"{part.name}: {error}"
         raise type(error)(msg) from error
-    return (found if known else _coverage_alone(found),)
+    return found if known else tuple(map(_coverage_alone, found))
 
 
 def _coverage_alone(found: RuleCheck) -> RuleCheck:
@@ -205,7 +207,10 @@ def _coverage_alone(found: RuleCheck) -> RuleCheck:
     )
     if found.rule.quantity == "coverage" or found.verdict in {"unattainable", "no target"}:
         return checked
-    return replace(checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell")
+    alone: Any = "cannot tell" if found.alone else ""
+    return replace(
+        checked, excess=_NAN, excess_interval=nothing, verdict="cannot tell", alone=alone
+    )
 
 
 def _curve(rule: AnyRule, part: RuleData) -> RiskCoverageCurve | None:

@@ -79,15 +79,22 @@ def data_of(
         return RuleData(split, name, values, None, None)
     own = confidence_of(data, score, where=name)
     losses = per_sample_loss(data, loss) if data.has_truth else None
-    # Without losses there is nothing to check in a group.
-    group = data.group if losses is not None else None
-    return RuleData(split, name, own.values, losses, data.weight, own, group)
+    return RuleData(split, name, own.values, losses, data.weight, own, data.group)
 
 
 def for_rule(rule: AnyRule, part: RuleData, data: object) -> RuleData:
     """Return the data set with what several thresholds, or several limits, are about."""
-    if not isinstance(rule, RuleSet) or not isinstance(data, Predictions):
+    if not isinstance(rule, RuleSet):
         return part
+    if not isinstance(data, Predictions):
+        if not rule.per:
+            return part
+        msg = (
+            f"{part.name}: these are confidences without labels, and a rule with a threshold for "
+            f"each {rule.per!r} is checked on predictions. Without labels, ask what it answers: "
+            "rule.apply(confidence, group=...)"
+        )
+        raise MissingInputError(msg)
     if not rule.per:
         return replace(part, among=among(rule.names, data))
     try:

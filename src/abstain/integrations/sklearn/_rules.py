@@ -167,7 +167,9 @@ def accepted_by(
     rule: AnyRule, confidence: ConfidenceScore, group: Array | None = None
 ) -> BoolArray:
     """Return which samples a rule accepts, of these groups."""
-    given: Any = confidence if rule.scale != "unknown" else scale_of(confidence, rule)
+    # Refuses a score that has no probabilities where the rule compares those.
+    values = scale_of(confidence, rule)
+    given: Any = values if rule.scale == "unknown" else confidence
     if isinstance(rule, RuleSet):
         return np.asarray(rule.apply(given, group=group), dtype=np.bool_)
     return np.asarray(rule.apply(given), dtype=np.bool_)
