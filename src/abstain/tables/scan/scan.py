@@ -5,20 +5,19 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from abstain._foundation.option_words import option
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
 from abstain.predictions import Predictions
 from abstain.tables._build import build_part
 from abstain.tables._choice import ChosenColumns, choose
-from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
+from abstain.tables._reading import ColumnNames, ReadingOptions, options
 from abstain.tables.column import DROPPED
+from abstain.tables.scan.bad_rows import BadRows
 from abstain.tables.scan.parts import identity, parts_of
 from abstain.tables.scan.pieces import Piece, pieces_of
 from abstain.tables.scan.schema import kinds_of
 from abstain.tables.table import DataTable, from_frame
-from abstain.typing import IntArray, Split
+from abstain.typing import Split
 
 #: The word for the files themselves where they are to be taken apart, and the column it means.
 FILENAME, FILE = "filename", "file"
@@ -27,9 +26,6 @@ FILENAME, FILE = "filename", "file"
 FRAME = "the dask dataframe"
 
 _ASKED = tuple(own.name for own in fields(ReadingOptions))
-
-#: Of a batch in which a row is bad, so many parts are tried before the rest of it is left out.
-_TRIES = 400
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,7 @@ class PredictionScan:
         try:
             found = build_part(table, self.chosen, asked)
         except AbstainError as error:
-            bad = _BadRows(lambda part: build_part(part, self.chosen, asked), table)
+            bad = BadRows(lambda part: build_part(part, self.chosen, asked), table)
             bad.look(0, table.height)
             skipped = (Skipped(table.source, bad.count, str(error)),)
             if bad.count == table.height:
@@ -184,37 +180,6 @@ class PredictionScan:
             skipped = (*skipped, Skipped(table.source, dropped, reasons))
             found = replace(found, notes=tuple(n for n in found.notes if n not in said))
         return ScannedBatch(piece, found.splits, found.notes, skipped, height)
-
-
-class _BadRows:
-    """Finds the rows that break a rule by halving what holds one."""
-
-    def __init__(self, build: Callable[[DataTable], Reading], table: DataTable) -> None:
-        self.build, self.table, self.tries = build, table, 0
-        self.bad = np.zeros(table.height, np.bool_)
-
-    def look(self, start: int, stop: int) -> None:
-        """Mark those among some rows."""
-        self.tries += 1
-        try:
-            self.build(self.table.rows(np.arange(start, stop)))
-        except AbstainError:
-            if stop - start == 1 or self.tries > _TRIES:
-                self.bad[start:stop] = True
-                return
-            middle = (start + stop) // 2
-            self.look(start, middle)
-            self.look(middle, stop)
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return int(self.bad.sum())
-
-    @property
-    def kept(self) -> IntArray:
-        """The others."""
-        return np.flatnonzero(~self.bad)
 
 
 def _plain(given: Any) -> Any:
@@ -321,9 +286,7 @@ def scan_predictions(
         renormalize=renormalize,
         masked=masked,
     )
-    if is_partitioned(source):
-        return _of_frame(source, asked, skip_bad=skip_bad)
-    return _chosen(parts_of(source), asked, skip_bad=skip_bad)
+    return _chosen(source, asked, skip_bad=skip_bad)
 
 
 def is_partitioned(source: Any) -> bool:
@@ -343,7 +306,6 @@ def table_of(frame: Any, source: str) -> DataTable:
 
 def _of_frame(frame: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
     """Choose the columns from the first rows of a dask dataframe."""
-    _refuse_ranked_last(asked.missing)
     chosen = choose(table_of(frame.head(1, npartitions=-1, compute=True), FRAME), asked)
     own = frame[list(dict.fromkeys(chosen.names()))]
     return PredictionScan((), asked, chosen, tuple(chosen.notes), skip_bad, frame=own)
@@ -359,9 +321,12 @@ def _refuse_ranked_last(missing: str) -> None:
         raise InputError(msg)
 
 
-def _chosen(paths: tuple[Path, ...], asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
+def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
     """Choose the columns from the first file that can be read, and hold the others to them."""
     _refuse_ranked_last(asked.missing)
+    if is_partitioned(source):
+        return _of_frame(source, asked, skip_bad=skip_bad)
+    paths = parts_of(source)
     by_file = FILENAME in asked.by
     asked = replace(asked, by=tuple(name for name in asked.by if name != FILENAME))
     first: tuple[Path, ChosenColumns, Mapping[str, str]] | None = None
