@@ -193,3 +193,10 @@ def test_a_file_with_text_for_numbers_is_named(tmp_path):
 def test_abstentions_cannot_be_ranked_last_before_all_rows_are_read(tmp_path):
     with pytest.raises(InputError, match="lowest confidence of all rows"):
         scan_predictions(_written(_frame(20), tmp_path / "a.csv"), missing="reject")
+
+
+def test_a_column_that_sets_rows_apart_is_named(tmp_path):
+    path = _written(_frame(20).with_columns(study=pl.lit("iid")), tmp_path / "a.csv")
+    said = "every number here mixes the values of column 'study'; pass by='study'"
+    assert any(note.startswith(said) for note in scan_predictions(path).notes)
+    assert not any(note.startswith(said) for note in scan_predictions(path, by="study").notes)

@@ -19,7 +19,7 @@ from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
 #: Columns that, by their name, set apart what belongs to different numbers.
-_APART = ("split", "study", "fold", "model")
+APART = ("split", "study", "fold", "model")
 
 #: More splits than this are a mistake in `by` (a column of ids), not a question.
 _MOST_SPLITS = 10_000
@@ -174,7 +174,7 @@ def _compared(b: Builder, whole: Predictions, kept: Array | None) -> list[str]:
 def _mixed(b: Builder, kept: Array | None) -> list[str]:
     """Warn of columns that by their name set rows apart, where they are mixed."""
     said = []
-    for usual in _APART:
+    for usual in APART:
         name = b.table.find(usual)
         if name is None or name in b.chosen.names() or b.table.kinds[name] == "block":
             continue

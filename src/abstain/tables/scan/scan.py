@@ -8,7 +8,7 @@ from typing import Any
 from abstain._foundation.option_words import option
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
 from abstain.predictions import Predictions
-from abstain.tables._build import build_part
+from abstain.tables._build import APART, build_part
 from abstain.tables._choice import ChosenColumns, choose
 from abstain.tables._reading import ColumnNames, ReadingOptions, options
 from abstain.tables.column import DROPPED
@@ -338,7 +338,7 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
             if first is None:
                 table = next(pieces_of(path)).open()
                 first = path, choose(replace(table, source=path.name), asked), kinds_of(path)
-                notes = table.notes
+                notes = (*table.notes, *_mixed(table, first[1]))
             _refuse_other(path, *first)
         except AbstainError as error:
             if not skip_bad:
@@ -351,6 +351,17 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
         raise FileFormatError(msg)
     notes = (*notes, *first[1].notes)
     return PredictionScan(tuple(kept), asked, first[1], notes, skip_bad, by_file, tuple(skipped))
+
+
+def _mixed(table: DataTable, chosen: ChosenColumns) -> list[str]:
+    """Name columns that by their name set rows apart, and are not asked for."""
+    found = [name for usual in APART if (name := table.find(usual)) is not None]
+    return [
+        f"every number here mixes the values of column {name!r}; pass {option('by', name)} to take "
+        "them apart"
+        for name in found
+        if name not in chosen.names() and table.kinds[name] != "block"
+    ]
 
 
 def _refuse_other(path: Path, first: Path, chosen: ChosenColumns, kinds: Mapping[str, str]) -> None:
