@@ -36,21 +36,32 @@ def joined(parts: Sequence[Array]) -> Array:
 
 
 def in_order(rows: Array) -> Array:
-    """Sort rows, most confident first; failures and successes that are equal become one row each.
+    """Sort rows, most confident first; the order within ties is any.
 
-    Rows of weight 1 and a loss of 0 or 1 are equal where their confidences are.
+    Where all are single samples of weight 1 with a loss of 0 or 1, equal ones become one row.
     """
-    order = np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))
-    rows = rows[order]
-    binary = (rows["weight"] == 1) & ((rows["loss"] == 0) | (rows["loss"] == 1))
-    new = np.ones(rows.size, np.bool_)
-    same = rows["confidence"][1:] == rows["confidence"][:-1]
-    same &= rows["loss"][1:] == rows["loss"][:-1]
-    new[1:] = ~(same & binary[1:] & binary[:-1])
-    first = np.flatnonzero(new)
-    out = rows[first]
-    out["times"] = np.add.reduceat(rows["times"], first)
-    return out
+    loss = rows["loss"]
+    if (rows["times"] == 1).all() and (rows["weight"] == 1).all():
+        failed = loss == 1
+        if (failed | (loss == 0)).all():
+            counted = (_counted(rows["confidence"][failed == k], float(k)) for k in (0, 1))
+            return _together(list(counted))
+    return rows[np.argsort(-rows["confidence"])]
+
+
+def _together(parts: Sequence[Array]) -> Array:
+    """Join rows that are in order: of sorted parts a stable sort merges them."""
+    rows = joined(parts)
+    return rows[np.argsort(-rows["confidence"], kind="stable")]
+
+
+def _counted(confidence: Array, loss: float) -> Array:
+    """Return a row for each distinct confidence of samples that have one loss."""
+    ordered = np.sort(confidence)[::-1]
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: ordered.size])
+    rows = rows_of(ordered[first], np.full(first.size, loss), None)
+    rows["times"] = np.diff(first, append=ordered.size)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -119,5 +130,5 @@ def merged(runs: Sequence[Array]) -> Iterator[Array]:
             # A tie group that fills all that is seen needs more to be seen.
             cursor.ahead = 2 * cursor.ahead if not taken[-1].size and cursor.more else BLOCK
         if any(part.size for part in taken):
-            yield in_order(joined([part for part in taken if part.size]))
+            yield _together([part for part in taken if part.size])
         cursors = [cursor for cursor in cursors if cursor.left]
