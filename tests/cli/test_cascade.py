@@ -141,7 +141,7 @@ def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
     asked = ["--max-risk", "0.01", "--capacity", "5", "--per-day", "200"]
     assert run(["cascade", "val.parquet", *STAGES, *asked]) == 3
     said = words(capsys.readouterr().out)
-    assert "Unattainable: no thresholds could be certified" in said
+    assert "Unattainable: at delta 0.05 no thresholds could be certified" in said
     assert "of 200 a day there are more than 5 on at most 5 % of the days" in said
     assert "found surest" in said
 

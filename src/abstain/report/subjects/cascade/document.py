@@ -85,7 +85,7 @@ def _stages(checks: CascadeChecks) -> doc.Table:
         doc.Column("From", "number"),
         doc.Column("Cost", "number"),
         doc.Column("Calibration", "number"),
-        *(doc.Column(check.name or "data", "number", drop=True) for check in checks.checks),
+        *(doc.Column(check.name or "data", "number") for check in checks.checks),
     )
     prices = [*(stage.cost for stage in c.stages), c.plan.person_cost]
     starts = [*(threshold_said(stage) for stage in c.stages), "the rest"]

@@ -90,7 +90,7 @@ def target_said(plan: CascadePlan, *, binary: bool) -> str:
 
 def _lacking(plan: CascadePlan, *, binary: bool) -> str:
     said = target_said(plan, binary=binary)
-    return f"no thresholds could be certified to promise that {said} (delta {plan.delta:g})"
+    return f"at delta {plan.delta:g} no thresholds could be certified to promise that {said}"
 
 
 def _expected(c: Cascade) -> str:
