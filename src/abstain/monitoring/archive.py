@@ -18,7 +18,7 @@ from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.reference import Reference
 from abstain.monitoring.requests import Requests
 from abstain.monitoring.seen import Counts, Seen
-from abstain.monitoring.watches import Alarm, Tally, Watch
+from abstain.monitoring.watches import Alarm, Watch, WatchTally
 from abstain.thresholds import DecisionRule
 from abstain.typing import Array
 
@@ -148,7 +148,7 @@ def _watch(watch: Watch, told: Mapping[str, Any], arrays: Mapping[str, Array]) -
             msg = f"the bets on the {watch.name} have the shape {held.shape}"
             raise FileFormatError(msg)
         wager = replace(wager, held=sealed(held), steps=int(told["steps"]))
-    tally = Tally(told["n"], told["total"], told["recent"])
+    tally = WatchTally(told["n"], told["total"], told["recent"])
     return replace(watch, wager=wager, tally=tally, alarmed=told["alarmed"], since=told["since"])
 
 

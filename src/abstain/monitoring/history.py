@@ -6,7 +6,7 @@ import numpy as np
 
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.sentences import limits
-from abstain.monitoring.watches import WATCHES, Tally, Watch
+from abstain.monitoring.watches import WATCHES, Watch, WatchTally
 
 _NAN = float("nan")
 
@@ -21,7 +21,7 @@ def point_of(plan: MonitorPlan, row: Sequence[float]) -> dict[str, float]:
     found = {"events": events, "predictions": seen}
     for name, n, total in (("coverage", answers, answered), ("risk", labels, lost)):
         watch = begun[name]
-        tally = Tally(int(n), total)
+        tally = WatchTally(int(n), total)
         share = plan.least_chance if name == "risk" else 1.0
         low, high = limits(plan, watch, tally) if n else (_NAN, _NAN)
         own = {name: tally.mean / share, f"{name}_low": low, f"{name}_high": high}

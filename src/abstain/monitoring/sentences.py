@@ -4,10 +4,10 @@ import numpy as np
 
 from abstain.inference.confidence_sequence import anytime_limits
 from abstain.monitoring.plan import MonitorPlan
-from abstain.monitoring.watches import RECENT, Tally, Watch
+from abstain.monitoring.watches import RECENT, Watch, WatchTally
 
 
-def limits(plan: MonitorPlan, watch: Watch, tally: Tally | None = None) -> tuple[float, float]:
+def limits(plan: MonitorPlan, watch: Watch, tally: WatchTally | None = None) -> tuple[float, float]:
     """Return where the truth lies, at every moment but for the chance that the watch may spend.
 
     Of the coverage and the risk; for the confidences there is no such number.

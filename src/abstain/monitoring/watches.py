@@ -47,7 +47,7 @@ class Alarm:
 
 
 @dataclass(frozen=True)
-class Tally:
+class WatchTally:
     """What a watch saw since it began or was reset.
 
     Attributes
@@ -69,10 +69,12 @@ class Tally:
         """Their mean; NaN of none."""
         return self.total / self.n if self.n else float("nan")
 
-    def after(self, value: float) -> "Tally":
+    def after(self, value: float) -> "WatchTally":
         """Return the tally with one more value."""
         n = self.n + 1
-        return Tally(n, self.total + value, self.recent + (value - self.recent) / min(n, RECENT))
+        return WatchTally(
+            n, self.total + value, self.recent + (value - self.recent) / min(n, RECENT)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ class Watch:
     bar : float
         One over the chance of a false alarm that it may spend: a capital that reaches it is the
         alarm.
-    tally : Tally
+    tally : WatchTally
         What it saw: whether each prediction is answered; the p-values of the confidences; the
         losses.
     alarmed : bool
@@ -100,7 +102,7 @@ class Watch:
     name: WatchName
     wager: Wager | None
     bar: float
-    tally: Tally = Tally()
+    tally: WatchTally = WatchTally()
     alarmed: bool = False
     since: int = 0
 
