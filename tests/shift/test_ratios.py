@@ -45,6 +45,11 @@ def test_clipping_says_what_it_cut():
     assert "as far as these were not cut off" in found.target
 
 
+def test_clipping_what_is_below_changes_nothing():
+    found = shift.density_ratios([1.0, 2.0, 3.0], clip=5.0)
+    assert (found.largest, found.bounded, found.cut) == (3.0, False, 0.0)
+
+
 @pytest.mark.parametrize(
     ("given", "options", "error", "says"),
     [

@@ -220,5 +220,5 @@ def _classes_said(found: LabelShift) -> str:
         f"{found.classes[i]!s} {found.ratio[i]:.2g} (standard error {found.standard_error[i]:.2g})"
         for i in far
     ]
-    more = ", ..." if len(found.classes) > len(parts) else ""
+    more = " and others" if len(found.classes) > len(parts) else ""
     return ", ".join(parts) + more

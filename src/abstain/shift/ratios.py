@@ -179,7 +179,7 @@ def density_ratios(
         What no ratio exceeds, in the same unit. A guarantee needs it; by default the largest of
         `ratio`, which is a guess.
     clip : float, optional
-        Cut ratios to this many times their mean. The promise is then about another law: the
+        Cut ratios above so many times their mean. The promise is then about another law: the
         generalized risk where the rule is used may be more by the share that was cut off, as far
         as the samples tell (`cut`).
     origin : {"given", "classifier", "labels"}, default="given"
@@ -251,7 +251,9 @@ def _clipped(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
     bound = times * float(values.mean())
     kept = np.minimum(values, bound)
     cut = max(1.0 - float(kept.sum() / values.sum()), 0.0)
-    return DensityRatios(sealed(kept), bound, origin, bounded=True, cut=cut)
+    # Where nothing reaches the bound, it would only make the largest ratio larger than it is.
+    largest = min(bound, float(values.max()))
+    return DensityRatios(sealed(kept), largest, origin, bounded=largest == bound, cut=cut)
 
 
 def ratios_of(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:

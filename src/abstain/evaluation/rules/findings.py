@@ -83,8 +83,9 @@ def _about_whom(rule: AnyRule) -> str:
             "of data that have shifted."
         )
     return (
-        f"The guarantee is about {rule.promised_for}. It is worth what the ratios are: nothing "
-        "checks them without labels, and samples that look alike must be wrong equally often."
+        f"The guarantee is about {rule.promised_for}. It is worth what the ratios are, and "
+        "nothing checks these without labels: where more has changed than how often each kind of "
+        "sample comes up, it does not hold."
     )
 
 
