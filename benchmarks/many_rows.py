@@ -47,7 +47,9 @@ def read(path):
     """Yield the two columns by batches."""
     import pyarrow.parquet as pq
 
-    for batch in pq.ParquetFile(path).iter_batches(batch_size=BATCH, columns=COLUMNS):
+    # By default pyarrow fetches the columns of a whole file before it yields the first rows.
+    file = pq.ParquetFile(path, pre_buffer=False)
+    for batch in file.iter_batches(batch_size=BATCH, columns=COLUMNS):
         yield batch.column(0).to_numpy(), batch.column(1).to_numpy()
 
 

@@ -6,6 +6,7 @@ the functions and the command line, so they cannot tell another story than the c
 """
 
 import io
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +37,15 @@ REQUIREMENTS_ORDERS = 5
 #: The data of the worked table: ten samples, most confident first, the first of them wrong.
 WORKED_CONFIDENCE = (0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5, 0.4)
 WORKED_LOSS = (1, 0, 0, 0, 1, 0, 0, 1, 0, 1)
+
+#: What `benchmarks/many_rows.py` measures.
+_MEASURED = {
+    "one_pass": "`one_pass`: AUGRC, both AURC, their 95 % intervals",
+    "two_passes": "two passes: AUGRC, plug-in AURC, their intervals",
+    "histogram": "`init`: the three with limits",
+    "duckdb": "DuckDB: counts of each confidence, AUGRC and AURC of them",
+    "polars": "polars, streaming engine: the same",
+}
 
 #: What no stream of confidences and losses has.
 OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
@@ -99,6 +109,35 @@ def states_table() -> str:
         ),
         rows,
     )
+
+
+def rows_table() -> str:
+    """One row for each measurement of `benchmarks/many_rows.py`."""
+    kept = DOCS.parent / "benchmarks" / "many_rows.json"
+    rows = [
+        (
+            _MEASURED[found["name"]],
+            f"10^{len(str(found['rows'])) - 1}",
+            f"{found['seconds']:.0f}",
+            f"{found['cpu'] / found['rows'] * 1e9:.0f}",
+            f"{found['ratio_seconds']:.1f}",
+            f"{found['ratio_cpu']:.1f}",
+            f"{found['peak'] / 1e9:.2f}",
+            f"{found['load']:.0f}",
+        )
+        for found in json.loads(kept.read_text(encoding="utf-8"))
+    ]
+    head = (
+        "what",
+        "rows",
+        "seconds",
+        "processor, ns a row",
+        "readings, by the clock",
+        "readings, by the processor",
+        "peak, GB",
+        "load",
+    )
+    return _table(head, rows)
 
 
 def scores_table() -> str:
@@ -243,6 +282,7 @@ BLOCKS: tuple[tuple[str, str, Callable[[], str]], ...] = (
     ("choosing-a-metric.md", "requirements", requirements_table),
     ("cli.md", "cli", cli_reference),
     ("streaming.md", "states", states_table),
+    ("streaming.md", "rows", rows_table),
 )
 
 
