@@ -411,3 +411,29 @@ def test_seven_samples_break_no_more_than_five():
         if not metric.needs & CLASSES:
             five, seven = ([f.holds for f in judged(metric, n).found.values()] for n in (5, 7))
             assert five == seven, metric.name
+
+
+# ----------------------------------------------------------------------------- from where it was
+def test_what_is_decided_is_kept_for_the_same_question(tmp_path):
+    asked = {"metrics": ["augrc", "aurc", "ece", "accuracy"], "orders": 4}
+    whole = study_requirements(**asked)
+    told = []
+
+    def stop(outcome, *_):
+        told.append((outcome.job.name, outcome.status))
+        if outcome.status == "done" and len(told) > 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        study_requirements(**asked, out=tmp_path, on_outcome=stop)
+    told.clear()
+    found = study_requirements(**asked, out=tmp_path, on_outcome=lambda o, *_: told.append(o))
+    statuses = [outcome.status for outcome in told if outcome.status != "begun"]
+    assert sorted(statuses) == ["done", "kept", "kept"]
+    assert str(found.tables) == str(whole.tables)
+    assert found.verdict == whole.verdict
+    told.clear()
+    study_requirements(
+        **{**asked, "orders": 3}, out=tmp_path, on_outcome=lambda o, *_: told.append(o)
+    )
+    assert {outcome.status for outcome in told} == {"begun", "done"}

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from abstain._foundation import checks
 from abstain.errors import InputError
@@ -20,8 +21,11 @@ from abstain.studies.requirements.decisions import (
     is_meant,
     judged,
 )
-from abstain.studies.requirements.verdicts import Example
+from abstain.studies.requirements.verdicts import Decided, Example
 from abstain.studies.requirements.words import CAPTIONS, GLOSSARY, note, verdict
+
+if TYPE_CHECKING:
+    from abstain.benchmark.jobs import OnOutcome
 
 #: The least and the most samples of which all orders are tried.
 _LEAST, _MOST = 2, 10
@@ -40,7 +44,13 @@ _SAID: Final = "paper"
 
 
 @timed
-def study_requirements(*, metrics: Sequence[str] | None = None, orders: int = 7) -> StudyResult:
+def study_requirements(
+    *,
+    metrics: Sequence[str] | None = None,
+    orders: int = 7,
+    out: str | Path | None = None,
+    on_outcome: "OnOutcome | None" = None,
+) -> StudyResult:
     """Decide for each metric which of the requirements R1 to R5 it meets.
 
     Answers: does a better classifier, or a better score, always get the better number?
@@ -52,6 +62,11 @@ def study_requirements(*, metrics: Sequence[str] | None = None, orders: int = 7)
         example of each family that takes numbers.
     orders : int, default=7
         Every order of right and wrong of up to so many samples is tried, 2 to 10.
+    out : str or Path, optional
+        The folder in which what is decided of each family of metrics is kept when it is there, to
+        go on from after a kill; by default none is.
+    on_outcome : callable, optional
+        Told of each family when it begins (its status is "begun") and when it is decided.
 
     Returns
     -------
@@ -87,7 +102,7 @@ def study_requirements(*, metrics: Sequence[str] | None = None, orders: int = 7)
     """
     names = _names(metrics)
     most = _orders(orders)
-    judgments = {name: judged(metric_named(name), most) for name in names}
+    judgments = _judgments(names, most, None if out is None else Path(out), on_outcome)
     contributions, toys = closed_forms.contribution_rows(toy.N), toy.toy_rows()
     rows = [row for judgment in judgments.values() for row in _rows(judgment)]
     apart = [_apart(*found) for found in disagreements(judgments)]
@@ -112,6 +127,36 @@ def study_requirements(*, metrics: Sequence[str] | None = None, orders: int = 7)
         notes=(note(most),),
         verdict=(*verdict(judgments.values()), *_illustrated(toys, most)),
     )
+
+
+def _judgments(
+    names: Sequence[str], orders: int, out: Path | None, told: "OnOutcome | None"
+) -> dict[str, JudgedMetric]:
+    """Decide for each metric, family by family; what was kept is not decided again."""
+    from abstain.studies._kept import Pieces
+
+    metrics = {name: metric_named(name) for name in names}
+    families: dict[str, list[str]] = {}
+    for name, metric in metrics.items():
+        families.setdefault(metric.family.replace(" ", "-"), []).append(name)
+
+    def make(family: str) -> dict[str, Any]:
+        own = {name: judged(metrics[name], orders).found for name in families[family]}
+        return {
+            name: [asdict(found[reading]) for reading in READINGS] for name, found in own.items()
+        }
+
+    spec = {"orders": orders, "metrics": sorted(names), "readings": list(READINGS)}
+    pieces = Pieces("requirements", spec, out, told).of(list(families), make)
+    rows = {name: own for piece in pieces for name, own in piece.items()}
+    return {name: JudgedMetric(metrics[name], dict(_read(rows[name]))) for name in names}
+
+
+def _read(rows: Sequence[Row]) -> Iterator[tuple[str, Decided]]:
+    """Return what was decided of one metric, by the readings."""
+    for name, row in zip(READINGS, rows, strict=True):
+        example = row["example"]
+        yield name, Decided(row["n"], None if example is None else Example(**example))
 
 
 def _names(metrics: Sequence[str] | None) -> tuple[str, ...]:
@@ -251,6 +296,7 @@ REQUIREMENTS_STUDY: Final = StudyEntry(
         ),
         StudyOption("orders", int, "try every order of up to so many samples"),
     ),
+    keeps=("jobs",),
     quick={"orders": 3},
     captions=CAPTIONS,
     glossary=GLOSSARY,
