@@ -138,13 +138,17 @@ def study_rankings(
     if methods is not None or studies is not None:
         msg = "`methods` and `studies` are those of a folder of runs; give `runs`, or drop them"
         raise InputError(msg)
+    ranked = simulated(n=_size(n), resamples=asked.resamples, level=asked.level, seed=asked.seed)
+    piece = tables_of([replace(one, ties=ties) for one in ranked])
+    return RANKINGS.result(parameters=parameters, **_found([piece], None, asked))
+
+
+def _size(n: int) -> int:
     size = checks.positive_int(n, "n")
     if size < 20:
         msg = f"`n` must be at least 20, so that methods differ; got {size}"
         raise InputError(msg)
-    ranked = simulated(n=size, resamples=asked.resamples, level=asked.level, seed=asked.seed)
-    piece = tables_of([replace(one, ties=ties) for one in ranked])
-    return RANKINGS.result(parameters=parameters, **_found([piece], None, asked))
+    return size
 
 
 def _of_print(
