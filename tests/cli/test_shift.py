@@ -47,6 +47,26 @@ def test_a_threshold_for_a_file_without_labels(elsewhere, plain, capsys):
     assert rows["estimated_risk_reweighted"].is_not_nan().to_list() == [False, True]
 
 
+def test_a_part_of_the_calibration_file_says_for_whom(elsewhere, plain, capsys):
+    whole = pl.concat(
+        [frame(1).with_columns(part=pl.lit("val")), frame(7).with_columns(part=pl.lit("new"))]
+    )
+    whole.filter(pl.col("part") == "val").write_csv("apart.csv")
+    whole.filter(pl.col("part") == "new").drop("label").write_csv("there.csv")
+    whole.write_csv("whole.csv")
+    assert (
+        run(["threshold", "apart.csv", *ASKED, "--shifted-to", "there.csv", "--save", "a.json"])
+        == 0
+    )
+    asked = ["threshold", "whole.csv", *ASKED, "--calibrate", "part=val"]
+    assert run([*asked, "--shifted-to", "part=new", "--save", "b.json"]) == 0
+    rules = [DecisionRule.from_json(Path(name).read_text()) for name in ("a.json", "b.json")]
+    assert rules[0] == rules[1]
+    capsys.readouterr()
+    assert run([*asked, "--shifted-to", "part=val"]) == 2
+    assert "has samples that chose the rule" in words(capsys.readouterr().err)
+
+
 def test_known_ratios_come_from_a_column(elsewhere, plain, capsys):
     asked = ["threshold", "known.parquet", *ASKED, "--ratio", "ratio", "--max-ratio", "2"]
     assert run([*asked, "--method", "sgr", "--save", "rule.json"]) == 0

@@ -122,7 +122,8 @@ def read_applied(
     for name, text in zip(names, given, strict=True):
         pick = picked(text)
         if pick is not None:
-            found, said = _read_part(pick, columns, score, calibrated)
+            reading = read_part(pick, columns, score, calibrated, flag="--apply")
+            found, said = _told_of(reading)
         else:
             found, said = _read_one(Path(text), columns, score)
         file = Path(text).name
@@ -133,22 +134,23 @@ def read_applied(
     return AppliedData(parts, tuple(notes))
 
 
-def _read_part(pick: Picked, columns: Columns, score: str, calibrated: CalibrationFile) -> "_Read":
+def read_part(
+    pick: Picked, columns: Columns, score: str, calibrated: CalibrationFile, *, flag: str
+) -> "Reading":
     """Read a part of the calibration file that shares no row with what the rule was chosen on."""
     if calibrated.file is None:
-        msg = f"--apply {pick} is a part of the calibration file, and there is none; name a file"
+        msg = f"{flag} {pick} is a part of the calibration file, and there is none; name a file"
         raise InputError(msg)
     on = {own.column: own.value for own in calibrated.picks}
     if on.get(pick.column, pick.value) == pick.value:
         other = f"--calibrate {pick.column}=..."
         said = " ".join(f"--calibrate {own}" for own in calibrated.picks) or "all of the file"
         msg = (
-            f"--apply {pick} would check the rule on samples that chose it ({said}). Choose on "
-            f"another part with {other}"
+            f"{flag} {pick} has samples that chose the rule ({said}). Choose on another part with "
+            f"{other}"
         )
         raise InputError(msg)
-    reading = read_picked(calibrated.file, columns, score, [pick])
-    return dict(reading), told(reading)
+    return read_picked(calibrated.file, columns, score, [pick])
 
 
 def _from(note: "str | Finding", file: str, name: str) -> "str | Finding":
@@ -178,6 +180,10 @@ def _read_one(path: Path, columns: Columns, score: str) -> "_Read":
         if found is None:
             raise
         return found
+    return _told_of(reading)
+
+
+def _told_of(reading: "Reading") -> "_Read":
     return dict(reading), told(reading)
 
 

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from abstain.cli.command_line import flag
 from abstain.cli.options import Columns
+from abstain.cli.parts import CalibrationFile, picked, read_part
 from abstain.cli.predictions import read_scored, told
 from abstain.errors import InputError
 
@@ -22,8 +23,11 @@ class Shifted:
     """Whom the promise is about, where that is not data like the calibration data."""
 
     shifted_to: Annotated[
-        Path | None,
-        Parameter(help="choose for data like this file, whose labels are not looked at"),
+        str | None,
+        Parameter(
+            help="choose for data like this file, or COLUMN=VALUE of FILE, whose labels are not "
+            "looked at"
+        ),
     ] = None
     shift: Annotated[
         Literal["covariate", "label"] | None,
@@ -76,15 +80,15 @@ class Shifted:
         return columns if self.ratio is None else replace(columns, weight=self.ratio)
 
     def weighed(
-        self, calibration: "Predictions", columns: Columns, score: str
+        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
     ) -> "tuple[Predictions, dict[str, Any], tuple[str | Finding, ...]]":
         """Return the calibration data as they come up there, options of the rule, and notes."""
-        ratios, notes = self._ratios(calibration, columns, score)
+        ratios, notes = self._ratios(calibration, columns, score, chosen_on)
         # The ratios are no frequencies: as weights they make the curve that is drawn.
         return calibration.weighted(ratios.values), {"ratio": ratios, "weight": None}, notes
 
     def _ratios(
-        self, calibration: "Predictions", columns: Columns, score: str
+        self, calibration: "Predictions", columns: Columns, score: str, chosen_on: CalibrationFile
     ) -> "tuple[DensityRatios, tuple[str | Finding, ...]]":
         """Return the ratios of the calibration data, and what to know of them."""
         from abstain.evaluation.ratios import EstimatedRatios, estimate_ratios
@@ -93,8 +97,11 @@ class Shifted:
         if self.shifted_to is None:
             ratios = density_ratios(calibration.weight, largest=self.max_ratio, clip=self.clip)
             return ratios, EstimatedRatios(ratios, "covariate").findings()
-        whole = replace(columns, by=(), group=None)
-        reading = read_scored(self.shifted_to, whole, score, unlabeled=True)
+        whole, pick = replace(columns, by=(), group=None), picked(self.shifted_to)
+        if pick is not None:
+            reading = read_part(pick, whole, score, chosen_on, flag="--shifted-to")
+        else:
+            reading = read_scored(Path(self.shifted_to), whole, score, unlabeled=True)
         found = estimate_ratios(
             calibration,
             reading.only(),
@@ -102,7 +109,7 @@ class Shifted:
             score=score or None,
             clip=self.clip,
         )
-        name = self.shifted_to.name
+        name = "" if pick is not None else Path(self.shifted_to).name
         read = [n if not isinstance(n, str) or n.startswith(name) else f"{name}: {n}"
                 for n in told(reading)]  # fmt: skip
         return found.ratios, (*read, *found.findings())

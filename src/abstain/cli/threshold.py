@@ -326,7 +326,7 @@ def _rule(
     )
     calibration, notes = reading.only(), told(reading)
     if target.shifted.asked:
-        calibration, found, said = target.shifted.weighed(calibration, columns, score)
+        calibration, found, said = target.shifted.weighed(calibration, columns, score, chosen_on)
         options, notes = options | found, [*notes, *said]
     more: dict[str, Any] = {"score": judged.score, "loss": judged.loss, "scale": judged.scale}
     if target.per is not None:
