@@ -42,14 +42,14 @@ def reason(plan: MonitorPlan, watch: Watch, labeled: int) -> str:
             f"they are {where} or otherwise spread {sure}"
         )
     low, high = limits(plan, watch)
-    held = f"{now:.4g} in all, between {low:.4g} and {high:.4g}; about {lately:.4g} lately"
+    held = f"about {lately:.4g} lately; {now:.4g} in all, between {low:.4g} and {high:.4g}"
     if watch.name == "coverage":
         least, most = plan.coverage or (0.0, 1.0)
         return (
-            f"the share that is answered is outside {least:.4g} to {most:.4g}: {held}, after "
+            f"the share that is answered has left {least:.4g} to {most:.4g}: {held}, after "
             f"{watch.tally.n:,} predictions {sure}"
         )
     return (
-        f"the {plan.kind} is above the {plan.max_risk:.4g} that is promised: {held}, by "
+        f"the {plan.kind} has risen above the {plan.max_risk:.4g} that is promised: {held}, by "
         f"{labeled:,} labels {sure}"
     )
