@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from abstain.cli.main import run
+from abstain.tables.scan import pieces
 
 
 def _parts(folder: Path, parts: int = 3, rows: int = 500) -> str:
@@ -146,7 +147,9 @@ def _killed_after(seconds: float, command: list[str], pause: float) -> bool:
     return False
 
 
-def _hold_killed(tmp_path: Path, instants: list[float], pause: float) -> None:
+def _hold_killed(tmp_path: Path, monkeypatch, instants: list[float], pause: float) -> None:
+    for size in ("_MOST", "_LEAST"):
+        monkeypatch.setattr(pieces, size, 100)
     files = _parts(tmp_path / "big")
     command = ["evaluate", files, "--engine", "stream", "--by", "model"]
     assert run([*command, "--out", str(tmp_path / "whole")]) == 0
@@ -163,11 +166,11 @@ def _hold_killed(tmp_path: Path, instants: list[float], pause: float) -> None:
     assert killed >= len(instants) // 2
 
 
-def test_a_killed_run_goes_on_to_the_same_result(tmp_path):
-    _hold_killed(tmp_path, [0.25], pause=0.1)
+def test_a_killed_run_goes_on_to_the_same_result(tmp_path, monkeypatch):
+    _hold_killed(tmp_path, monkeypatch, [0.25], pause=0.1)
 
 
 @pytest.mark.slow
-def test_a_run_killed_at_twenty_instants_goes_on_to_the_same_result(tmp_path):
+def test_a_run_killed_at_twenty_instants_goes_on_to_the_same_result(tmp_path, monkeypatch):
     draw = random.Random(5)
-    _hold_killed(tmp_path, [draw.uniform(0.0, 0.4) for _ in range(20)], pause=0.02)
+    _hold_killed(tmp_path, monkeypatch, [draw.uniform(0.0, 0.4) for _ in range(20)], pause=0.02)

@@ -82,6 +82,11 @@ class _Format:
     open: Callable[[Piece], DataTable]
 
 
+def cut_sizes() -> list[int]:
+    """Return what decides where files are cut: with other sizes the pieces are others."""
+    return [_BLOCK, _BYTES, _LEAST, _MOST]
+
+
 def pieces_of(path: Path, width: int = 1) -> Iterator[Piece]:
     """Yield the pieces of a file of which so many numbers of each row are read."""
     rows = min(max(_BYTES // (8 * max(width, 1)), _LEAST), _MOST)

@@ -14,7 +14,7 @@ from abstain.tables._reading import ColumnNames, ReadingOptions, options
 from abstain.tables.column import DROPPED
 from abstain.tables.scan.bad_rows import BadRows
 from abstain.tables.scan.parts import identity, parts_of
-from abstain.tables.scan.pieces import Piece, pieces_of
+from abstain.tables.scan.pieces import Piece, cut_sizes, pieces_of
 from abstain.tables.scan.schema import kinds_of
 from abstain.tables.table import DataTable, from_frame
 from abstain.typing import Split
@@ -121,7 +121,7 @@ class PredictionScan:
         """Return what changes when a file or an option of reading does, as JSON takes it."""
         asked = {name: _plain(getattr(self.asked, name)) for name in _ASKED}
         own = {"skip_bad": self.skip_bad, "by_file": self.by_file}
-        return {"files": identity(self.paths), "asked": {**asked, **own}}
+        return {"files": identity(self.paths), "asked": {**asked, **own}, "cut": cut_sizes()}
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the pieces of all files, in order."""
