@@ -238,10 +238,10 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
             "no row has 'study=noise1'; 'study' has 'noise_1', 'noise_2'. Did you mean 'noise_1'?",
         ),
         (["val.parquet", *ASKED, "--calibrate", "site=a"], "no column 'site'"),
-        (["val.parquet", *ASKED, "--apply", "study=noise_2"], "samples that chose it (all of"),
+        (["val.parquet", *ASKED, "--apply", "study=noise_2"], "has samples that chose the rule (all of"),
         (
             ["val.parquet", *ASKED, "--calibrate", "study=noise_1", "--apply", "study=noise_1"],
-            "samples that chose it (--calibrate study=noise_1)",
+            "has samples that chose the rule (--calibrate study=noise_1)",
         ),
         (["--rule", "rule.json", "--apply", "study=noise_2"], "there is none; name a file"),
         (["val.parquet", *ASKED, "--scale", "log-odds", "--score", "pe"], "no score 'pe'"),
