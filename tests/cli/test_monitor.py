@@ -54,7 +54,9 @@ def test_quiet_in_a_pipe_and_an_alarm_is_one_line(place, monkeypatch, capsys):
     worse = lines("b", 1500, seed=2, worse=3.0)
     assert monitored(worse, place, monkeypatch, "--state", "s.npz") == 3
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("ALARM risk: the selective risk has risen above the 0.1 that is promised")
+    assert line.startswith(
+        "ALARM risk: the selective risk has risen above the 0.1 that is promised"
+    )
     # The alarm stands, and is not said again; the same lines are not counted again.
     assert monitored(worse, place, monkeypatch, "--state", "s.npz", calibration=False) == 3
     assert capsys.readouterr().out == ""

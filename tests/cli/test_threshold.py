@@ -238,7 +238,10 @@ def test_scores_from_logits(tmp_path, monkeypatch, capsys):
             "no row has 'study=noise1'; 'study' has 'noise_1', 'noise_2'. Did you mean 'noise_1'?",
         ),
         (["val.parquet", *ASKED, "--calibrate", "site=a"], "no column 'site'"),
-        (["val.parquet", *ASKED, "--apply", "study=noise_2"], "has samples that chose the rule (all of"),
+        (
+            ["val.parquet", *ASKED, "--apply", "study=noise_2"],
+            "has samples that chose the rule (all of",
+        ),
         (
             ["val.parquet", *ASKED, "--calibrate", "study=noise_1", "--apply", "study=noise_1"],
             "has samples that chose the rule (--calibrate study=noise_1)",

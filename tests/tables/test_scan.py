@@ -65,6 +65,12 @@ def test_batches_are_what_the_whole_file_is(tmp_path, kind):
         confidence = np.concatenate([p.confidence["confidence"] for p in own])
         assert np.array_equal(confidence, part.confidence["confidence"])
         assert confidence.dtype == part.confidence["confidence"].dtype
+    # How far a batch is in its file, for those who wait.
+    shares = [batch.piece.share for batch in batches]
+    read = np.cumsum([sum(p.n for p in batch.splits.values()) for batch in batches])
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert np.allclose(shares, read / read[-1], atol=0.06)
 
 
 def test_arrays_that_are_not_compressed_stay_on_the_disk(tmp_path):

@@ -181,6 +181,7 @@ def _open_lines(piece: Piece) -> DataTable:
 def _cut_parquet(path: Path, rows: int) -> Iterator[Piece]:
     first = group = row = 0
     sizes = row_groups(path)
+    height = sum(sizes)
     while group < len(sizes):
         first, count = group, sizes[group]
         group += 1
@@ -189,19 +190,22 @@ def _cut_parquet(path: Path, rows: int) -> Iterator[Piece]:
             group += 1
         place = f"row group {first}" if group == first + 1 else f"row groups {first} to {group - 1}"
         place = "" if first == 0 and group == len(sizes) and count <= rows else place
-        yield from _stretches(path, place, row, row + count, rows)
+        yield from _stretches(path, place, (row, row + count), rows, height=height)
         row += count
 
 
-def _stretches(path: Path, place: str, start: int, stop: int, rows: int) -> Iterator[Piece]:
-    """Yield a range of rows in pieces of no more than so many."""
+def _stretches(
+    path: Path, place: str, within: tuple[int, int], rows: int, *, height: int
+) -> Iterator[Piece]:
+    """Yield a range of the rows of a file in pieces of no more than so many."""
+    start, stop = within
     if stop - start <= rows:
-        yield Piece(path, place, start, stop, start)
+        yield Piece(path, place, start, stop, start, stop / max(height, 1))
         return
     for low in range(start, stop, rows):
         high = min(low + rows, stop)
         said = f"rows {low:,} to {high - 1:,}"
-        yield Piece(path, f"{place}, {said}" if place else said, low, high, low)
+        yield Piece(path, f"{place}, {said}" if place else said, low, high, low, high / height)
 
 
 def _open_parquet(piece: Piece) -> DataTable:
@@ -235,7 +239,7 @@ def _cut_ipc(path: Path, rows: int) -> Iterator[Piece]:
             return
     with plain_words(path.name, path.suffix.lower().lstrip(".")):
         height = int(pl.scan_ipc(path, glob=False).select(pl.len()).collect().item())
-    yield from _stretches(path, "", 0, height, rows)
+    yield from _stretches(path, "", (0, height), rows, height=height)
 
 
 def _open_ipc(piece: Piece) -> DataTable:
@@ -248,7 +252,8 @@ def _open_ipc(piece: Piece) -> DataTable:
 
 
 def _cut_npz(path: Path, rows: int) -> Iterator[Piece]:
-    yield from _stretches(path, "", 0, open_table(path).height, rows)
+    height = open_table(path).height
+    yield from _stretches(path, "", (0, height), rows, height=height)
 
 
 def _open_npz(piece: Piece) -> DataTable:
