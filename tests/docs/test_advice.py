@@ -91,7 +91,7 @@ def problem(line: str) -> str:
     """Return why the program would not take a line; empty when it would."""
     words = [VALUES.get(word, word) for word in shlex.split(line, comments=True)[1:]]
     # A pattern or a redirection is the shell's, and "|" stands between choices.
-    words = words[: words.index(">")] if ">" in words else words
+    words = words[: next((i for i, word in enumerate(words) if word in {"<", ">"}), None)]
     path, rest = path_of(words)
     if not path:
         return "there is no such command"
