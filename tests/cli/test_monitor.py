@@ -158,3 +158,40 @@ def test_killed_and_run_again_it_ends_the_same(place):
         text = lines(f"f{i}-", 2500, seed=i, worse=1 + i)
         (place / "stream" / f"{i}.jsonl").write_text(text)
     assert killed_often(place, 4)
+
+
+def test_a_state_that_another_run_keeps_is_not_overwritten(place, monkeypatch, capsys):
+    """Two runs at one state: the second to write would drop what the first one saw."""
+    from abstain.cli import monitor
+
+    taken = monitor.Session.take
+
+    def beside(self, lines, read):
+        taken(self, lines, read)
+        ab.load("s.npz").update(["other"], [0.99]).keep("s.npz")
+
+    monkeypatch.setattr(monitor.Session, "take", beside)
+    assert monitored(lines("a", 5, seed=1), place, monkeypatch, "--state", "s.npz") == 2
+    assert "s.npz was written by another run since" in capsys.readouterr().err
+    assert ab.load("s.npz").predictions == 1
+
+
+def test_what_a_folder_does_not_give_is_said(place, capsys):
+    watch = ["monitor", "rule.json", "--once", "--state", "s.npz", "--watch"]
+    (place / "in").mkdir()
+    (place / "in" / "a.jsonl").write_text(
+        '{"id": 1, "confidence": 0.9}\n{"id": 2, "confidence": 0.9}'
+    )
+    assert run([*watch, "in"]) == 0
+    assert "the last line of a.jsonl has no end of line" in capsys.readouterr().err
+    assert ab.load("s.npz").predictions == 1
+    assert run([*watch, "in/a.jsonl"]) == 2
+    assert "a.jsonl is a file: give the folder that it lies in" in capsys.readouterr().err
+    (place / "in" / "b.jsonl").symlink_to("nowhere")
+    assert run([*watch, "in"]) == 2
+    assert "nowhere" in capsys.readouterr().err
+
+
+def test_a_line_that_is_no_object_is_told_so(place, monkeypatch, capsys):
+    assert monitored("[1]\n", place, monkeypatch) == 2
+    assert "line 1: it holds no JSON object ({...})" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from tests.monitoring.streams import calibrated, drawn, names, same
 
 import abstain as ab
 from abstain.errors import DomainError, InputError
+from abstain.monitoring.outset import refuse_other
 
 RULE, DATA = calibrated()
 
@@ -151,3 +152,32 @@ def test_the_last_predictions_alone_are_remembered():
     assert again.seen.counts.replayed == 100
     assert found.labels(["a0"], [1.0]).seen.early
     assert found.update(["a0"], [0.5]).predictions == 301
+
+
+@pytest.mark.parametrize("name", [1.0, None, float("nan"), True, np.float32(2), ""])
+def test_what_can_be_written_in_two_ways_is_no_id(name):
+    """1.0 would be another id than 1, and every NaN the same one."""
+    with pytest.raises(DomainError, match="whole numbers"):
+        begun().update(["a", name], [0.9, 0.9])
+
+
+@pytest.mark.parametrize("label", [None, float("nan"), 1.0])
+def test_a_class_that_is_not_known_is_no_failure(label):
+    watching = begun().update([1], [0.99], prediction=[1])
+    with pytest.raises(DomainError):
+        watching.labels([1], label=[label])
+
+
+@pytest.mark.parametrize("given", [{"seed": -1}, {"seed": 2**64}, {"coverage": (1, 1)}])
+def test_an_option_that_cannot_be_is_named_at_the_start(given):
+    (name,) = given
+    with pytest.raises(DomainError, match=f"`{name}` must be"):
+        begun(**given)
+
+
+def test_other_calibration_data_of_the_same_ties_are_refused():
+    rule = ab.thresholds.DecisionRule("given", 0.5)
+    watching = ab.monitoring.start(rule, calibration=np.ones(100))
+    refuse_other(watching, rule, np.ones(100))
+    with pytest.raises(InputError, match="other calibration data"):
+        refuse_other(watching, rule, np.ones(300))

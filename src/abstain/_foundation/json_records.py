@@ -48,7 +48,7 @@ def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
         # The limit that Python puts on the digits of integers.
         refuse("it holds a number of thousands of digits")
     if not isinstance(found, dict):
-        refuse("it holds no JSON object with a field `kind`" if finite else "it is another value")
+        refuse("it holds no JSON object ({...})" if finite else "it is another value")
     return found
 
 

@@ -184,9 +184,29 @@ def _batches(found: "Monitor", kept: Kept) -> "Iterator[tuple[Placed, Any]]":
             read = reached
             yield lines, read
         if kept.once:
+            _say_unfinished(kept.watch, read)
             return
         yield [], read
         time.sleep(_LOOK)
+
+
+def _mark(state: Path | None) -> tuple[int, int, int] | None:
+    """Return what changes when a state is written anew; None where there is none."""
+    if state is None or not state.exists():
+        return None
+    found = state.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _say_unfinished(folder: Path, read: Any) -> None:
+    """Say which files end in a line without its end, which is not read."""
+    from abstain.monitoring.folder import unfinished
+
+    for name in unfinished(folder, read):
+        sys.stderr.write(
+            f"abstain: the last line of {name} has no end of line, so it may be unfinished and was "
+            "not read: end it, and run this command again\n"
+        )
 
 
 class Session:
@@ -195,6 +215,7 @@ class Session:
     def __init__(self, found: "Monitor", kept: Kept, to: Out | None) -> None:
         self.found, self.kept, self.to = found, kept, to
         self.skipped: list[str] = []
+        self.left = _mark(kept.state)
         self.saved = self.shown = time.monotonic()
         self.every = kept.every
         if self.every is None and sys.stdout.isatty():
@@ -229,8 +250,17 @@ class Session:
 
     def save(self) -> None:
         """Keep the state and what is asked for."""
-        if self.kept.state is not None:
-            self.found.keep(self.kept.state)
+        state = self.kept.state
+        if state is not None:
+            if _mark(state) != self.left:
+                msg = (
+                    f"{state.name} was written by another run since this one began to keep it, and "
+                    "is left as it is: end one of them, and run this command again (files are read "
+                    "on from there; send a pipe again)"
+                )
+                raise InputError(msg)
+            self.found.keep(state)
+            self.left = _mark(state)
         if self.kept.ask is not None:
             lines = (json.dumps(row) + "\n" for row in self.found.wanted())
             write_atomically(self.kept.ask, "".join(lines).encode())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from abstain._foundation.input_files import opened, refuse_absent
-from abstain.errors import FileFormatError
+from abstain.errors import FileFormatError, InputError
 from abstain.monitoring.archive import Read
 
 #: So many bytes are read at once.
@@ -35,11 +35,23 @@ def lines_in(folder: Path, read: Read) -> Iterator[tuple[Placed, Read]]:
     With how far each file was then read. A line counts when its end is written.
     """
     refuse_absent(folder)
+    if not folder.is_dir():
+        msg = (
+            f"{folder.name} is a file: give the folder that it lies in, or send it through "
+            "standard input"
+        )
+        raise InputError(msg)
     known = {name: (size, lines) for name, size, lines in read}
     for path in sorted(folder.glob(PATTERN)):
         for placed, size, lines in _added(path, *known.get(path.name, (0, 0))):
             known[path.name] = (size, lines)
             yield placed, tuple((name, *known[name]) for name in sorted(known))
+
+
+def unfinished(folder: Path, read: Read) -> list[str]:
+    """Return the names of the files that hold more than was read: a line without its end."""
+    known = {name: size for name, size, _ in read}
+    return [p.name for p in sorted(folder.glob(PATTERN)) if p.stat().st_size > known.get(p.name, 0)]
 
 
 def _added(path: Path, size: int, lines: int) -> Iterator[tuple[Placed, int, int]]:
@@ -59,6 +71,7 @@ def _added(path: Path, size: int, lines: int) -> Iterator[tuple[Placed, int, int
 
 
 def _refuse_shorter(path: Path, start: int) -> None:
+    refuse_absent(path)
     if path.stat().st_size < start:
         msg = (
             f"{path.name} is shorter than when it was last read ({start:,} bytes): files of a "

@@ -9,11 +9,15 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation.arrays import sealed
+from abstain.errors import DomainError
 from abstain.typing import Array, FloatArray, IntArray
 
 #: Bits of a flag: the prediction is answered; its label was seen.
 ANSWERED: Final = 1
 LABELED: Final = 2
+
+#: What is no name, though it can be written as a text.
+_NO_NAMES: Final = (bool, np.bool_, float, np.floating)
 
 #: So many rows may be added before all are sorted again.
 _LOOSE: Final = 4096
@@ -115,8 +119,16 @@ def _found(order: IntArray, keys: Array, wanted: Array) -> IntArray:
 def keys_of(names: Sequence[object], seed: int) -> Array:
     """Return four numbers of 64 bits for each name: a key, and three to draw uniform numbers of.
 
-    They depend on the name and the seed alone, so that a restart draws the same.
+    They depend on the name and the seed alone, so that a restart draws the same. A number with a
+    point is refused: 1.0 and 1 would be two names, and NaN the class of all that is not known.
     """
+    for i, name in enumerate(names):
+        if isinstance(name, _NO_NAMES) or name is None or name == "":
+            msg = (
+                "ids and classes must be texts that are not empty, or whole numbers, so that each "
+                f"is written in one way; got {name!r} at index {i}"
+            )
+            raise DomainError(msg)
     salt = seed.to_bytes(8, "little", signed=False)
     said = (str(name).encode("utf-8", "surrogatepass") for name in names)
     made = b"".join(hashlib.blake2b(x, digest_size=32, key=salt).digest() for x in said)

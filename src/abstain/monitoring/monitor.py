@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
-from abstain.errors import FileFormatError, InputError, ShapeError
+from abstain.errors import DomainError, FileFormatError, InputError, ShapeError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
 from abstain.monitoring.course import Arrivals, Course
@@ -147,6 +147,9 @@ class Monitor:
             raise InputError(msg)
         if not len(ids):
             return self
+        if label is not None and any(name is None for name in label):
+            msg = "`label` must be known: leave out the ids whose class has not come; got None"
+            raise DomainError(msg)
         losses = np.full(len(ids), _NAN)
         if loss is not None:
             losses = checks.unit_interval(checks.loss(loss, length=len(ids)), "loss")

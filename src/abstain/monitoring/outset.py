@@ -7,6 +7,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.imports import special
+from abstain._foundation.json_records import shown
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
 from abstain.evaluation.rules.data import FURTHEST, data_of
@@ -107,7 +108,7 @@ def start(
     _refuse_idle(rule)
     risk, kind = promised(rule, max_risk)
     delta = _chance(delta, "delta")
-    on_scale = scale_for(rule, scale)
+    on_scale, seed = scale_for(rule, scale), _seed(seed)
     known = None if calibration is None else reference_for(rule, calibration, on_scale, seed)
     # Limits can be told as soon as it is known how many watches share the chance.
     there = coverage is not None or (rule.coverage is not None and rule.n > 0)
@@ -161,8 +162,11 @@ def coverage_limits(
     """
     if given is not None:
         low, high = (checks.fraction(x, "coverage") for x in given)
-        if not low <= high or (low, high) == (0.0, 1.0):
-            msg = f"`coverage` must be a range within [0, 1], low and high; got {given!r}"
+        if not low <= high or not (low > 0 or high < 1) or low == 1 or high == 0:
+            msg = (
+                "`coverage` must be a range within [0, 1], low and high, of which low is below 1, "
+                f"high is above 0 and one of them is no end; got {given!r}"
+            )
             raise DomainError(msg)
         return low, high
     if rule.coverage is None or not rule.n:
@@ -217,8 +221,11 @@ def refuse_other(
     if calibration is None:
         return
     known = reference_for(rule, calibration, plan.scale, plan.seed)
-    if plan.reference is None or not np.array_equal(
-        known.blocks.edges, plan.reference.blocks.edges
+    # Where many confidences tie, the edges of other data may be the same.
+    parts = ("edges", "gaps")
+    held = plan.reference
+    if held is None or not all(
+        np.array_equal(getattr(known.blocks, part), getattr(held.blocks, part)) for part in parts
     ):
         msg = "the state was begun with other calibration data; drop them (--calibration)"
         raise InputError(msg)
@@ -232,6 +239,14 @@ def _refuse_idle(rule: object) -> None:
     if not rule.attainable:
         msg = f"`rule` must have a threshold; this one has none: {rule.reason}"
         raise InputError(msg)
+
+
+def _seed(given: int) -> int:
+    """Return a seed that fits into the key of the hash of the ids."""
+    if type(given) is not int or not 0 <= given < 2**64:
+        msg = f"`seed` must be an integer of at least 0 and below 2^64; got {shown(given)}"
+        raise DomainError(msg)
+    return given
 
 
 def _chance(given: float, name: str) -> float:
