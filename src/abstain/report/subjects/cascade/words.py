@@ -100,8 +100,8 @@ def _expected(c: Cascade) -> str:
         if share > 0 or name == PERSON
     )
     return (
-        f"Of the {count(c.n)} calibration samples {shares}; their risk is {number(c.risk)}, their "
-        f"mean cost {number(c.cost)}."
+        f"Of the {count(c.n)} calibration samples {shares} are answered: their risk is "
+        f"{number(c.risk)}, their mean cost {number(c.cost)}."
     )
 
 
