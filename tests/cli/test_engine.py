@@ -115,6 +115,7 @@ from abstain.tables.scan import pieces, scan
 from abstain.cli.main import run
 import abstain as ab
 pieces._MOST = pieces._LEAST = 100
+evaluation._WRITTEN = 1
 read = scan.PredictionScan.read
 def slowly(self, piece):
     time.sleep({pause})
@@ -147,10 +148,16 @@ def _killed_after(seconds: float, command: list[str], pause: float) -> bool:
     return False
 
 
-def _hold_killed(tmp_path: Path, monkeypatch, instants: list[float], pause: float) -> None:
+def _hold_killed(
+    tmp_path: Path, monkeypatch, instants: list[float], pause: float, *, graded: bool = False
+) -> None:
     for size in ("_MOST", "_LEAST"):
         monkeypatch.setattr(pieces, size, 100)
     files = _parts(tmp_path / "big")
+    for path in sorted((tmp_path / "big").iterdir()) if graded else ():
+        frame = pl.read_parquet(path)
+        loss = pl.Series("loss", np.random.default_rng(1).random(frame.height))
+        frame.drop("correct").with_columns(loss).write_parquet(path, row_group_size=50)
     command = ["evaluate", files, "--engine", "stream", "--by", "model"]
     assert run([*command, "--out", str(tmp_path / "whole")]) == 0
     whole = _table(tmp_path / "whole")
@@ -174,3 +181,12 @@ def test_a_killed_run_goes_on_to_the_same_result(tmp_path, monkeypatch):
 def test_a_run_killed_at_twenty_instants_goes_on_to_the_same_result(tmp_path, monkeypatch):
     draw = random.Random(5)
     _hold_killed(tmp_path, monkeypatch, [draw.uniform(0.0, 0.4) for _ in range(20)], pause=0.02)
+
+
+@pytest.mark.slow
+def test_a_killed_run_of_graded_losses_goes_on_to_the_same_result(tmp_path, monkeypatch):
+    draw = random.Random(6)
+    instants = [draw.uniform(0.0, 0.4) for _ in range(8)]
+    _hold_killed(tmp_path, monkeypatch, instants, pause=0.02, graded=True)
+    (rows,) = (tmp_path / "state-0").glob("counted-*-rows")
+    assert all(path.name.startswith("run-") for path in rows.iterdir())

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 import abstain as ab
-from abstain.errors import DomainError, FileFormatError, InputError
+from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.stream import StreamOptions, StreamPlan, counted_evaluation
 from abstain.evaluation.stream import evaluation as engine
+from abstain.evaluation.stream.counts import Question
 from abstain.evaluation.uncertainty import Uncertainty
 from abstain.tables.scan import pieces
 
@@ -143,15 +144,87 @@ def test_what_takes_every_sample_is_refused(files):
         ab.evaluate(_scan(files), metrics=["augrc_ba"])
 
 
-def test_weights_and_graded_losses_are_refused(tmp_path):
-    frame = pl.DataFrame({"loss": [0.5, 0.0, 1.0], "confidence": [0.3, 0.9, 0.1]})
-    frame.write_csv(tmp_path / "graded.csv")
-    with pytest.raises(DomainError, match="not all 0 or 1"):
-        ab.evaluate(ab.scan_predictions(tmp_path / "graded.csv"))
-    frame = frame.with_columns(loss=frame["loss"].round(), w=frame["loss"] + 1)
-    frame.write_csv(tmp_path / "weighted.csv")
-    with pytest.raises(InputError, match="weighted samples are not streamed"):
-        ab.evaluate(ab.scan_predictions(tmp_path / "weighted.csv", weight="w"))
+@pytest.fixture
+def graded(tmp_path, monkeypatch) -> str:
+    """Files of which the first has losses of 0 and 1 alone."""
+    monkeypatch.setattr(pieces, "_MOST", 100)
+    monkeypatch.setattr(pieces, "_LEAST", 10)
+    monkeypatch.setattr(engine, "_WRITTEN", 1)
+    rng = np.random.default_rng(4)
+    for part in range(3):
+        loss = rng.random(300)
+        frame = pl.DataFrame(
+            {
+                "loss": loss.round(0 if part == 0 else 3),
+                "confidence": (1 - loss + rng.normal(0, 0.3, 300)).round(2),
+                "w": rng.integers(1, 4, 300),
+            }
+        )
+        frame.write_parquet(tmp_path / f"part-{part}.parquet", row_group_size=100)
+    return str(tmp_path / "part-*.parquet")
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("after", [2, 5, 8])
+def test_rows_on_disk_are_resumed_to_the_same_result(graded, tmp_path, weight, after):
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        if len(seen) == after:
+            raise _StoppedError
+
+    folder, scan = tmp_path / "state", ab.scan_predictions(graded, weight=weight)
+    whole = counted_evaluation(scan, _plan(None))
+    with pytest.raises(_StoppedError):
+        counted_evaluation(scan, _plan(folder, stop))
+    # As a run leaves it that is killed while it writes rows.
+    (rows,) = folder.glob("counted-*-rows") if after > 3 or weight else [folder]
+    (rows / "run-0123456789abcdef.npy").write_bytes(b"half")
+    resumed = []
+    found = counted_evaluation(scan, _plan(folder, resumed.append))
+    assert _said(found) == _said(whole)
+    assert len(resumed) == 9 - after
+    if rows != folder:
+        assert not (rows / "run-0123456789abcdef.npy").exists()
+
+
+def test_rows_without_a_folder_leave_nothing(graded, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    assert ab.evaluate(ab.scan_predictions(graded)).cases[0].n == 900
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_of_more_rows_than_fit_the_areas_are_computed(graded):
+    whole = ab.evaluate(ab.scan_predictions(graded))
+    options = StreamOptions(memory=1 << 16)
+    found = ab.evaluate(ab.scan_predictions(graded), stream=options)
+    assert {"augrc", "aurc", "aurc_plugin"} <= {r.metric for r in found}
+    for result in found:
+        assert result.value == pytest.approx(whole.value(result.metric), rel=1e-9)
+        (same,) = [r for r in whole if r.metric == result.metric]
+        assert (result.n, result.failures) == (same.n, same.failures)
+        assert result.tied_share == same.tied_share
+        assert result.interval_note == "an interval needs all rows in memory"
+    assert found.skipped["e_aurc"].startswith("needs all 900 rows in memory")
+    assert not found.cases
+
+
+def test_a_cluster_refuses_what_is_sorted_on_one_disk(graded):
+    for weight, what in ((None, "losses beyond 0 and 1"), ("w", "weighted samples")):
+        scan = ab.scan_predictions(graded, weight=weight)
+        batches = list(scan.batches())
+        with pytest.raises(InputError, match=f"{what} are sorted on the disk of one machine"):
+            Question(None, None).losses(batches[-1].splits[()])
+
+
+def test_lost_rows_are_refused(graded, tmp_path):
+    folder, scan = tmp_path / "state", ab.scan_predictions(graded)
+    counted_evaluation(scan, _plan(folder))
+    next(folder.glob("*-rows/run-*.npy")).unlink()
+    with pytest.raises(FileFormatError, match="delete it to count anew"):
+        counted_evaluation(scan, _plan(folder))
 
 
 def test_a_confidence_outside_of_0_and_1_in_one_batch_is_no_probability(tmp_path, monkeypatch):

@@ -37,6 +37,14 @@ class Assembly:
         self.cases += [case_of(part)] if self.curves else []
         self.findings += findings_of(part, measured)
 
+    def add_alone(
+        self, results: Iterable[Result], skipped: Mapping[str, str], *, binary: bool
+    ) -> None:
+        """Take numbers that were measured elsewhere, of samples that have no curves here."""
+        self.results += results
+        self.skipped |= skipped
+        self.binary = self.binary and binary
+
     def evaluation(self, loss: str, own: frozenset[str]) -> Evaluation:
         """Return all of it; refuse a metric that was asked for by name and applies nowhere."""
         _refuse_inapplicable(self.chosen, self.results, self.skipped)

@@ -13,7 +13,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.blocks import SortedRun, in_order, joined, merged, rows_of
-from abstain.streaming.tally import are_many, with_one_more
+from abstain.streaming.tally import Tally, are_many, with_one_more
 from abstain.typing import AnyArray, Array, FloatArray
 
 #: What becomes of a row of a run takes so many bytes, all arrays of an interval together.
@@ -90,6 +90,20 @@ class SortedRuns:
             precision=max(self.precision, bits),
         ).eased
 
+    def of_counts(self, right: Tally, wrong: Tally, precision: int) -> "SortedRuns":
+        """Return the state with successes and failures too that are counted, of weight 1."""
+        self._refuse_mixed(weighted=False)
+        n = int(right.settled.count.sum() + wrong.settled.count.sum())
+        if not n:
+            return self
+        waiting = self.waiting
+        for loss, tally in enumerate((right.settled, wrong.settled)):
+            rows = rows_of(tally.value, np.full(tally.value.size, float(loss)), None)
+            rows["times"] = tally.count
+            waiting = with_one_more(waiting, rows) if rows.size else waiting
+        out = replace(self, waiting=waiting, n=self.n + n, total=self.total + n, weighted=False)
+        return replace(out, precision=max(self.precision, precision)).eased
+
     def merged(self, other: "SortedRuns") -> "SortedRuns":
         """Return the state of both streams: see `streaming.merge`."""
         if other.weighted is not None:
@@ -149,6 +163,8 @@ class SortedRuns:
             parts = list(self.groups)
             return of_groups(_together(parts, np.dtype(f"f{self.precision // 8}")))
         rows = joined(list(self.blocks()))
+        # One order whatever the files are, so that sums have the same bits.
+        rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
         rows = rows.repeat(rows["times"])
         c, x, w = (np.ascontiguousarray(rows[name]) for name in ("confidence", "loss", "weight"))
         return Scored(c, x, w if self.weighted else None, probability=c)

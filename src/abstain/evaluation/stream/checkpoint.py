@@ -6,8 +6,8 @@ others nothing is found, and the count begins anew.
 
 import hashlib
 import json
-from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,28 @@ import numpy as np
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import make_folder, sweep, writing
 from abstain.errors import FileFormatError, InputError
-from abstain.evaluation.inputs import Asked
 from abstain.evaluation.records import ExtremeSample
 from abstain.evaluation.stream.counts import (
+    Kept,
     Keyed,
     NameCounts,
     Named,
+    Question,
     ScoreCounts,
     SplitCounts,
     StreamCounts,
 )
-from abstain.streaming import GroupCounts
+from abstain.predictions import CostMatrix
+from abstain.streaming import GroupCounts, SortedRuns
+from abstain.streaming.blocks import SortedRun
 from abstain.streaming.tally import Tally, tally_of
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 
 #: Of the format.
 _VERSION = 1
+#: What is known of rows besides their files.
+_OF_RUNS = ("n", "total", "weighted", "binary", "precision")
 #: The entry that holds what is no array, as JSON.
 _PLAIN = "plain"
 
@@ -44,28 +49,48 @@ class Checkpoint:
     path: Path
 
     @classmethod
-    def of(cls, folder: Path, scan: PredictionScan, scores: Asked) -> "Checkpoint":
-        """Return that of a scan and of the scores that are counted."""
+    def of(cls, folder: Path, scan: PredictionScan, question: Question) -> "Checkpoint":
+        """Return that of a scan and of what is counted."""
         make_folder(folder)
+        scores = question.scores
         names = [scores] if isinstance(scores, str) else scores
         asked = None if names is None else [_name(score) for score in names]  # type: ignore[union-attr]
-        said = json.dumps({"version": _VERSION, "scores": asked, **scan.identity()})
+        said = json.dumps(
+            {"version": _VERSION, "scores": asked, **_loss(question), **scan.identity()}
+        )
         key = hashlib.sha256(said.encode()).hexdigest()[:16]
         sweep(folder)
         return cls(folder / f"counted-{key}.npz")
 
-    def load(self) -> StreamCounts:
-        """Return what was counted; of nothing where nothing is kept."""
+    @property
+    def runs(self) -> Path:
+        """Where rows are written that cannot be counted."""
+        return self.path.with_name(f"{self.path.stem}-rows")
+
+    def load(self, memory: int) -> StreamCounts:
+        """Return what was counted; of nothing where nothing is kept.
+
+        Rows that were written after it was kept are taken away: they are read again.
+        """
+        counts = self._load(memory)
+        known = {run.path for state in _states(counts) for run in state.runs}
+        for path in self.runs.glob("run-*.npy"):
+            if path not in known:
+                path.unlink()
+        sweep(self.runs)
+        return counts
+
+    def _load(self, memory: int) -> StreamCounts:
         if not self.path.exists():
             return StreamCounts()
         try:
-            return _read(Archive(self.path))
+            return _read(Archive(self.path), SortedRuns(self.runs, memory))
         except (InputError, KeyError, TypeError, ValueError, IndexError) as error:
             msg = f"{self.path} is damaged ({error}); delete it to count anew"
             raise FileFormatError(msg) from error
 
     def save(self, counts: StreamCounts) -> None:
-        """Keep what is counted."""
+        """Keep what is counted; of rows, those that are on disk must be all."""
         arrays = _Arrays({})
         plain = arrays.stream(counts)
         every: dict[str, Any] = {_PLAIN: np.array(json.dumps(plain)), **arrays.found}
@@ -75,6 +100,22 @@ class Checkpoint:
 
 def _name(score: object) -> str:
     return score if isinstance(score, str) else repr(score)
+
+
+def _loss(question: Question) -> dict[str, Any]:
+    """Return the loss as JSON takes it; nothing by default."""
+    loss = question.loss
+    if isinstance(loss, CostMatrix):
+        return {"loss": [np.asarray(loss.costs).tolist(), loss.unknown]}
+    if loss is None or isinstance(loss, str):
+        return {} if loss is None else {"loss": loss}
+    return {"loss": np.asarray(loss).tolist()}
+
+
+def _states(counts: StreamCounts) -> Iterator[SortedRuns]:
+    for split in counts.splits.values():
+        for kept in split.scores.values():
+            yield from (s for s in (kept.state, kept.chance) if isinstance(s, SortedRuns))
 
 
 # ------------------------------------------------------------------------------------ writing
@@ -99,6 +140,8 @@ class _Arrays:
         return {
             "n": counts.n,
             "unknown": counts.unknown,
+            "weighted": counts.weighted,
+            "named": counts.named,
             "answers": [[*pair, count] for pair, count in counts.answers.items()],
             "scores": [[name, self.score(kept)] for name, kept in counts.scores.items()],
         }
@@ -116,8 +159,11 @@ class _Arrays:
             "underconfident": [[key, asdict(sample)] for key, sample in kept.underconfident],
         }
 
-    def state(self, state: GroupCounts) -> list[int]:
-        """Take those of a state."""
+    def state(self, state: Kept) -> list[int] | dict[str, Any]:
+        """Take those of a state; of one on disk, the names of its files."""
+        if isinstance(state, SortedRuns):
+            runs = [[run.path.name, run.rows] for run in state.runs]
+            return {"runs": runs, **{name: getattr(state, name) for name in _OF_RUNS}}
         own = [self.tally(state.right), self.tally(state.wrong)]
         return [*own, state.n, state.precision]
 
@@ -134,22 +180,33 @@ class _Arrays:
 
 
 # ------------------------------------------------------------------------------------ reading
-def _read(archive: Archive) -> StreamCounts:
+def _rows(kept: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
+    """Find the files of rows; refuse others than were written."""
+    runs = tuple(SortedRun(empty.folder / name, rows) for name, rows in kept["runs"])
+    for run in runs:
+        run.opened()
+    return replace(empty, runs=runs, **{name: kept[name] for name in _OF_RUNS})
+
+
+def _samples(kept: list[Any]) -> tuple[Keyed, ...]:
+    return tuple((key, ExtremeSample(**sample)) for key, sample in kept)
+
+
+def _read(archive: Archive, empty: SortedRuns) -> StreamCounts:
     plain = json.loads(str(archive[_PLAIN]))
     arrays = archive.read(name for name in archive if name != _PLAIN)
 
     def tally(number: int) -> Tally:
         return tally_of(arrays[f"{number}.value"], arrays[f"{number}.count"], f"tally {number}")
 
-    def state(kept: list[int]) -> GroupCounts:
+    def state(kept: Any) -> Kept:
+        if isinstance(kept, dict):
+            return _rows(kept, empty)
         right, wrong, n, precision = kept
         return GroupCounts(tally(right), tally(wrong), n, precision)
 
     def named(kept: list[Any]) -> dict[Hashable, NameCounts]:
         return {name: NameCounts(n, tally(number)) for name, n, number in kept}
-
-    def samples(kept: list[Any]) -> tuple[Keyed, ...]:
-        return tuple((key, ExtremeSample(**sample)) for key, sample in kept)
 
     def score(kept: Mapping[str, Any]) -> ScoreCounts:
         return ScoreCounts(
@@ -159,14 +216,15 @@ def _read(archive: Archive) -> StreamCounts:
             kept["own"],
             named(kept["by_class"]),
             named(kept["by_group"]),
-            samples(kept["overconfident"]),
-            samples(kept["underconfident"]),
+            _samples(kept["overconfident"]),
+            _samples(kept["underconfident"]),
         )
 
     def split(kept: Mapping[str, Any]) -> SplitCounts:
         answers = {(label, given): count for label, given, count in kept["answers"]}
         scores = {name: score(own) for name, own in kept["scores"]}
-        return SplitCounts(kept["n"], kept["unknown"], answers, scores)
+        said = (bool(kept.get(name)) for name in ("weighted", "named"))
+        return SplitCounts(kept["n"], kept["unknown"], answers, scores, *said)
 
     return StreamCounts(
         plain["pieces"],

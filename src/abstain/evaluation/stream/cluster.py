@@ -7,12 +7,9 @@ from typing import Any
 
 from abstain._foundation.cluster import connected, distributed, started
 from abstain.errors import InputError
-from abstain.evaluation.inputs import Asked
-from abstain.evaluation.stream.counts import StreamCounts
-from abstain.predictions import CostMatrix
+from abstain.evaluation.stream.counts import Question, StreamCounts
 from abstain.tables.scan import PredictionScan
 from abstain.tables.scan.pieces import Piece
-from abstain.typing import AnyArray
 
 #: Processes that are started where there is no cluster.
 _PROCESSES = 2
@@ -24,16 +21,14 @@ _TASKS = 1024
 _DEATHS = 5
 
 
-def counted_by_workers(
-    scan: PredictionScan, scores: Asked, loss: "str | CostMatrix | AnyArray | None", address: str
-) -> StreamCounts:
+def counted_by_workers(scan: PredictionScan, question: Question, address: str) -> StreamCounts:
     """Count all batches on a cluster, a running one or two processes of this machine.
 
     What a worker that dies had counted is counted again by another. Counts are joined in the order
     of the pieces, two and two, so that they are those of one process to the last bit.
     """
     with _client(scan, address) as client:
-        work = _Work(scan if scan.frame is None else replace(scan, frame=None), scores, loss)
+        work = _Work(scan if scan.frame is None else replace(scan, frame=None), question)
         # Pure tasks have names by what they do, and a later run would find an earlier one's.
         once = {"pure": False, "retries": _DEATHS}
         if scan.frame is None:
@@ -94,23 +89,21 @@ def _only(client: Any, counts: Any) -> StreamCounts:
 class _Work:
     """Reads and counts some pieces, wherever it is sent."""
 
-    def __init__(
-        self, scan: PredictionScan, scores: Asked, loss: "str | CostMatrix | AnyArray | None"
-    ) -> None:
-        self.scan, self.scores, self.loss = scan, scores, loss
+    def __init__(self, scan: PredictionScan, question: Question) -> None:
+        self.scan, self.question = scan, question
 
     def __call__(self, pieces: Sequence[Piece]) -> StreamCounts:
         """Return the counts of pieces."""
         counts, several = StreamCounts(), len(self.scan.paths) > 1
         for piece in pieces:
             batch = self.scan.read(piece)
-            counts = counts.updated(batch, self.scores, self.loss, several=several)
+            counts = counts.updated(batch, self.question, several=several)
         return counts.settled
 
     def partition(self, rows: Any, number: int) -> StreamCounts:
         """Return the counts of a partition of a dask dataframe."""
         batch = self.scan.read_partition(rows, number)
-        return StreamCounts().updated(batch, self.scores, self.loss, several=True).settled
+        return StreamCounts().updated(batch, self.question, several=True).settled
 
 
 def _merged(one: StreamCounts, two: StreamCounts) -> StreamCounts:

@@ -6,14 +6,16 @@ one after the other or by several processes; joined in order, the result is the 
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 
 from abstain._foundation.names import coded
+from abstain._foundation.option_words import option
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore
-from abstain.errors import DomainError, InputError
+from abstain.errors import InputError
 from abstain.evaluation.inputs import Asked, join, scores_of
 from abstain.evaluation.notable import (
     SHOWN,
@@ -23,7 +25,7 @@ from abstain.evaluation.notable import (
 )
 from abstain.evaluation.records import ExtremeSample
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
-from abstain.streaming import GroupCounts, one_pass
+from abstain.streaming import GroupCounts, SortedRuns, merge, one_pass, sorted_runs
 from abstain.streaming.tally import Tally, empty_tally
 from abstain.tables.scan import ScannedBatch, Skipped
 from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
@@ -31,8 +33,44 @@ from abstain.typing import AnyArray, Array, BoolArray, IntArray, Split
 #: Stands for the label of samples of no known class.
 NO_CLASS = "(no known class)"
 
+#: What is kept of the samples: counts, or rows on disk where losses or weights differ.
+Kept: TypeAlias = GroupCounts | SortedRuns
+
 #: A sample with what it is ordered by, the lowest first.
 Keyed: TypeAlias = tuple[float, ExtremeSample]
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is counted: of which scores, by which loss, and where rows go that cannot be counted."""
+
+    scores: Asked
+    loss: "str | CostMatrix | AnyArray | None"
+    #: A folder on this machine; None where rows may not be written.
+    folder: Path | None = None
+    #: Bytes that what one metric takes of rows may fill.
+    memory: int = 1 << 30
+
+    def losses(self, p: Predictions) -> tuple[Array, bool]:
+        """Return those of a batch, and whether they are graded or weighted."""
+        losses = per_sample_loss(p, self.loss)
+        counted = losses.dtype.kind == "b" or bool(((losses == 0) | (losses == 1)).all())
+        graded = p.weight is not None or not counted
+        if graded and self.folder is None:
+            what = "weighted samples are" if p.weight is not None else "losses beyond 0 and 1 are"
+            msg = (
+                f"{what} sorted on the disk of one machine, which the processes of a cluster do "
+                f"not share; take {option('engine', 'stream')}"
+            )
+            raise InputError(msg)
+        return losses, graded
+
+    def on_disk(self, state: Kept) -> SortedRuns:
+        """Return the same samples as rows."""
+        if isinstance(state, SortedRuns):
+            return state
+        runs = sorted_runs(self.folder or Path(), memory=self.memory)
+        return runs.of_counts(state.right, state.wrong, state.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +92,9 @@ Named: TypeAlias = Mapping[Hashable, NameCounts]
 class ScoreCounts:
     """What is kept of one score on one part of the data."""
 
-    state: GroupCounts
+    state: Kept
     #: The same by the probability of being right, where that is another number than the score.
-    chance: GroupCounts | None
+    chance: Kept | None
     #: Whether every value so far means a probability.
     sure: bool
     #: Whether the score is a column of the data.
@@ -73,15 +111,18 @@ class ScoreCounts:
         s = join(p, score, loss)
         failed: BoolArray = loss != 0
         other = score.probability is not None and score.probability is not score.values
-        chance = self.chance.updated(score.probability, loss) if other and self.chance else None
+        chance = self.chance if other else None
+        if chance is not None:
+            chance = chance.updated(score.probability, loss, p.weight)
+        named = not self.graded
         over, under = most_confident_failures(s), least_confident_successes(s)
         return ScoreCounts(
-            self.state.updated(score.values, loss),
+            self.state.updated(score.values, loss, p.weight),
             chance,
             self.sure and score.probability is not None,
             self.own,
-            _with_names(self.by_class, classes_of(p), s.confidence, failed),
-            _with_names(self.by_group, groups_of(p), s.confidence, failed),
+            _with_names(self.by_class, classes_of(p) if named else None, s.confidence, failed),
+            _with_names(self.by_group, groups_of(p) if named else None, s.confidence, failed),
             _lowest(self.overconfident, _keyed(p, s, over, -s.confidence[over].astype(float), at)),
             _lowest(self.underconfident, _keyed(p, s, under, s.confidence[under], at)),
         )
@@ -90,8 +131,8 @@ class ScoreCounts:
         """Return those of these samples and of such as come after them."""
         both = self.chance is not None and other.chance is not None
         return ScoreCounts(
-            self.state.merged(other.state),
-            self.chance.merged(other.chance) if both else None,  # type: ignore[union-attr,arg-type]
+            merge(self.state, other.state),
+            merge(self.chance, other.chance) if both else None,  # type: ignore[type-var]
             self.sure and other.sure,
             self.own,
             _joined(self.by_class, other.by_class),
@@ -101,9 +142,27 @@ class ScoreCounts:
         )
 
     @property
+    def graded(self) -> bool:
+        """Whether losses or weights differ, so that rows are on disk."""
+        return isinstance(self.state, SortedRuns)
+
+    @property
     def settled(self) -> "ScoreCounts":
-        """The same with no sample waiting to be counted."""
-        return self.merged(score_counts(chance=self.chance is not None, own=self.own))
+        """The same with no sample waiting to be counted or written."""
+        chance = None if self.chance is None else _settled(self.chance)
+        return replace(self, state=_settled(self.state), chance=chance)
+
+    def on_disk(self, question: Question) -> "ScoreCounts":
+        """Return the same as rows; classes and groups are counted for 0/1 losses alone."""
+        if self.graded:
+            return self
+        chance = None if self.chance is None else question.on_disk(self.chance)
+        state = question.on_disk(self.state)
+        return replace(self, state=state, chance=chance, by_class={}, by_group={})
+
+
+def _settled(state: Kept) -> Kept:
+    return state.flushed if isinstance(state, SortedRuns) else state.settled
 
 
 def score_counts(*, chance: bool, own: bool) -> ScoreCounts:
@@ -178,25 +237,30 @@ class SplitCounts:
     answers: Mapping[tuple[Hashable, Hashable], int] = field(default_factory=dict)
     scores: Mapping[str, ScoreCounts] = field(default_factory=dict)
 
-    def updated(
-        self, p: Predictions, scores: Asked, loss: "str | CostMatrix | AnyArray | None", at: str
-    ) -> "SplitCounts":
+    #: Whether samples have weights.
+    weighted: bool = False
+    #: Whether they have classes or groups.
+    named: bool = False
+
+    def updated(self, p: Predictions, question: Question, at: str) -> "SplitCounts":
         """Return those with a batch too."""
-        losses = _counted_loss(p, loss)
+        losses, graded = question.losses(p)
         known = dict(self.scores)
-        for score in scores_of(p, scores):
+        for score in scores_of(p, question.scores):
             before = known.get(score.name)
             if before is None:
                 other = score.probability is not None and score.probability is not score.values
                 before = score_counts(chance=other, own=score.own)
+            before = before.on_disk(question) if graded else before
             known[score.name] = before.updated(p, score, losses, at)
         unknown = None
         if p.has_labels:
             unknown = (self.unknown or 0) + int(np.count_nonzero(p.label_codes < 0))
+        named = classes_of(p) is not None or p.group is not None
         answers = dict(self.answers)
         for pair, count in _answers(p):
             answers[pair] = answers.get(pair, 0) + count
-        return SplitCounts(self.n + p.n, unknown, answers, known)
+        return SplitCounts(self.n + p.n, unknown, answers, known, p.weight is not None, named)
 
     @property
     def settled(self) -> "SplitCounts":
@@ -212,20 +276,8 @@ class SplitCounts:
         for pair, count in other.answers.items():
             answers[pair] = answers.get(pair, 0) + count
         known = [unknown for unknown in (self.unknown, other.unknown) if unknown is not None]
-        return SplitCounts(self.n + other.n, sum(known) if known else None, answers, scores)
-
-
-def _counted_loss(p: Predictions, loss: "str | CostMatrix | AnyArray | None") -> Array:
-    """Return the 0/1 loss of a batch; refuse what counts do not tell."""
-    instead = "evaluate the files in memory, or a part of them that fits"
-    if p.weight is not None:
-        msg = f"weighted samples are not streamed; {instead}"
-        raise InputError(msg)
-    losses = per_sample_loss(p, loss)
-    if losses.dtype.kind != "b" and not ((losses == 0) | (losses == 1)).all():
-        msg = f"a stream counts failures, and these losses are not all 0 or 1; {instead}"
-        raise DomainError(msg)
-    return losses
+        n, unknown = self.n + other.n, sum(known) if known else None
+        return SplitCounts(n, unknown, answers, scores, self.weighted or other.weighted, self.named)
 
 
 def _answers(p: Predictions) -> Iterable[tuple[tuple[Hashable, Hashable], int]]:
@@ -251,20 +303,13 @@ class StreamCounts:
     notes: tuple[tuple[int, tuple[str, ...]], ...] = ()
     skipped: tuple[Skipped, ...] = ()
 
-    def updated(
-        self,
-        batch: ScannedBatch,
-        scores: Asked,
-        loss: "str | CostMatrix | AnyArray | None",
-        *,
-        several: bool,
-    ) -> "StreamCounts":
+    def updated(self, batch: ScannedBatch, question: Question, *, several: bool) -> "StreamCounts":
         """Return those with a batch too; of `several` files its samples are named by theirs."""
         splits, rows = dict(self.splits), 0
         at = f"{batch.piece.path.name}: " if several else ""
         for split, p in batch.splits.items():
             rows += p.n
-            splits[split] = splits.get(split, SplitCounts()).updated(p, scores, loss, at)
+            splits[split] = splits.get(split, SplitCounts()).updated(p, question, at)
         return StreamCounts(
             self.pieces + 1,
             self.rows + rows,
@@ -272,6 +317,17 @@ class StreamCounts:
             (*self.notes, (batch.rows, batch.notes)),
             (*self.skipped, *batch.skipped),
         )
+
+    @property
+    def named(self) -> bool:
+        """Whether samples have classes or groups."""
+        return any(split.named for split in self.splits.values())
+
+    @property
+    def graded(self) -> bool:
+        """Whether rows are on disk."""
+        kept = [score for split in self.splits.values() for score in split.scores.values()]
+        return any(score.graded for score in kept)
 
     @property
     def settled(self) -> "StreamCounts":

@@ -1,8 +1,10 @@
 """Batches read, counted and measured: the same record as of predictions in memory."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
@@ -12,13 +14,15 @@ from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
 from abstain.evaluation.inputs import Asked, loss_name, refuse_columns
 from abstain.evaluation.records import RESULT_COLUMNS, Evaluation, Finding
+from abstain.evaluation.stream.areas import RankAreas
 from abstain.evaluation.stream.checkpoint import Checkpoint
-from abstain.evaluation.stream.counts import StreamCounts
+from abstain.evaluation.stream.counts import Question, StreamCounts
 from abstain.evaluation.stream.part import part_of
 from abstain.evaluation.stream.progress import StreamProgress
 from abstain.evaluation.uncertainty import Uncertainty
 from abstain.metrics import Metric
 from abstain.predictions import CostMatrix
+from abstain.streaming import SortedRuns
 from abstain.tables.column import joined
 from abstain.tables.scan import PredictionScan, ScannedBatch, Skipped, scan_predictions
 from abstain.tables.scan.scan import is_partitioned
@@ -26,6 +30,15 @@ from abstain.typing import AnyArray
 
 #: Rows times scores after which what waits to be counted is counted.
 _WAITING = 1 << 25
+
+#: Said of graded losses and weights.
+_UNNAMED = (
+    "Which classes and groups the AUGRC comes from is not computed: a stream tells it of 0/1 "
+    "losses without weights"
+)
+
+#: The same for rows that are written: so many are in a file.
+_WRITTEN = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +58,9 @@ class StreamOptions:
         "dask" has the processes of a cluster read and count, which needs ``abstain[scale]``.
     scheduler : str, default=""
         Address of its scheduler; by default two processes of this machine are started.
+    memory : int, default=2**32
+        Bytes that graded losses or weights may take when they are measured, 512 a row: of more
+        rows only areas under the curve are computed.
     """
 
     resume: str | Path | None = None
@@ -52,6 +68,7 @@ class StreamOptions:
     every: float = 5.0
     engine: str = "local"
     scheduler: str = ""
+    memory: int = 1 << 32
 
     def __post_init__(self) -> None:
         """Refuse options that exclude each other."""
@@ -76,6 +93,12 @@ class StreamPlan:
     findings: tuple[Finding, ...] = ()
     options: StreamOptions = field(default_factory=StreamOptions)
 
+    @property
+    def question(self) -> Question:
+        """What is counted."""
+        # One metric takes so much, a page of them four times as much.
+        return Question(self.scores, self.loss, memory=max(self.options.memory // 4, 1 << 16))
+
     def __post_init__(self) -> None:
         """Refuse what takes every sample at once."""
         if self.how.kind == "bootstrap":
@@ -98,12 +121,22 @@ def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
     if plan.options.engine == "dask" or scan.frame is not None:
         from abstain.evaluation.stream.cluster import counted_by_workers
 
-        return measured(
-            scan, counted_by_workers(scan, plan.scores, plan.loss, plan.options.scheduler), plan
-        )
+        counts = counted_by_workers(scan, plan.question, plan.options.scheduler)
+        return measured(scan, counts, plan)
     kept = plan.options.resume
-    checkpoint = None if kept is None else Checkpoint.of(Path(kept), scan, plan.scores)
-    return measured(scan, counted(scan, plan, checkpoint), plan)
+    checkpoint = None if kept is None else Checkpoint.of(Path(kept), scan, plan.question)
+    with _folder(checkpoint) as folder:
+        return measured(scan, counted(scan, plan, folder, checkpoint), plan)
+
+
+@contextmanager
+def _folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
+    """Give a folder for rows: beside what is kept, or one that is taken away."""
+    if checkpoint is not None:
+        yield checkpoint.runs
+        return
+    with TemporaryDirectory(prefix="abstain-rows-") as folder:
+        yield Path(folder)
 
 
 def _scan_of(source: Any) -> PredictionScan:
@@ -119,24 +152,29 @@ def _scan_of(source: Any) -> PredictionScan:
 
 
 def counted(
-    scan: PredictionScan, plan: StreamPlan, checkpoint: Checkpoint | None = None
+    scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
     """Read and count all batches; go on from a checkpoint, and leave one behind."""
-    counts = StreamCounts() if checkpoint is None else checkpoint.load()
+    question = replace(plan.question, folder=folder)
+    counts = StreamCounts() if checkpoint is None else checkpoint.load(question.memory)
     several, options = len(scan.paths) > 1, plan.options
     progress = StreamProgress.of(scan.paths, counts.rows)
     since, waiting = monotonic(), 0
     try:
         for batch in _left(scan, counts.pieces):
-            counts = counts.updated(batch, plan.scores, plan.loss, several=several)
+            counts = counts.updated(batch, question, several=several)
             progress = progress.after(batch.piece, counts.rows)
             waiting += sum(p.n for p in batch.splits.values()) * _breadth(counts)
             late = monotonic() - since >= options.every
-            if late or waiting >= _WAITING:
+            full = waiting >= (_WRITTEN if counts.graded else _WAITING)
+            # A file of rows for every look at the clock would be too many.
+            kept = full or (late and not counts.graded)
+            if kept:
                 counts, waiting = counts.settled, 0
             if late:
                 since = monotonic()
                 options.told(progress)
+            if kept and (late or counts.graded):
                 _keep(counts, checkpoint)
     finally:
         # Also where it is interrupted, or a later row is bad.
@@ -146,7 +184,7 @@ def counted(
 
 def _keep(counts: StreamCounts, checkpoint: Checkpoint | None) -> None:
     if checkpoint is not None:
-        checkpoint.save(counts)
+        checkpoint.save(counts.settled)
 
 
 def _left(scan: PredictionScan, done: int) -> Iterator[ScannedBatch]:
@@ -170,12 +208,19 @@ def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Ev
     skipped = (*scan.skipped, *counts.skipped)
     said = [Finding.note("source", note) for note in (*scan.notes, *joined(counts.notes))]
     left_out = [_left_out(skipped, counts.rows)] if skipped else []
-    found = Assembly(plan.metrics, [*plan.findings, *left_out, *said], curves=plan.curves)
+    rough = [Finding.note("source", _UNNAMED)] if counts.graded and counts.named else []
+    findings = [*plan.findings, *left_out, *said, *rough]
+    found = Assembly(plan.metrics, findings, curves=plan.curves)
     own: set[str] = set()
     for split, kept in counts.splits.items():
         for name, score in kept.scores.items():
-            found.add(part_of(split, name, kept, plan.how))
             own |= {name} if score.own else set()
+            if isinstance(score.state, SortedRuns) and not score.state.fits:
+                areas = RankAreas(split, name, score.state, plan.how)
+                alone = list(areas.results(plan.metrics))
+                found.add_alone(alone, areas.skipped, binary=score.state.binary)
+            else:
+                found.add(part_of(split, name, kept, plan.how))
     given = scan.chosen.correct is not None or scan.chosen.loss is not None
     label = "own" if plan.loss is None and given else loss_name(plan.loss, ())
     return found.evaluation(label, frozenset(own))

@@ -7,11 +7,11 @@ import numpy as np
 
 from abstain._foundation.scored import ClassView, Scored
 from abstain.evaluation.records import ExtremeSample, Part
-from abstain.evaluation.stream.counts import NO_CLASS, Keyed, Named, ScoreCounts, SplitCounts
+from abstain.evaluation.stream.counts import NO_CLASS, Kept, Keyed, Named, ScoreCounts, SplitCounts
 from abstain.evaluation.uncertainty import EvaluatedPart, Uncertainty
 from abstain.metrics import Metric, Need
 from abstain.metrics.contributions import contribution_of_counts
-from abstain.streaming import GroupCounts, scored
+from abstain.streaming import scored
 from abstain.typing import Split
 
 #: What takes every sample with its classes, or all its class scores.
@@ -51,7 +51,8 @@ class CountedPart(EvaluatedPart):
     def of(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
         alone = metric.of_classifier and metric.needs == {Need.CLASSES} and self.counts.answers
-        return self.cells if alone else super().of(metric)
+        # Pairs are counted, not weighed.
+        return self.cells if alone and not self.counts.weighted else super().of(metric)
 
     def missing(self, metric: Metric) -> str:
         """Return why a metric does not apply, or cannot be had of counts; or an empty string."""
@@ -123,7 +124,7 @@ def part_of(split: Split, name: str, counts: SplitCounts, how: Uncertainty) -> C
     return CountedPart(split, name, s, how, counts, kept, by_chance)
 
 
-def _scored(state: GroupCounts, *, sure: bool) -> Scored:
+def _scored(state: Kept, *, sure: bool) -> Scored:
     s = scored(state)
     return s if sure else replace(s, probability=None)
 
