@@ -1,6 +1,7 @@
 """The page and the terminal text of a study: complete, safe, made of its numbers."""
 
 import csv
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 
@@ -143,6 +144,12 @@ def test_a_column_without_anything_in_it_is_left_out():
     assert "Zero" in printed
     assert "Selection" not in printed
     assert "Label" not in printed
+
+
+def test_a_glossary_without_words_is_left_out():
+    bare = StudyResult("a", "Title", "Why?", {}, {"results": [{"x": 1.0}]})
+    assert "Glossary" not in study_html(bare, command="")
+    assert "Glossary" in study_html(replace(bare, glossary={"x": "a number"}), command="")
 
 
 def test_long_tables_are_cut_and_say_so():

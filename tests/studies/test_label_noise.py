@@ -80,3 +80,9 @@ def test_labels_that_people_corrected(name, labels, failures):
     assert (last["failures"], last["label_errors"], last["hidden"]) == (failures, labels, 0)
     aurc, augrc, _ = found.rows()
     assert aurc["change"] < augrc["change"] < -labels / failures
+
+
+@pytest.mark.parametrize(("seed", "said"), [(0, "1 failure shows by"), (1, "0 failures show by")])
+def test_hidden_failures_are_counted_in_words(seed, said):
+    found = study_label_noise(n=2_000, rng=seed, scores=["msr"])
+    assert said in found.verdict[0]

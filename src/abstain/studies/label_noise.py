@@ -313,11 +313,13 @@ def _errors_said(case: LabeledScore) -> str:
     surest = (
         f"{tenth['label_errors']} of {tenth['failures']}" if tenth["failures"] else "there is none"
     )
+    hidden = int(np.count_nonzero(case.hidden))
+    shows = "1 failure shows" if hidden == 1 else f"{hidden} failures show"
     return (
         f"{case.data}: {np.count_nonzero(case.changed)} of {case.given.n} labels differ. "
         f"{errors} of {failures} failures ({100 * errors / failures:.1f} %) are label errors; "
         f"among the surest tenth by {case.score} {surest}. "
-        f"{np.count_nonzero(case.hidden)} failures show by the corrected labels alone."
+        f"{shows} by the corrected labels alone."
     )
 
 

@@ -133,7 +133,8 @@ def _sections(result: StudyResult, command: str) -> Iterator[doc.Section]:
         yield doc.Section("all", "All numbers", folded, only=doc.PAGE)
     words = [doc.Entry(word, _prose(said)) for word, said in result.glossary.items()]
     words += [doc.Entry("Published", linked(result.source))] if result.source else []
-    yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)),))
+    if words:
+        yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words)),))
     yield doc.reproduce(command)
 
 
