@@ -75,7 +75,7 @@ def test_batches_are_what_the_whole_file_is(tmp_path, kind):
 
 def test_arrays_that_are_not_compressed_stay_on_the_disk(tmp_path):
     _written(_frame(), tmp_path / "all.npz")
-    assert isinstance(pieces._mapped(tmp_path / "all.npz", "confidence"), np.memmap)
+    assert isinstance(pieces._mapped(tmp_path / "all.npz", "confidence", (0, 0, 0)), np.memmap)
 
 
 def test_row_groups_are_those_that_were_written(tmp_path):
@@ -206,3 +206,27 @@ def test_a_column_that_sets_rows_apart_is_named(tmp_path):
     said = "every number here mixes the values of column 'study'; pass by='study'"
     assert any(note.startswith(said) for note in scan_predictions(path).notes)
     assert not any(note.startswith(said) for note in scan_predictions(path, by="study").notes)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
+def test_parts_without_rows_are_parts(tmp_path, suffix):
+    """Spark leaves them wherever a partition was filtered to nothing, and often the first."""
+    frame = _frame(40)
+    for part, rows in enumerate((0, 0, 40, 0)):
+        _written(frame.head(rows), tmp_path / f"{part}{suffix}")
+    scan = scan_predictions(tmp_path)
+    assert sum(batch.rows for batch in scan.batches()) == 40
+    with pytest.raises(FileFormatError, match="has a header but no rows"):
+        scan_predictions([tmp_path / f"0{suffix}", tmp_path / f"1{suffix}"])
+
+
+def test_arrays_that_are_written_anew_are_read_anew(tmp_path):
+    """What was kept of the labels stood beside the new confidences."""
+    path = tmp_path / "all.npz"
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        confidence, correct = rng.random(50), rng.random(50) < 0.5
+        np.savez(path, confidence=confidence, correct=correct)
+        (batch,) = scan_predictions(path).batches()
+        assert np.array_equal(batch.splits[()].loss, 1.0 - correct)
+        assert np.array_equal(batch.splits[()].confidence["confidence"], confidence)

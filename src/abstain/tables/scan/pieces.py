@@ -88,7 +88,10 @@ def cut_sizes() -> list[int]:
 
 
 def pieces_of(path: Path, width: int = 1) -> Iterator[Piece]:
-    """Yield the pieces of a file of which so many numbers of each row are read."""
+    """Yield the pieces of a file of which so many numbers of each row are read.
+
+    A file that has columns and no rows, as programs that write many parts leave them, has none.
+    """
     rows = min(max(_BYTES // (8 * max(width, 1)), _LEAST), _MOST)
     found = _FORMATS.get(path.suffix.lower())
     if found is None or size_of(path) == 0:
@@ -197,10 +200,12 @@ def _cut_parquet(path: Path, rows: int) -> Iterator[Piece]:
 def _stretches(
     path: Path, place: str, within: tuple[int, int], rows: int, *, height: int
 ) -> Iterator[Piece]:
-    """Yield a range of the rows of a file in pieces of no more than so many."""
+    """Yield a range of the rows of a file in pieces of no more than so many; nothing of no rows."""
     start, stop = within
+    if start == stop:
+        return
     if stop - start <= rows:
-        yield Piece(path, place, start, stop, start, stop / max(height, 1))
+        yield Piece(path, place, start, stop, start, stop / height)
         return
     for low in range(start, stop, rows):
         high = min(low + rows, stop)
@@ -259,10 +264,12 @@ def _cut_npz(path: Path, rows: int) -> Iterator[Piece]:
 def _open_npz(piece: Piece) -> DataTable:
     table = open_table(piece.path)
     archive = Archive(piece.path)
+    found = piece.path.stat()
+    state = (found.st_ino, found.st_size, found.st_mtime_ns)
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         return {
-            name: from_array(_mapped(archive.path, name)[piece.start : piece.stop], name)
+            name: from_array(_mapped(archive.path, name, state)[piece.start : piece.stop], name)
             for name in names
         }
 
@@ -271,8 +278,12 @@ def _open_npz(piece: Piece) -> DataTable:
 
 
 @lru_cache(maxsize=8)
-def _mapped(path: Path, name: str) -> np.ndarray:
-    """Return an array of an archive, as it lies on the disk where it is not compressed."""
+def _mapped(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
+    """Return an array of an archive, as it lies on the disk where it is not compressed.
+
+    `state` changes when the file is written anew: what was kept of it before is then another array.
+    """
+    del state
     return Archive(path).mapped(name)
 
 

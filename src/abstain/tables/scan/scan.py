@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from abstain._foundation.option_words import option
 from abstain.errors import AbstainError, FileFormatError, InputError, suggest
@@ -24,6 +24,9 @@ FILENAME, FILE = "filename", "file"
 
 #: How messages name one.
 FRAME = "the dask dataframe"
+
+#: The file by which the columns are chosen, these, and what each of its columns holds.
+_First: TypeAlias = tuple[Path, ChosenColumns, Mapping[str, str]]
 
 _ASKED = tuple(own.name for own in fields(ReadingOptions))
 
@@ -322,24 +325,22 @@ def _refuse_ranked_last(missing: str) -> None:
 
 
 def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> PredictionScan:
-    """Choose the columns from the first file that can be read, and hold the others to them."""
+    """Choose the columns from the first file that has rows, and hold the others to them."""
     _refuse_ranked_last(asked.missing)
     if is_partitioned(source):
         return _of_frame(source, asked, skip_bad=skip_bad)
     paths = parts_of(source)
     by_file = FILENAME in asked.by
     asked = replace(asked, by=tuple(name for name in asked.by if name != FILENAME))
-    first: tuple[Path, ChosenColumns, Mapping[str, str]] | None = None
+    first: _First | None = None
     kept: list[Path] = []
     skipped: list[Skipped] = []
     notes: tuple[str, ...] = ()
     for path in paths:
         try:
             if first is None:
-                table = next(pieces_of(path)).open()
-                first = path, choose(replace(table, source=path.name), asked), kinds_of(path)
-                notes = (*table.notes, *_mixed(table, first[1]))
-            _refuse_other(path, *first)
+                first, notes = _first(path, asked)
+            _refuse_other(path, first)
         except AbstainError as error:
             if not skip_bad:
                 raise
@@ -347,10 +348,21 @@ def _chosen(source: Any, asked: ReadingOptions, *, skip_bad: bool) -> Prediction
         else:
             kept.append(path)
     if first is None:
-        msg = f"none of {len(paths):,} files can be read: {skipped[0].reason}"
-        raise FileFormatError(msg)
+        msg = f"none of {len(paths):,} files can be read: {skipped[0].reason}" if skipped else ""
+        none = f"{paths[0].name} has a header but no rows; at least one sample is needed"
+        raise FileFormatError(msg or none)
     notes = (*notes, *first[1].notes)
     return PredictionScan(tuple(kept), asked, first[1], notes, skip_bad, by_file, tuple(skipped))
+
+
+def _first(path: Path, asked: ReadingOptions) -> tuple[_First | None, tuple[str, ...]]:
+    """Choose the columns by a file, with notes on it; None by one without rows."""
+    piece = next(pieces_of(path), None)
+    if piece is None:
+        return None, ()
+    table = piece.open()
+    chosen = choose(replace(table, source=path.name), asked)
+    return (path, chosen, kinds_of(path)), (*table.notes, *_mixed(table, chosen))
 
 
 def _mixed(table: DataTable, chosen: ChosenColumns) -> list[str]:
@@ -364,8 +376,11 @@ def _mixed(table: DataTable, chosen: ChosenColumns) -> list[str]:
     ]
 
 
-def _refuse_other(path: Path, first: Path, chosen: ChosenColumns, kinds: Mapping[str, str]) -> None:
+def _refuse_other(path: Path, by: _First | None) -> None:
     """Refuse a file that lacks a column that is read, or has text where the first has numbers."""
+    if by is None:
+        return
+    first, chosen, kinds = by
     own = kinds if path == first else kinds_of(path)
     for name in chosen.names():
         if own and name not in own:
