@@ -218,7 +218,7 @@ def scan_predictions(
     Parameters
     ----------
     source : path, pattern, folder, list of these, or dask dataframe
-        Files as `read_predictions` takes them; "big/*.parquet" and a folder stand for the files
+        Files as `read_predictions` takes them; ``big/*.parquet`` and a folder stand for the files
         in them, in the order of their names. The partitions of a dataframe stay where they are.
     label, prediction, confidence, logits, probabilities : str or sequence of str, optional
         As for `read_predictions`.
