@@ -107,6 +107,17 @@ def test_patterns_and_folders_stand_for_their_files_in_order_of_the_numbers(tmp_
         scan_predictions([tmp_path, tmp_path / "part-1.csv"])
 
 
+def test_folders_that_are_named_like_files_are_opened_by_a_pattern(tmp_path):
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "_SUCCESS").write_text("")
+        _written(_frame(20), tmp_path / name / "part-0.parquet")
+    (tmp_path / "notes").mkdir()
+    for pattern in ("*", "*.parquet", "**/*"):
+        scan = scan_predictions(f"{tmp_path}/{pattern}")
+        assert [path.parent.name for path in scan.paths] == ["a.parquet", "b.parquet"]
+
+
 def test_files_are_taken_apart_by_their_names(tmp_path):
     for name in "ab":
         _written(_frame(20), tmp_path / f"{name}.csv")
@@ -134,6 +145,8 @@ def test_one_bad_row_of_many_is_named_with_its_place(tmp_path, kind, place):
     first = pieces.pieces_of(path)
     start = next(piece.start for piece in first if piece.start <= 500 < piece.stop)
     assert f"in row {500 - start}, counted from 0" in said
+    # No batch knows the lowest confidence of all rows.
+    assert "reject" not in said
 
 
 def test_a_bad_row_is_left_out_and_counted(tmp_path):

@@ -55,17 +55,20 @@ def build_part(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -
 
     What only all rows can say, such as that a class is never predicted, is not said.
     """
-    read = _read(table, chosen, asked)
+    read = _read(table, chosen, asked, partial=True)
     notes = [*read.notes, *_rowwise(read.whole), *_compared(read.b, read.whole, read.kept)]
     return Reading(_split(read.b, read.whole, read.kept), tuple(notes), table.source)
 
 
-def _read(table: DataTable, chosen: ChosenColumns, asked: ReadingOptions) -> _Read:
+def _read(
+    table: DataTable, chosen: ChosenColumns, asked: ReadingOptions, *, partial: bool = False
+) -> _Read:
     columns = table.load(chosen.names())
     for name, column in columns.items():
         if column.values.shape[:1] != (table.height,):
             raise ShapeError(_other_rows(table, name, column.values.shape, columns))
-    b = Builder(table, chosen, asked, columns, Missing(asked.missing, table.source, table.height))
+    missing = Missing(asked.missing, table.source, table.height, partial)
+    b = Builder(table, chosen, asked, columns, missing)
     try:
         _numbers(b)
         answers(b)

@@ -247,6 +247,8 @@ class Missing:
     source: str
     #: Number of rows.
     height: int
+    #: Whether these are some of the rows, of which nobody knows the lowest confidence of all.
+    partial: bool = False
     #: Rows to leave out.
     dropped: BoolArray | None = None
     #: Rows whose prediction or class scores are missing: the model gave no answer.
@@ -315,7 +317,7 @@ class Missing:
     def _refusal(self, name: str, missing: BoolArray, what: str, *, reject: bool = True) -> str:
         first = int(np.flatnonzero(missing)[0])
         ways = f"{option('missing', 'drop')} leaves these rows out"
-        if reject:
+        if reject and not self.partial:
             reject_them = option("missing", "reject")
             ways += f"; {reject_them} counts them as abstentions with the lowest confidence"
         return (

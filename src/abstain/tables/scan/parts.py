@@ -40,13 +40,24 @@ def parts_of(source: Any) -> tuple[Path, ...]:
 def _expanded(given: str) -> list[Path]:
     path = Path(given)
     if path.is_dir():
-        inside = [p for p in path.iterdir() if p.is_file() and p.suffix.lower() in SUFFIXES]
-        return _ordered(inside, f"the folder {given!r} holds no file that abstain reads")
+        return _ordered(_inside(path), f"the folder {given!r} holds no file that abstain reads")
     if is_pattern(given):
-        inside = [p for p in map(Path, glob.glob(given, recursive=True)) if p.is_file()]  # noqa: PTH207
-        return _ordered(inside, f"no file has a name like {given!r}")
+        found = map(Path, glob.glob(given, recursive=True))  # noqa: PTH207
+        files = dict.fromkeys(file for match in found for file in _files_of(match))
+        return _ordered(files, f"no file has a name like {given!r}")
     refuse_absent(path)
     return [path]
+
+
+def _inside(folder: Path) -> list[Path]:
+    return [p for p in folder.iterdir() if p.is_file() and p.suffix.lower() in SUFFIXES]
+
+
+def _files_of(match: Path) -> list[Path]:
+    """Return a file, or the files in a folder that is named like one, as Spark leaves them."""
+    if match.is_file():
+        return [match]
+    return _inside(match) if match.suffix.lower() in SUFFIXES else []
 
 
 def is_pattern(given: str) -> bool:

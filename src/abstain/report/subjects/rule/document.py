@@ -41,7 +41,8 @@ _USE: Final = """\
 import abstain as ab
 
 rule = ab.tables.load("rule.json")
-answer = rule.apply(predictions)  # or logits=..., or confidences; True: answer, False: abstain"""
+answer = rule.apply(predictions)  # or logits=..., or confidences{beside}
+# True: answer, False: abstain"""
 _ABOUT = {
     "decision-rule": (
         "The diamond is the point chosen, its bar reaches to what is certified; the dotted line is "
@@ -177,14 +178,15 @@ def rule_figures(
 def _use(rule: AnyRule) -> Iterator[doc.Block]:
     if rule.attainable:
         score = f"\u201c{rule.score}\u201d" if rule.score else "the same one"
-        own = " of its group" if isinstance(rule, RuleSet) and rule.per else ""
+        grouped = isinstance(rule, RuleSet) and bool(rule.per)
+        own = " of its group" if grouped else ""
         yield doc.Prose(
             f"Answer where the confidence is at least the threshold{own}, abstain elsewhere. The "
             f"confidence must be {score}, computed as on the calibration data. Fit and use compare "
             "alike, with \u2265.",
             "lead",
         )
-        yield doc.Code(_USE)
+        yield doc.Code(_USE.format(beside=", with group=..." if grouped else ""))
     else:
         yield doc.Prose("This rule has no threshold: it answers nothing.", "lead")
     yield doc.Fold("The rule as JSON", (doc.Code(rule.to_json()),))
