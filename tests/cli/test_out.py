@@ -23,7 +23,7 @@ COMMANDS = {
     "evaluate": EVALUATE,
     "compare": ["compare", "p.csv", "--figures", "svg", "--out", "out"],
     "threshold": ["threshold", "p.csv", "--coverage", "0.5", "--score", "a", "--out", "out"],
-    "study": ["study", "weights", "--sizes", "8", "--points", "9", "--out", "out"],
+    "study": ["study", "precision", "--out", "out"],
 }
 
 

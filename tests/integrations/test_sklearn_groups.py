@@ -1,7 +1,6 @@
 """A threshold for each group in scikit-learn: predicted classes, columns, functions of X."""
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -43,7 +42,8 @@ def test_predicted_classes_have_thresholds_of_their_own():
 
 
 def test_columns_of_frames_and_functions():
-    frame = pl.DataFrame({**{f"x{i}": X[:, i] for i in range(6)}, "site": SITE}).to_pandas()
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({**{f"x{i}": X[:, i] for i in range(6)}, "site": SITE})
     numbers = [f"x{i}" for i in range(6)]
     inside = make_pipeline(make_column_transformer(("passthrough", numbers)), LogisticRegression())
     options = {"rule": "sgr", "rule_params": OPTIONS, "cv": 3}
