@@ -230,11 +230,11 @@ class Subject(Generic[ResultT]):
         >>> import tempfile
         >>> from abstain.report import write_figures
         >>> from abstain.studies import STUDIES
-        >>> found = STUDIES["weights"].run(sizes=[8], points=5)
+        >>> found = STUDIES["precision"].run()
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     files = write_figures(found, folder)
         >>> [path.name for path in files][:2]
-        ['bias.svg', 'bias.pdf']
+        ['loss.svg', 'loss.pdf']
         """
         files = self.files(result, self.formats if formats is None else formats)
         place = Path(folder)
