@@ -4,10 +4,11 @@
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from abstain.errors import InputError, suggest
+from abstain.errors import FileFormatError, InputError, suggest
 
 if TYPE_CHECKING:
     from abstain.typing import Array
@@ -24,6 +25,23 @@ READERS: dict[str, Callable[[str], Written]] = {}
 
 #: The same for records that are kept as plain values and arrays.
 ARCHIVES: "dict[str, Callable[[Mapping[str, Any], Mapping[str, Array]], Any]]" = {}
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Say of a text that is refused within what it is no valid one of."""
+    try:
+        yield
+    except InputError as error:
+        msg = f"not a valid {what}: {error}"
+        raise FileFormatError(msg) from error
+
+
+def opened(text: str, kind: str, versions: tuple[int, ...]) -> tuple[dict[str, Any], int]:
+    """Return the fields of a text of one kind, and which of these versions it is of."""
+    found = parsed(text)
+    take_kind(found, (kind,))
+    return found, take_version(found, "version", versions)
 
 
 def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:

@@ -177,6 +177,13 @@ def read(kind: Callable[..., RecordT], found: Mapping[str, Any], what: str) -> R
     return kind(**found)
 
 
+def part(kind: Callable[..., RecordT], found: object, what: str) -> RecordT:
+    """Make a record that stands in another one: of an object with its fields."""
+    if not isinstance(found, dict):
+        refuse(f"{what} must be an object with its fields; got {shown(found)}")
+    return read(kind, found, what)
+
+
 def _plain(value: Any) -> Any:
     """Return the numbers of NumPy as those of Python."""
     if isinstance(value, np.generic):

@@ -1,5 +1,6 @@
 """One score on one part of the data, and the intervals of its results."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -65,7 +66,7 @@ class Uncertainty:
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluatedPart:
+class EvaluatedPart(ABC):
     """One score on one part of the data, and how its intervals are made."""
 
     split: Split
@@ -92,14 +93,14 @@ class EvaluatedPart:
         return True
 
     @property
+    @abstractmethod
     def own(self) -> bool:
         """Whether the score is a column of the data."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def unknown(self) -> int | None:
         """How many samples belong to no class that the model knows; None without labels."""
-        raise NotImplementedError
 
     @property
     def cluster(self) -> IntArray | None:

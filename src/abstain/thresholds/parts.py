@@ -11,7 +11,7 @@ from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.names import codes_of
 from abstain._foundation.records import Chance
 from abstain.confidence import ConfidenceScore, ScoreState
-from abstain.errors import FileFormatError, InputError, MissingInputError
+from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
 from abstain.thresholds._summary import PartsSummary, RulePart
@@ -291,15 +291,10 @@ class RuleSet(PartsSummary):
         FileFormatError
             No JSON, no set of rules, or a field that cannot be; the message names it.
         """
-        try:
-            found = json_records.parsed(text)
-            json_records.take_kind(found, (KIND,))
-            json_records.take_version(found, "version", (VERSION,))
+        with json_records.reading("set of decision rules"):
+            found, _ = json_records.opened(text, KIND, (VERSION,))
             found["parts"] = tuple(_part(one) for one in _listed(found.get("parts")))
             return records.read(cls, found, "a set of decision rules")
-        except InputError as error:
-            msg = f"not a valid set of decision rules: {error}"
-            raise FileFormatError(msg) from error
 
     def __str__(self) -> str:
         """Say each rule in a plain sentence."""
@@ -322,8 +317,6 @@ def _listed(given: object) -> list[Any]:
 
 
 def _part(found: dict[str, Any]) -> RulePart:
-    rule = found.get("rule")
-    if not isinstance(rule, dict):
-        json_records.refuse("each of `parts` must have a field `rule`")
-    fields = {**found, "rule": records.read(DecisionRule, rule, "a decision rule")}
+    rule = records.part(DecisionRule, found.get("rule"), "the `rule` of each of `parts`")
+    fields = {**found, "rule": rule}
     return records.read(RulePart, fields, "a part of a set of rules")

@@ -10,7 +10,7 @@ from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import like
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, ScoreState
-from abstain.errors import FileFormatError, InputError
+from abstain.errors import InputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
 from abstain.thresholds._relations import refuse_contradictions
@@ -324,15 +324,9 @@ class DecisionRule:
         >>> DecisionRule.from_json(DecisionRule("given", 0.5).to_json()).threshold
         0.5
         """
-        try:
-            found = json_records.parsed(text)
-            json_records.take_kind(found, (KIND,))
-            version = json_records.take_version(found, "version", (*_LATER, VERSION))
-            found = _LATER.get(version, {}) | found
-            return records.read(cls, found, "a decision rule")
-        except InputError as error:
-            msg = f"not a valid decision rule: {error}"
-            raise FileFormatError(msg) from error
+        with json_records.reading("decision rule"):
+            found, version = json_records.opened(text, KIND, (*_LATER, VERSION))
+            return records.read(cls, _LATER.get(version, {}) | found, "a decision rule")
 
     def __str__(self) -> str:
         """Say the rule in a plain sentence."""

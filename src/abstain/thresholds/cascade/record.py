@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from abstain._foundation.arrays import to_numpy
 from abstain._foundation.json_records import READERS
 from abstain._foundation.records import Count, Fraction, NotNegative
 from abstain.confidence import ConfidenceScore
-from abstain.errors import DomainError, FileFormatError, InputError
+from abstain.errors import DomainError, InputError
 from abstain.predictions import Predictions
 from abstain.thresholds.cascade.plan import CascadePlan
 from abstain.thresholds.cascade.stage import PERSON, CascadeStage, accepted_by, confidence_on
@@ -201,20 +201,16 @@ class Cascade:
             No JSON, no cascade, of a later version, or a field that is missing, unknown or holds
             what it cannot. The message names the field.
         """
-        try:
-            found = json_records.parsed(text)
-            json_records.take_kind(found, (KIND,))
-            json_records.take_version(found, "version", (VERSION,))
+        with json_records.reading("cascade"):
+            found, _ = json_records.opened(text, KIND, (VERSION,))
             if isinstance(found.get("stages"), list):
                 found["stages"] = tuple(
-                    _part(CascadeStage, stage, "a stage of a cascade") for stage in found["stages"]
+                    records.part(CascadeStage, stage, "a stage of a cascade")
+                    for stage in found["stages"]
                 )
             if "plan" in found:
-                found["plan"] = _part(CascadePlan, found["plan"], "the plan of a cascade")
+                found["plan"] = records.part(CascadePlan, found["plan"], "the plan of a cascade")
             return records.read(cls, found, "a cascade")
-        except InputError as error:
-            msg = f"not a valid cascade: {error}"
-            raise FileFormatError(msg) from error
 
     def __str__(self) -> str:
         """Say the cascade in a plain sentence."""
@@ -232,14 +228,6 @@ class Cascade:
             f"more of all calibration sets the true risk of all answers is at most "
             f"{p.max_risk:g}{limit}."
         )
-
-
-def _part(kind: Any, found: object, what: str) -> Any:
-    """Read a record inside the record: every field there, and no other."""
-    if not isinstance(found, dict):
-        msg = f"{what} must be an object with its fields; got {json_records.shown(found)}"
-        raise InputError(msg)
-    return records.read(kind, found, what)
 
 
 READERS[KIND] = Cascade.from_json
