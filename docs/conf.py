@@ -1,8 +1,12 @@
 """Sphinx configuration: `make docs`."""
 
 import importlib.metadata
+from typing import Any
 
-import abstain
+from docutils import nodes
+from sphinx.application import Sphinx
+
+import abstain as ab
 
 project = "abstain"
 author = "The abstain authors"
@@ -29,8 +33,7 @@ autosummary_ignore_module_all = False
 templates_path = ["_templates"]
 # A class has one page, and an alias of a type none.
 autosummary_context = {
-    "elsewhere": {name for name in abstain.__all__ if isinstance(getattr(abstain, name), type)}
-    | {"Split"}
+    "elsewhere": {name for name in ab.__all__ if isinstance(getattr(ab, name), type)} | {"Split"}
 }
 numpydoc_show_class_members = False  # autodoc lists them already
 
@@ -40,28 +43,26 @@ html_css_files = ["pages.css"]
 html_title = "abstain"
 
 
-class Menu:
-    """The menu of the pages, without those of objects; one serves all of these.
+def _shallow(
+    app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: nodes.document
+) -> None:
+    """Let the theme find a menu without the pages of objects; one serves all of these.
 
     Every page would hold all of them, and making that menu anew takes most of a build.
     """
+    if not (whole := context.get("toctree")):
+        return
 
-    def __init__(self):
-        self.of_objects = None
-
-    def give(self, app, pagename, templatename, context, doctree):
-        """Let the theme find a shallow menu."""
-        if whole := context.get("toctree"):
-            context["toctree"] = lambda **options: self._made(pagename, whole, options)
-
-    def _made(self, pagename, whole, options):
-        shallow = {**options, "maxdepth": 1}
+    def menu(**options: Any) -> str:
         if not pagename.startswith("reference/"):
-            return whole(**shallow)
-        self.of_objects = self.of_objects or whole(**shallow)
-        return self.of_objects
+            return str(whole(**{**options, "maxdepth": 1}))
+        if not hasattr(app, "menu_of_objects"):
+            app.menu_of_objects = str(whole(**{**options, "maxdepth": 1}))
+        return str(app.menu_of_objects)
+
+    context["toctree"] = menu
 
 
-def setup(app):
+def setup(app: Sphinx) -> None:
     """Say what Sphinx calls before the theme."""
-    app.connect("html-page-context", Menu().give, priority=400)
+    app.connect("html-page-context", _shallow, priority=400)
