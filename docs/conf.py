@@ -1,12 +1,17 @@
 """Sphinx configuration: `make docs`."""
 
 import importlib.metadata
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 import abstain as ab
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import metric_pages
 
 project = "abstain"
 author = "The abstain authors"
@@ -65,4 +70,5 @@ def _shallow(
 
 def setup(app: Sphinx) -> None:
     """Say what Sphinx calls before the theme."""
+    app.connect("builder-inited", lambda _: metric_pages.write())
     app.connect("html-page-context", _shallow, priority=400)
