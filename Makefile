@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 EXAMPLES ?= quick
 COVERAGE ?=
 
-.PHONY: demo study check test test-slow test-all test-minimal test-lowest test-smoke lint laws docs clean
+.PHONY: demo study check test test-slow test-all test-minimal test-lowest test-smoke lint laws docs links clean
 .PHONY: bench bench-check bench-install
 .DEFAULT_GOAL := test
 
@@ -129,6 +129,10 @@ docs:
 	$(PYTHON) -m venv --clear $(VENV)/docs
 	$(VENV)/docs/bin/python $(PIP) -e '.[docs]'
 	$(VENV)/docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+# Every address that the pages name, asked for: needs a network, and `make docs` before it.
+links:
+	$(VENV)/docs/bin/python -m sphinx -q -b linkcheck docs docs/_build/links
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/generated
