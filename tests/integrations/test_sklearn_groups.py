@@ -66,7 +66,7 @@ def test_columns_of_frames_and_functions():
     coded = np.c_[X, SITE == "north"]
     by_place = SelectiveClassifier(LogisticRegression(), **options, per=6)
     by_place.fit(coded[FIT], Y[FIT])
-    assert by_place.decision_rule_.names == ("0.0", "1.0")
+    assert by_place.decision_rule_.names == ("0", "1")
     assert by_place.accepts(coded[NEW]).any()
 
 

@@ -81,8 +81,73 @@ def test_other_rules_by_group():
         fit_groups("risk", confidence, loss, group, max_risk=0.1, weight=np.ones(303))
     with pytest.raises(InputError, match="`ratio`"):
         fit_groups("sgr", confidence, loss, group, ratio=np.ones(303), **OPTIONS)
-    with pytest.raises(DomainError, match="`group`"):
-        fit_groups("sgr", confidence, loss, np.full(303, np.nan), **OPTIONS)
+    for method, options in (("risk", {}), ("conformal_risk_control", {})):
+        with pytest.raises(InputError, match="`joint` shares delta"):
+            fit_groups(method, confidence, loss, group, max_risk=0.1, joint=True, **options)
+
+
+@pytest.mark.parametrize(
+    "missing", [np.nan, None, np.datetime64("NaT")], ids=["nan", "none", "not a time"]
+)
+def test_a_missing_group_is_refused_and_no_group_of_its_own(missing):
+    confidence, loss, _ = drawn([300], [0.3])
+    rule = fit_groups("sgr", confidence, loss, np.zeros(300), **OPTIONS)
+    dates = np.full(300, "2026-01-01", dtype="datetime64[D]")
+    group = dates if isinstance(missing, np.datetime64) else np.full(300, "a", dtype=object)
+    group[7] = missing
+    for asked in (
+        lambda: fit_groups("sgr", confidence, loss, group, **OPTIONS),
+        lambda: rule.apply(confidence, group=group),
+        lambda: rule.unseen(group),
+        lambda: check_groups(rule, confidence, loss, group),
+    ):
+        with pytest.raises(DomainError, match="`group` must name something"):
+            asked()
+
+
+def test_a_group_has_one_name_however_it_is_kept():
+    confidence, loss, _ = drawn([600], [0.1])
+    places = np.arange(600) % 2
+    rule = fit_groups("sgr", confidence, loss, places, **OPTIONS)
+    for same in (places.astype(float), places.astype(str), places.astype(np.uint8)):
+        assert rule.apply(confidence, group=same).tolist() == (
+            rule.apply(confidence, group=places).tolist()
+        )
+        assert rule.unseen(same) == {}
+    days = np.datetime64("2026-01-01") + places
+    rule = fit_groups("sgr", confidence, loss, days, **OPTIONS)
+    assert rule.names == ("2026-01-01", "2026-01-02")
+    for unit in ("s", "us", "ns"):
+        assert rule.unseen(days.astype(f"datetime64[{unit}]")) == {}
+    assert rule.unseen(days.astype(object)) == {}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("own", "given"),
+    [
+        ("probability", None),
+        ("probability", "log-odds"),
+        ("log-odds", "probability"),
+        ("unknown", None),
+    ],
+)
+def test_all_thresholds_at_once_decide_as_each_part_does_alone(dtype, own, given):
+    rng = np.random.default_rng(0)
+    levels = [0.25, 0.5, 0.9]
+    at = [float(np.log(p / (1 - p))) if own == "log-odds" else p for p in levels]
+    parts = [RulePart(f"g{i}", DecisionRule("given", t, scale=own)) for i, t in enumerate(at)]
+    none = DecisionRule("given", None, reason="too few", scale=own)
+    rule = RuleSet("site", (*parts, RulePart("none", none)))
+    values = rng.choice([*levels, *rng.random(50)], 1000)
+    values = np.log(values / (1 - values)) if given == "log-odds" else values
+    values, group = values.astype(dtype), rng.choice([*rule.names, "new"], 1000)
+    expected = np.zeros(1000, dtype=bool)
+    for part in rule.parts:
+        alone = part.rule.apply(values, scale=given)
+        expected |= (group == part.name) & alone
+    assert rule.apply(values, group=group, scale=given).tolist() == expected.tolist()
+    assert expected.any()
 
 
 def test_unseen_groups_are_abstained_on_and_counted():

@@ -88,11 +88,26 @@ def test_a_walk_that_ends_where_it_began_accepts_all_above_the_next_value():
     confidence, wrong = np.linspace(1, 0, 80), np.arange(80) >= 40
     rule = thresholds.sgr(confidence, wrong, max_risk=0.1, delta=0.05)
     assert rule.accepted == 40
-    assert rule.threshold == np.nextafter(confidence[40], 1)
+    assert rule.threshold == np.nextafter(np.float32(confidence[40]), np.float32(1))
     # Reached on the way from a quarter of the samples, it needs no more than its own value.
     passed = thresholds.learn_then_test(confidence, wrong, max_risk=0.1, delta=0.05)
     assert passed.accepted == 40
     assert passed.threshold == confidence[39]
+
+
+@pytest.mark.parametrize("tied", [0.5, 0.9, 0.1 + 0.2, 1 - 2**-30])
+def test_what_is_tied_below_a_start_is_left_out_in_data_of_single_precision_too(tied):
+    # The next double above the ties is rounded down to them there: half of the answers were wrong.
+    sure = np.linspace(2, 3, 1000)
+    confidence, wrong = np.r_[sure, np.full(1000, tied)], np.arange(2000) >= 1000
+    limits = [thresholds.Limit("overall", 0.05)]
+    rule = thresholds.several_risks(confidence, wrong, limits, delta=0.05, starts=[0.5])
+    for data in (confidence, confidence.astype(np.float32)):
+        assert rule.apply(data).tolist() == [True] * 1000 + [False] * 1000
+    # Where samples lie closer than single precision tells apart, the doubles decide.
+    close = np.where(confidence == tied, confidence, tied + 1e-12 * confidence)
+    rule = thresholds.several_risks(close, wrong, limits, delta=0.05, starts=[0.5])
+    assert rule.apply(close).sum() == 1000
 
 
 @given(case=cases(least=20, most=80), risk=st.floats(0.1, 0.5), delta=st.floats(0.05, 0.6))

@@ -122,10 +122,20 @@ def walked(s: Scored, aim: Aim, coverages: tuple[float, ...]) -> DecisionRule:
 
 
 def just_above(groups: TieGroups, found: Reach) -> float | None:
-    """Return the threshold of a walk that certified its start alone: all above the next value."""
+    """Return the threshold of a walk that certified its start alone: all above the next value.
+
+    Where no sample lies between, it is the next number of single precision: then that value stays
+    below it in data of single precision too, which would round the next double down to it. The
+    start is as good there: the samples above it are draws from the law above it.
+    """
     if not found.at_start or found.last + 1 >= groups.confidence.size:
         return None
-    return float(np.nextafter(groups.confidence[found.last + 1], np.inf))
+    below, last = groups.confidence[found.last + 1], groups.confidence[found.last]
+    with np.errstate(over="ignore"):
+        single = float(np.nextafter(np.float32(below), np.float32(np.inf)))
+    if below < single <= last:
+        return single
+    return float(np.nextafter(below, np.inf))
 
 
 def too_few(s: Scored, aim: Aim, least: int) -> DecisionRule:

@@ -8,10 +8,10 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
-from abstain._foundation.names import coded, codes_of
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
 from abstain.thresholds._summary import OVERALL
+from abstain.thresholds.group_names import grouped
 from abstain.thresholds.parts import AnyRule, RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.rule_check import (
@@ -232,13 +232,12 @@ def check_groups(
     'holds'
     """
     accepted = decided(rule, confidence, scale, group if by is None else by)
-    codes_of(group, "group", accepted.size)  # refuses what names no group
-    names, codes = coded(to_numpy(group, "group"), "group")
+    names, codes = grouped(group, accepted.size)
     s = sample(accepted, loss, weight, level=level_of(level))
     if weight is not None:
         codes = codes[to_numpy(weight, "weight") > 0]
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    known = [(str(names[codes[own[0]]]), own) for own in rows if own.size]
+    known = [(names[codes[own[0]]], own) for own in rows if own.size]
     own_rules = isinstance(rule, RuleSet) and bool(rule.per) and by is None
     return _together(rule, s, name, known, own_rules=own_rules)
 

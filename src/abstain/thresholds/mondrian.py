@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import to_numpy
-from abstain._foundation.names import codes_of
 from abstain.errors import InputError
 from abstain.thresholds._summary import RulePart
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.entry import RULES
-from abstain.thresholds.group_names import texts
+from abstain.thresholds.group_names import grouped
 from abstain.thresholds.parts import RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.scales import RuleScale
@@ -68,7 +66,8 @@ def fit_groups(
     UnknownNameError, MissingInputError
         No such rule; an option that it needs is not there.
     InputError
-        A rule without data; weights; an option that the rule does not have.
+        A rule without data; weights; an option that the rule does not have; `joint` of a rule
+        without delta.
     ShapeError, DomainError
         Bad values; a group that is missing.
 
@@ -110,17 +109,18 @@ def fit_groups(
     """
     _refuse(method, options)
     values = checks.confidence(confidence)
-    codes_of(group, "group", values.size)  # refuses what names no group
+    names, codes = grouped(group, values.size)
+    sizes = np.bincount(codes)
     losses = None if loss is None else checks.loss(loss, length=values.size)
-    names, codes, sizes = np.unique(
-        texts(to_numpy(group, "group")), return_inverse=True, return_counts=True
-    )
     delta = options.get("delta")
+    if joint and "delta" not in RULES[method].options:
+        msg = f"`joint` shares delta among the groups, and the rule {method!r} has none; drop it"
+        raise InputError(msg)
     if joint and delta is not None:
         options = {**options, "delta": delta / shares_of(method, sizes, options)}
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
     parts = []
-    for name, own in zip(names.tolist(), rows, strict=True):
+    for name, own in zip(names, rows, strict=True):
         known = None if losses is None else losses[own]
         rule = fit(method, values[own], known, score=score, scale=scale, **options)
         parts.append(RulePart(name, rule))

@@ -8,17 +8,16 @@ import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import like, to_numpy
-from abstain._foundation.names import codes_of
 from abstain._foundation.records import Chance
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.predictions import Predictions
 from abstain.thresholds import scales
 from abstain.thresholds._summary import PartsSummary, RulePart
-from abstain.thresholds.group_names import predicted_names, texts
+from abstain.thresholds.group_names import grouped, predicted_names, texts
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.scales import RuleScale
-from abstain.typing import AnyArray, Array, Scale
+from abstain.typing import AnyArray, Array, FloatArray, Scale
 
 #: What marks a text as the JSON form of a set of rules.
 KIND: Final = "set of decision rules"
@@ -160,9 +159,10 @@ class RuleSet(PartsSummary):
         dict from str to int
             Name of each such group and its number of samples.
         """
-        names, counts = np.unique(texts(to_numpy(group, "group")), return_counts=True)
+        values = to_numpy(group, "group")
+        names, codes = grouped(values, values.size)
         known = {part.name for part in self.parts}
-        found = zip(names.tolist(), counts.tolist(), strict=True)
+        found = zip(names, np.bincount(codes).tolist(), strict=True)
         return {name: count for name, count in found if self.per and name not in known}
 
     def apply(
@@ -215,25 +215,28 @@ class RuleSet(PartsSummary):
         given = scales.one_of(confidence, logits, probabilities)
         if isinstance(confidence, Predictions) and self.per and group is None:
             group = self.groups_of(confidence)
-        if isinstance(given, Predictions):
-            given = scales.scored(given, self.score, score)
-        if not self.per:
-            return self.parts[0].rule.apply(given, scale=scale)
-        if group is None:
+        kind = next((x for x in (logits, probabilities) if x is not None), given)
+        given, said = scales.compared(given, self.score, self.scale, score, scale)
+        values = checks.confidence(given)
+        if self.per and group is None:
             msg = f"the rule has a threshold for each {self.per!r}: give `group`"
             raise MissingInputError(msg)
-        kind = next((x for x in (logits, probabilities) if x is not None), given)
-        values = given.values if isinstance(given, ConfidenceScore) else checks.confidence(given)
-        codes_of(group, "group", values.size)  # refuses what names no group
-        names = texts(to_numpy(group, "group"))
-        out = np.zeros(values.size, dtype=np.bool_)
-        for part in self.parts:
-            inside = names == part.name
-            if inside.any() and part.rule.attainable:
-                # Of all confidences, since a few alone might look as if on another scale.
-                accepted = np.asarray(part.rule.apply(_host(given), scale=scale), dtype=np.bool_)
-                out |= inside & accepted
-        return like(out, kind)
+        own = self._thresholds(group, values.size)
+        held = ~np.isnan(own)
+        if not held.any():
+            return like(held, kind)
+        # All confidences are compared, since a few alone might look as if on another scale.
+        own[~held] = own[held][0]
+        return like(held & scales.reached(values, own, self.scale, said), kind)
+
+    def _thresholds(self, group: AnyArray | None, n: int) -> FloatArray:
+        """Return the threshold that each sample is held to, shape (n,); NaN where there is none."""
+        own = {part.name: part.rule.threshold for part in self.parts}
+        if not self.per or group is None:
+            return np.full(n, self.threshold, dtype=np.float64)
+        names, codes = grouped(group, n)
+        found: FloatArray = np.array([own.get(name) for name in names], dtype=np.float64)
+        return found[codes]
 
     def threshold_on(self, scale: Scale) -> float | None:
         """Return the one threshold on a scale, as `DecisionRule.threshold_on`; None of several.
@@ -304,10 +307,6 @@ class RuleSet(PartsSummary):
 
 #: What decides: one rule, or several that stand together.
 AnyRule = DecisionRule | RuleSet
-
-
-def _host(given: Any) -> Any:
-    return given if isinstance(given, ConfidenceScore) else checks.confidence(given)
 
 
 def _listed(given: object) -> list[Any]:

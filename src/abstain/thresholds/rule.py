@@ -246,15 +246,7 @@ class DecisionRule:
         """
         given = scales.one_of(confidence, logits, probabilities)
         kind = next((x for x in (logits, probabilities) if x is not None), given)
-        if isinstance(given, Predictions):
-            given = scales.scored(given, self.score, score)
-        elif score is not None:
-            msg = "`score` computes confidences from predictions; got the confidences themselves"
-            raise InputError(msg)
-        said: str | None = scale
-        if isinstance(given, ConfidenceScore):
-            scales.refuse_other(self.score, given.name)
-            given, said = scales.on_scale(given, self.scale, scale)
+        given, said = scales.compared(given, self.score, self.scale, score, scale)
         values = checks.confidence(given)
         if self.threshold is None:
             return like(np.zeros(values.size, dtype=np.bool_), kind)

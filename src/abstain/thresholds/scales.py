@@ -12,7 +12,7 @@ from abstain._foundation.imports import special
 from abstain.confidence import ConfidenceScore, ScoreState, score
 from abstain.errors import DomainError, InputError, MissingInputError
 from abstain.predictions import Predictions
-from abstain.typing import AnyArray, Array, BoolArray, Scale
+from abstain.typing import AnyArray, Array, BoolArray, FloatArray, Scale
 
 #: The scale of a rule that does not record one, such as one read from an older file.
 UNKNOWN: Final = "unknown"
@@ -66,6 +66,24 @@ def on_scale(found: ConfidenceScore, own: str, scale: str | None) -> tuple[AnyAr
     return found.values, found.scale
 
 
+def compared(
+    given: Any, wanted: str, own: str, state: ScoreState | None, scale: str | None
+) -> tuple[AnyArray, str | None]:
+    """Return what a rule for the score `wanted` compares with thresholds on the scale `own`.
+
+    And what these confidences are measured in, where that is known.
+    """
+    if isinstance(given, Predictions):
+        given = scored(given, wanted, state)
+    elif state is not None:
+        msg = "`score` computes confidences from predictions; got the confidences themselves"
+        raise InputError(msg)
+    if not isinstance(given, ConfidenceScore):
+        return given, scale
+    refuse_other(wanted, given.name)
+    return on_scale(given, own, scale)
+
+
 def refuse_other(wanted: str, name: str) -> None:
     """Refuse another score than that of a rule; without a name, either is any."""
     if wanted and name and name != wanted:
@@ -94,14 +112,15 @@ def counterpart(threshold: float, scale: str) -> float | None:
     return None
 
 
-def reached(values: Array, threshold: float, own: str, given: str | None) -> BoolArray:
+def reached(values: Array, threshold: float | FloatArray, own: str, given: str | None) -> BoolArray:
     """Tell which values reach a threshold on the scale `own`; `given` is theirs, where it was said.
 
-    On the scale of the threshold ("score" is that) in the precision of the values; on the other
+    There is one threshold, or one for each value. The comparison is made
+    on the scale of the threshold ("score" is that) in the precision of the values; on the other
     one within 4 units in the last place.
     """
     if given is None:
-        _refuse_doubtful(values, threshold, own)
+        _refuse_doubtful(values, float(np.min(threshold)), own)
         return _compared(values, threshold)
     if given not in SCALES:
         msg = f"`scale` must be one of {', '.join(map(repr, SCALES))}; got {given!r}"
@@ -125,19 +144,19 @@ def reached(values: Array, threshold: float, own: str, given: str | None) -> Boo
     return np.asarray(p >= threshold * (1 - _ULPS * np.finfo(np.float64).eps), dtype=np.bool_)
 
 
-def _compared(values: Array, threshold: float) -> BoolArray:
+def _compared(values: Array, threshold: float | FloatArray) -> BoolArray:
     with np.errstate(over="ignore"):
         out: BoolArray = values >= np.asarray(threshold).astype(values.dtype)
     return out
 
 
-def _in_probabilities(values: Array, threshold: float) -> BoolArray:
+def _in_probabilities(values: Array, threshold: float | FloatArray) -> BoolArray:
     """Compare probabilities with a threshold in log-odds."""
     eps = float(np.finfo(values.dtype).eps)
-    at = float(special.expit(threshold))
-    if float(special.expit(-threshold)) < _ROOM * eps:
+    at, highest = special.expit(threshold), float(np.max(threshold))
+    if float(special.expit(-highest)) < _ROOM * eps:
         msg = (
-            f"the threshold of this rule, log-odds of {threshold:.6g}, is a probability so near 1 "
+            f"the threshold of this rule, log-odds of {highest:.6g}, is a probability so near 1 "
             f"that {values.dtype} probabilities do not tell what reaches it. Give `logits`, the "
             "predictions, or confidences in log-odds"
         )

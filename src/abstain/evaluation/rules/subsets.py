@@ -5,11 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
-from abstain.thresholds.group_names import predicted_names, texts
+from abstain.thresholds.group_names import class_texts, predicted_names, texts
 from abstain.thresholds.parts import PREDICTION
 from abstain.typing import AnyArray, Array, BoolArray
 
@@ -25,7 +24,7 @@ _TRUTH: Final = (
 def groups_for(predictions: Predictions, per: "str | AnyArray") -> tuple[str, Array]:
     """Return what the groups are, and the group of each sample as text; refuse true classes."""
     if not isinstance(per, str):
-        name, names = GROUP, texts(to_numpy(per, "per"))
+        name, names = GROUP, texts(per, "per")
     elif per == PREDICTION:
         return per, predicted_names(predictions)
     elif per == GROUP:
@@ -55,7 +54,7 @@ def _is_truth(names: Array, predictions: Predictions) -> bool:
 
 def _true_names(predictions: Predictions) -> Array:
     codes = predictions.label_codes
-    named = texts(np.asarray(predictions.class_names, dtype=object))
+    named = class_texts(predictions)
     # Of no known class: no limit is about these alone.
     return np.where(codes >= 0, named[codes], "")
 

@@ -56,7 +56,7 @@ class Grouping:
         if found.shape != (count,):
             msg = f"`per` must give one group for each of {count} samples; got {found.shape}"
             raise ShapeError(msg)
-        return texts(found)
+        return texts(found, "per")
 
     def _column(self, X: Any) -> Any:
         try:
