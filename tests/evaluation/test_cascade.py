@@ -150,11 +150,66 @@ def test_the_promise_is_the_same_for_the_same_seed_and_another_for_another():
         ({"large": ([np.nan] * 50, [0] * 50)}, {}, DomainError, "'large'"),
         ({"large": ([0.5] * 50, [2] * 50)}, {}, DomainError, "'large'"),
         ({"person": 1.5}, {}, DomainError, "person_error"),
+        ({}, {"capacity": 0.1, "per_day": 40}, InputError, "`capacity` must be a whole number"),
+        ({f"m{i}": ([0.5] * 50, [0] * 50) for i in range(6)}, {}, InputError, "at most 7 stages"),
     ],
 )
 def test_refuses(change, options, error, words):
     with pytest.raises(error, match=words):
         ab.set_cascade({**said(50), **change}, **{"max_risk": 0.1, **options})
+
+
+@pytest.mark.parametrize("field", ["weight", "group"])
+def test_refuses_samples_that_do_not_count_alike(field):
+    known = {field: np.ones(50)}
+    stages = {
+        name: ab.Predictions(confidence=confidence, loss=loss, **known)
+        for name, (confidence, loss) in said(50).items()
+    }
+    cascade = ab.set_cascade(said(50), max_risk=0.1)
+    for asked in (
+        lambda: ab.set_cascade(stages, max_risk=0.1),
+        lambda: ab.check_cascade(cascade, stages),
+    ):
+        with pytest.raises(InputError, match=f"must have no `{field}`; drop it"):
+            asked()
+
+
+def test_few_samples_promise_nothing():
+    with pytest.raises(InputError, match="at least 2"):
+        ab.set_cascade(said(1), max_risk=0.1)
+    for n in (2, 3, 28):
+        none = ab.set_cascade(said(n), max_risk=0.1)
+        assert not none.attainable
+        assert "cannot certify" in none.reason
+    # However the samples are divided, one orders and one tests at least.
+    for share, tested in ((1e-9, 1999), (1 - 1e-9, 1)):
+        assert ab.set_cascade(said(2000), max_risk=0.1, ordered_by=share).tested == tested
+
+
+def test_what_confidences_are_measured_in_may_be_said():
+    data = said(2000)
+    cascade = ab.set_cascade(data, max_risk=0.05, costs=COSTS)
+    assert {stage.scale for stage in cascade.stages} == {"probability"}
+    later = {name: (c.clip(1e-9, 1 - 1e-9), loss) for name, (c, loss) in said(2000, 1).items()}
+    odds = {name: (np.log(c / (1 - c)), loss) for name, (c, loss) in later.items()}
+    with pytest.raises(InputError, match=r"scale"):
+        ab.check_cascade(cascade, odds)
+
+    def found(*asked, **options):
+        check = ab.check_cascade(*asked, **options).checks[0]
+        return check.risk, check.reviews, check.cost, [stage.answered for stage in check.stages]
+
+    assert found(cascade, odds, scale="log-odds") == found(cascade, later)
+    # Said when it is chosen, it stands in the cascade.
+    other = ab.set_cascade(odds, max_risk=0.05, costs=COSTS, scale="log-odds")
+    assert {stage.scale for stage in other.stages} == {"log-odds"}
+    assert found(other, later, scale="probability") == found(other, odds)
+    with pytest.raises(DomainError, match="probability"):
+        ab.set_cascade(odds, max_risk=0.05, scale="probability")
+    scored = {"small": ab.Predictions(logits=np.eye(3), labels=[0, 1, 2])}
+    sure = ab.set_cascade(scored, max_risk=0.1)
+    assert ab.check_cascade(sure, scored, scale="probability").checks[0].n == 3
 
 
 def test_refuses_other_samples_and_other_stages():

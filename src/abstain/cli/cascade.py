@@ -15,6 +15,7 @@ from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.parts import picked, picks_of
 from abstain.cli.stages import CascadeSource, applied_sets, stages_of
 from abstain.errors import FileFormatError, InputError
+from abstain.typing import Scale
 
 if TYPE_CHECKING:
     from abstain.evaluation import CascadeChecks
@@ -148,6 +149,10 @@ def cascade(
     samples: Annotated[Samples, Parameter(name="*")] = _SAMPLES,
     asked: Annotated[Asked, Parameter(name="*")] = _NOTHING,
     loss: Loss = None,
+    scale: Annotated[
+        Scale | None,
+        Parameter(help="what confidence columns are measured in, where their values do not tell"),
+    ] = None,
     level: LevelIfGiven = None,
     places: Annotated[CascadePlaces, Parameter(name="*")] = _PLACES,
     columns: Annotated[Columns, Parameter(name="*")] = USUAL_COLUMNS,
@@ -159,16 +164,17 @@ def cascade(
     """
     from abstain.report.output import CASCADE
 
-    _refuse_idle(columns, samples, level)
+    _refuse_idle(columns, samples, asked, level)
     source = samples.source(file, columns)
     read = [file, places.rule, *source.files, *samples.paths()]
     to = place(places.out, [_CASCADE, *RESULTS, REPORT], read)
     with working("Choosing"):
         calibration, notes = _calibration(source, samples, places)
-        chosen = _chosen(calibration, asked, loss, places)
+        more: dict[str, Any] = {"loss": loss, "scale": scale}
+        chosen = _chosen(calibration, asked, more, places)
         sets, told = applied_sets(samples.apply, source, samples.person_error)
     with working("Checking"):
-        more: dict[str, Any] = {"loss": loss, "level": _LEVEL if level is None else level}
+        more["level"] = _LEVEL if level is None else level
         noted = [*notes, *told]
         checks = ab.check_cascade(chosen, sets, calibration=calibration, notes=noted, **more)
     apart = _saved_apart(chosen, places)
@@ -179,11 +185,14 @@ def cascade(
         raise SystemExit(UNATTAINABLE)
 
 
-def _refuse_idle(columns: Columns, samples: Samples, level: float | None) -> None:
+def _refuse_idle(columns: Columns, samples: Samples, asked: Asked, level: float | None) -> None:
     """Refuse options that would change nothing."""
     idle = [flag(name) for name in ("by", "group", "weight") if getattr(columns, name)]
     if idle:
         msg = f"a cascade is chosen and checked on all samples alike; drop {', '.join(idle)}"
+        raise InputError(msg)
+    if asked.overflow is not None and asked.per_day is None:
+        msg = "--overflow is about days with more than --capacity; add --per-day or drop it"
         raise InputError(msg)
     if level is not None and not samples.apply:
         msg = "--level: about the data of --apply, and there are none; add them or drop it"
@@ -203,10 +212,10 @@ def _calibration(
 
 
 def _chosen(
-    calibration: dict[str, Any] | None, asked: Asked, loss: str | None, places: CascadePlaces
+    calibration: dict[str, Any] | None, asked: Asked, more: dict[str, Any], places: CascadePlaces
 ) -> "Cascade":
     if calibration is not None:
-        return ab.set_cascade(calibration, loss=loss, **asked.options())
+        return ab.set_cascade(calibration, **more, **asked.options())
     if asked.given:
         msg = f"--rule brings its own thresholds; drop {', '.join(asked.given)}"
         raise InputError(msg)

@@ -1,6 +1,7 @@
 """`check_cascade`: a cascade on other data, with labels or without."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from abstain.thresholds.cascade import (
     check_decisions,
     frontier_of,
 )
+from abstain.typing import Scale
 
 
 def check_cascade(
@@ -31,6 +33,7 @@ def check_cascade(
     *,
     scores: Mapping[str, ScoreState] | None = None,
     loss: "str | CostMatrix | None" = None,
+    scale: Scale | None = None,
     level: float = 0.95,
     calibration: Mapping[str, Any] | None = None,
     notes: Sequence[str | Finding] = (),
@@ -52,6 +55,9 @@ def check_cascade(
         Of stages whose score is one that was fitted: its state.
     loss : str or CostMatrix, optional
         As for `set_cascade`.
+    scale : {"log-odds", "probability", "score"}, optional
+        What arrays and confidence columns are measured in, where they might be on another scale
+        than the thresholds; "score" compares them as they are.
     level : float, default=0.95
         Of every interval.
     calibration : mapping, optional
@@ -70,7 +76,8 @@ def check_cascade(
     Raises
     ------
     InputError, MissingInputError
-        `cascade` is none; data that lack a stage, or other samples for each stage.
+        `cascade` is none; data that lack a stage, or other samples for each stage; weights or
+        groups; confidences that may be on another scale than the thresholds.
     ShapeError, DomainError
         Bad values.
 
@@ -106,10 +113,12 @@ def check_cascade(
     level = level_of(level)
     sets = _sets(data)
     wanted = Wanted(loss, scores, cascade.stages, cascade.plan.person_error)
-    parts = [aligned(own, wanted, where=name) for name, own in sets]
+    parts = [aligned(own, replace(wanted, scale=scale), where=name) for name, own in sets]
     chosen_on = None if calibration is None else aligned(calibration, wanted, where="calibration")
     found = tuple(
-        check_decisions(cascade, cascade.decide(*part.scores), part.data, name=name, level=level)
+        check_decisions(
+            cascade, cascade.decide(*part.scores, scale=scale), part.data, name=name, level=level
+        )
         for (name, _), part in zip(sets, parts, strict=True)
     )
     told = [n if isinstance(n, Finding) else Finding.note("source", n) for n in notes]

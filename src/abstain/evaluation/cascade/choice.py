@@ -19,6 +19,7 @@ from abstain.thresholds.cascade import (
     daily_share,
     frontier_of,
 )
+from abstain.typing import Scale
 
 
 def set_cascade(
@@ -32,6 +33,7 @@ def set_cascade(
     costs: Mapping[str, float] | None = None,
     scores: Mapping[str, str | ScoreState] | None = None,
     loss: "str | CostMatrix | None" = None,
+    scale: Scale | None = None,
     ordered_by: float = 0.5,
     seed: int = 0,
 ) -> Cascade:
@@ -45,8 +47,9 @@ def set_cascade(
     stages : mapping from str to Predictions, or (confidence, loss)
         The models by name, in the order in which they are asked, on the same calibration samples:
         not those that trained a model or fitted a score. Arrays of shape (n,). Samples with `ids`
-        are matched by them; weights are refused. Under "person" may stand the losses of the person
-        on these samples, or the share of the person's answers that is wrong, by default 0.
+        are matched by them; weights and groups are refused. Under "person" may stand the losses of
+        the person on these samples, or the share of the person's answers that is wrong, by default
+        0.
     max_risk : float
         The largest mean loss of all answers, the person's among them; between 0 and 1.
     delta : float, default=0.05
@@ -67,6 +70,9 @@ def set_cascade(
         column, or "msr" where there are class scores alone.
     loss : str or CostMatrix, optional
         What counts as wrong; by default that of the predictions, or 0/1. In [0, 1].
+    scale : {"log-odds", "probability", "score"}, optional
+        What arrays and confidence columns are measured in. By default a probability where all of a
+        stage's lie in [0, 1], else a unit of its own. The scale of a computed score is known.
     ordered_by : float, default=0.5
         The share of the samples that says in which order choices are tested; the others test.
     seed : int, default=0
@@ -81,7 +87,8 @@ def set_cascade(
     Raises
     ------
     InputError, MissingInputError
-        No stages; stages on other samples; costs that lack a stage.
+        No stages, or more than seven; stages on other samples, or on one; weights or groups; costs
+        that lack a stage.
     ShapeError, DomainError
         Bad values; losses above 1.
 
@@ -138,7 +145,7 @@ def set_cascade(
     (True, [0.2, 0.73, 0.07])
     """
     given = _stages(stages)
-    known = aligned(given, Wanted(loss, scores))
+    known = aligned(given, Wanted(loss, scores, scale=scale))
     plan = CascadePlan(
         max_risk=max_risk,
         delta=delta,
@@ -177,6 +184,12 @@ def _capacity(capacity: float | None, per_day: int | None, overflow: float) -> d
             "can do"
         )
         raise MissingInputError(msg)
+    if capacity != int(checks.number(capacity, "capacity")):
+        msg = (
+            f"{option('capacity')} must be a whole number of samples with {option('per_day')}; got "
+            f"{capacity!r}. For a share of the samples drop {option('per_day')}"
+        )
+        raise InputError(msg)
     if capacity > per_day:
         msg = (
             f"{option('capacity')} must be at most {option('per_day')}, {per_day}; got "

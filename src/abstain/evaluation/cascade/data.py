@@ -10,11 +10,11 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError, MissingInputError, ShapeError
-from abstain.evaluation.rules.data import confidence_of
+from abstain.evaluation.rules.data import as_said, confidence_of
 from abstain.predictions import Predictions, per_sample_loss
 from abstain.thresholds import scales
 from abstain.thresholds.cascade import PERSON, CascadeData, CascadeStage
-from abstain.typing import AnyArray, Array, IntArray
+from abstain.typing import AnyArray, Array, IntArray, Scale
 
 #: What one stage may be given as: predictions, confidences with losses, or confidences alone.
 StageInput = Predictions | tuple[AnyArray, AnyArray] | AnyArray
@@ -82,6 +82,8 @@ class Wanted:
     scores: Mapping[str, Any] | None = None
     stages: tuple[CascadeStage, ...] = ()
     person_error: float | None = 0.0
+    #: What confidences that are not computed are measured in, where it is said.
+    scale: Scale | None = None
 
     def score(self, name: str) -> Any:
         """Return the score of a stage: as asked, or that of the cascade; None for the only one."""
@@ -147,10 +149,15 @@ def _person(person: Any, found: list[StageScores]) -> Array:
 def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
     """Return what a stage says; a bare pair holds confidences and losses."""
     if isinstance(given, Predictions):
-        if given.weight is not None:
-            msg = f"stage {name!r}: a cascade counts samples of equal weight; drop the weights"
-            raise InputError(msg)
+        for field in ("weight", "group"):
+            if getattr(given, field) is not None:
+                msg = (
+                    f"stage {name!r}: a cascade counts independent samples alike, so its "
+                    f"predictions must have no `{field}`; drop it"
+                )
+                raise InputError(msg)
         own = confidence_of(given, wanted.score(name), where=name)
+        own = as_said(own, wanted.scale) if own.own else own
         labels = None if given.labels is None else to_numpy(given.labels, "labels")
         return StageScores(name, own, per_sample_loss(given, wanted.loss), _ids(given), labels)
     if isinstance(given, tuple):
@@ -164,7 +171,7 @@ def _scores(name: str, given: Any, wanted: Wanted) -> StageScores:
         confidence, wrong = given, None
     values = checks.confidence(confidence, f"confidence of {name!r}")
     unit = bool(values.min() >= 0 and values.max() <= 1)
-    own = ConfidenceScore("", values, values if unit else None, own=True)
+    own = as_said(ConfidenceScore("", values, values if unit else None, own=True), wanted.scale)
     return StageScores(name, own, None if wrong is None else to_numpy(wrong, "loss"))
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from abstain.errors import InputError
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count, upper
 from abstain.thresholds.cascade.data import CascadeData
 from abstain.thresholds.cascade.plan import CascadePlan
@@ -26,6 +27,8 @@ from abstain.typing import BoolArray, FloatArray, IntArray
 _CHOICES: Final = 2**14
 #: And so many thresholds of one stage, at most.
 _MOST: Final = 500
+#: So many stages have two thresholds each then.
+_STAGES: Final = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,10 +183,17 @@ def frontier_of(
     -------
     CascadeFrontier
         The same for the same data and plan.
+
+    Raises
+    ------
+    InputError
+        Fewer than two samples, or more than seven stages.
     """
+    _refuse_size(len(stages), data.n)
     first = np.zeros(data.n, np.bool_)
     rows = np.random.default_rng(plan.seed).permutation(data.n)
-    first[rows[: round(plan.ordered_by * data.n)]] = True
+    # One sample at least for either purpose.
+    first[rows[: min(max(round(plan.ordered_by * data.n), 1), data.n - 1)]] = True
     ordering, testing = data.part(first), data.part(~first)
     grids = tuple(_grid(x, _most(len(stages))) for x in ordering.confidences)
     measured = [totals_of(part, codes_of(part, grids), grids) for part in (ordering, testing)]
@@ -235,6 +245,15 @@ def chosen_of(found: CascadeFrontier, data: CascadeData) -> Cascade:
         cost=float(found.cost[choice]),
         reason=reason,
     )
+
+
+def _refuse_size(stages: int, n: int) -> None:
+    if n < 2:
+        msg = "a cascade takes at least 2 calibration samples, to order and to test; got 1"
+        raise InputError(msg)
+    if stages > _STAGES:
+        msg = f"a cascade has at most {_STAGES} stages beside the {PERSON}; got {stages}"
+        raise InputError(msg)
 
 
 def _most(stages: int) -> int:

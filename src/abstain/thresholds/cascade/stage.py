@@ -122,4 +122,5 @@ def confidence_on(
     if not isinstance(given, ConfidenceScore):
         return given, scale
     scales.refuse_other(stage.score, given.name)
-    return scales.on_scale(given, stage.scale, None)
+    # What is computed says itself what it is measured in.
+    return scales.on_scale(given, stage.scale, scale if given.own else None)
