@@ -103,6 +103,35 @@ def test_several_limits(capsys):
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--limit", "overall=0.2", "--max-risk", "0.1"], "--max-risk is the limit 'overall'"),
+        (["--limit", "overall=0.1", "--limit", "overall=0.2"], "overall is given twice"),
+        (["--limit", "overall=0.1", "--delta", "0"], "`delta` must lie strictly"),
+        (["--limit", "overall=0.1", "--method", "sgr"], "learn_then_test alone"),
+        (["--limit", "group=0.1"], "--group"),
+        (["--limit", "overall=0.1", "--starts", "1.5"], "`starts` must lie in (0, 1]"),
+        ([*ASKED, "--starts", "0.5"], "--method sgr takes no --starts"),
+        (["--rule", "val.parquet", "--starts", "0.5"], "drop the calibration file, --starts"),
+    ],
+)
+def test_refuses_limits_that_contradict_each_other(capsys, arguments, said):
+    assert said in refused(capsys, "val.parquet", *arguments)
+
+
+def test_where_walks_start_may_be_said(capsys):
+    limits = ["--limit", "label:cat=0.15", *ASKED, "--starts", "0.9", "0.4", "--save", "rule.json"]
+    printed(capsys, "val.parquet", *limits)
+    asked = {"limits": {"label:cat": 0.15}, "max_risk": 0.1, "delta": 0.05}
+    data = ab.read_predictions("val.parquet").only()
+    assert load("rule.json") == ab.set_threshold(data, **asked, starts=(0.9, 0.4))
+    own = [*ASKED, "--method", "learn_then_test", "--starts", "0.3", "--save", "rule.json"]
+    printed(capsys, "val.parquet", *own)
+    options = {"method": "learn_then_test", "max_risk": 0.1, "delta": 0.05}
+    assert load("rule.json") == ab.set_threshold(data, **options, starts=[0.3])
+
+
 def test_limits_that_cannot_be_met_exit_as_unattainable(capsys):
     capsys.readouterr()
     assert run(["threshold", "val.parquet", "--limit", "label=0.001", "--max-risk", "0.1"]) == 3

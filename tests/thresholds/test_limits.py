@@ -61,6 +61,23 @@ def test_a_walk_by_hand_with_two_limits():
     assert part.risk == pytest.approx(loss[inside & cat].mean())
 
 
+def test_limits_of_either_kind_have_half_of_delta():
+    confidence, loss, cat = drawn(400, seed=3)
+    limits = [Limit("overall", 0.12), Limit("label:cat", 0.12, cat, risk="generalized")]
+    found = several_risks(confidence, loss, limits, delta=0.2, starts=(0.5,))
+    best = None
+    for t in np.sort(confidence)[::-1][200:]:
+        inside = confidence >= t
+        whole = binom.cdf(loss[inside].sum(), inside.sum(), 0.12)
+        part = binom.cdf(loss[inside & cat].sum(), cat.sum(), 0.12)
+        if max(whole, part) > 0.1:
+            break
+        best = t
+    assert best is not None
+    assert found.threshold == best
+    assert {part.rule.delta for part in found.parts} == {0.2}
+
+
 def test_more_limits_never_accept_more():
     confidence, loss, cat = drawn(seed=5)
     one = several_risks(confidence, loss, [Limit("overall", 0.1)], delta=0.1)

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 import abstain as ab
 from abstain.cli.command_line import flag
 from abstain.cli.console import working
-from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, several
+from abstain.cli.options import USUAL_COLUMNS, Columns, LevelIfGiven, Loss, in_a_row, several
 from abstain.cli.out import REPORT, RESULTS, Out, command, files_of, finish, place
 from abstain.cli.parts import (
     AppliedData,
@@ -72,6 +72,12 @@ class Target:
         Literal["selective", "generalized"] | None,
         Parameter(help="of learn_then_test: the risk that is guaranteed [default: selective]"),
     ] = None
+    starts: Annotated[
+        tuple[float, ...],
+        in_a_row(
+            "of learn_then_test: coverages at which it starts to test [default: 0.75 0.5 0.25]"
+        ),
+    ] = ()
     shifted: Annotated[Shifted, Parameter(name="*")] = _HERE
 
     per: Annotated[
@@ -98,7 +104,7 @@ class Target:
         """The options that were given, as flags."""
         names = ("max_risk", "coverage", "cost", "delta", "method", "risk", "per")
         found = [name for name in names if getattr(self, name) is not None]
-        found += [name for name in ("joint", "limit") if getattr(self, name)]
+        found += [name for name in ("starts", "joint", "limit") if getattr(self, name)]
         return (*map(flag, found), *self.shifted.given)
 
     def chosen(self) -> tuple[str, dict[str, Any]]:
@@ -137,20 +143,32 @@ class Target:
             if getattr(self, name) is not None:
                 msg = f"--limit is about risks under one threshold; drop {flag(name)}"
                 raise InputError(msg)
-        limits = {}
+        if self.method not in {None, SEVERAL}:
+            msg = f"--limit is kept by --method {SEVERAL} alone; got {self.method}"
+            raise InputError(msg)
+        delta = _DELTA if self.delta is None else self.delta
+        options: dict[str, Any] = {"limits": self._limits(), "delta": delta}
+        more = {"max_risk": self.max_risk, "risk": self.risk, "starts": self.starts or None}
+        options |= {name: value for name, value in more.items() if value is not None}
+        return SEVERAL, options
+
+    def _limits(self) -> dict[str, float]:
+        """Return the limits by what they are about, each once."""
+        limits: dict[str, float] = {}
         for text in self.limit:
             what, mark, most = text.rpartition("=")
             try:
-                limits[what] = float(most)
+                risk = float(most)
             except ValueError:
                 mark = ""
             if not (mark and what):
                 msg = f"--limit takes WHAT=RISK, such as label:cat=0.1; got {text!r}"
                 raise InputError(msg)
-        options: dict[str, Any] = {"limits": limits, "delta": self.delta or _DELTA}
-        more = {"max_risk": self.max_risk, "risk": self.risk}
-        options |= {name: value for name, value in more.items() if value is not None}
-        return self.method or SEVERAL, options
+            if what in limits:
+                msg = f"--limit {what} is given twice; drop one"
+                raise InputError(msg)
+            limits[what] = risk
+        return limits
 
     def _single(self) -> tuple[str, dict[str, Any]]:
         asked = [name for name in _USUAL if getattr(self, name) is not None]
@@ -165,8 +183,8 @@ class Target:
             msg = f"--method {method} needs {needs}; got {flag(asked[0])}"
             raise InputError(msg)
         options = {keyword: getattr(self, asked[0])}
-        for name, usual in (("delta", _DELTA), ("risk", None)):
-            value = getattr(self, name)
+        for name, usual in (("delta", _DELTA), ("risk", None), ("starts", None)):
+            value = None if getattr(self, name) == () else getattr(self, name)
             if value is not None and name not in entry.options:
                 msg = f"--method {method} takes no {flag(name)}"
                 raise InputError(msg)

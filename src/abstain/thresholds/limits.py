@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.option_words import option
 from abstain._foundation.ranks import home_in
 from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, ShapeError
@@ -105,6 +106,8 @@ def several_risks(
     the walk. A threshold passes where every limit does, each tested at the whole level: "some limit
     is exceeded" has the largest of the p-values as its own, so that several limits share no delta.
     Proven as for one risk, limit by limit: the first threshold at which any is exceeded decides.
+    Where some are selective and some generalized, either kind has half of delta: what is proven of
+    the one holds given the start, of the other whatever the start.
 
     A limit on few samples ends walks early, since at a start it needs as many accepted without a
     failure as a certificate takes; the reason says which limit that is. Cost: one sort, one test
@@ -135,7 +138,8 @@ def several_risks(
         msg = f"`limits` must name at least one limit, each once; got {[t.name for t in asked]}"
         raise InputError(msg)
     coverages = coverages_of(starts)
-    walk = _Walk.of(s, asked, delta, coverages)
+    # One kind of risk is tested given where a walk starts, the other whatever that is.
+    walk = _Walk.of(s, asked, delta / len({t.whole for t in asked}), coverages)
     found = walk.down(asked)
     if found.last < 0:
         return _none(s, asked, {t.name: _Walk.of(s, [t], delta, coverages) for t in asked})
@@ -324,6 +328,6 @@ def _why(t: _Tested, walk: _Walk) -> str:
         return (
             f"no walk could certify {sure}: where they start at most {max(first)} of these samples "
             f"are accepted, and {_choice.counted(least)} without a failure are needed; start at a "
-            "larger coverage (`starts`) or take more samples"
+            f"larger coverage ({option('starts')}) or take more samples"
         )
     return f"no threshold that was tried certifies {sure}; {seen}"

@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.predictions import Predictions
 from abstain.thresholds import Limit
@@ -61,7 +62,7 @@ def _true_names(predictions: Predictions) -> Array:
 
 def _own_groups(predictions: Predictions) -> Array:
     if predictions.group is None:
-        msg = "the predictions have no `group`"
+        msg = f"a limit of groups needs the {option('group')} of the predictions; there is none"
         raise MissingInputError(msg)
     return texts(predictions.group)
 

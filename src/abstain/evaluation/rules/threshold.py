@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from abstain._foundation.imports import special
+from abstain._foundation.option_words import option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, data_of, named
@@ -174,6 +175,12 @@ def _refuse_both(per: object, method: str) -> None:
 def limits_asked(limits: Mapping[str, float], options: dict[str, Any]) -> dict[str, float]:
     """Return the limits, with `max_risk` as the overall one; it is taken out of the options."""
     overall = options.pop("max_risk", None)
+    if overall is not None and limits.get(OVERALL, overall) != overall:
+        msg = (
+            f"{option('max_risk')} is the limit {OVERALL!r}, and there are two: {overall!r} and "
+            f"{limits[OVERALL]!r}; drop one"
+        )
+        raise InputError(msg)
     return dict(limits) if overall is None else {OVERALL: overall, **limits}
 
 
