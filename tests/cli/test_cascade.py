@@ -106,6 +106,21 @@ def test_columns_of_predictions_and_files_of_their_own_say_the_same(folder, caps
     rows = ["--stage", "small=model=small", "--stage", "large=model=large", "--id", "id"]
     assert run(["cascade", "long.parquet", *rows, *ASKED, "--save", "four.json"]) == 0
     assert load("four.json") == load("three.json")
+    # Without names the rows of either model are taken to be in one order, though not the same rows.
+    one = [pl.read_csv("small.csv").sort("id"), pl.read_csv("large.csv").sort("id")]
+    ordered = [
+        own.with_columns(model=pl.lit(n)) for own, n in zip(one, ("small", "large"), strict=True)
+    ]
+    pl.concat(ordered).drop("id").write_parquet("long.parquet")
+    capsys.readouterr()
+    assert run(["cascade", "long.parquet", *rows[:4], *ASKED, "--save", "five.json"]) == 0
+    assert "taken to be in the same order. --id" in words(capsys.readouterr().out)
+    assert (
+        run(
+            ["cascade", "long.parquet", "--rule", "five.json", *rows[:4], "--apply", "long.parquet"]
+        )
+        == 0
+    )
     found = [load(f"{name}.json") for name in ("one", "two", "three")]
     assert found[0] == found[1]
     assert [s.threshold for s in found[0].stages] == [s.threshold for s in found[2].stages]

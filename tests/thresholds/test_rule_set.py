@@ -202,6 +202,10 @@ def test_a_set_is_saved_and_loaded(tmp_path):
         ({"parts": [{"name": "a", "rule": 3}]}, "rule"),
         ({"per": 3}, "per"),
         ({"more": 1}, "more"),
+        ({"delta": 0.01}, "at least the sum"),
+        ({"delta": None}, "at least the sum"),
+        ({"joint": False, "delta": 0.01}, "that of each"),
+        ({"parts": [{"name": 7, "rule": text["parts"][0]["rule"]}]}, "`name` of a part"),
     ):
         with pytest.raises(FileFormatError, match=said):
             RuleSet.from_json(json.dumps({**text, **change}))

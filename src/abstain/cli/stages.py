@@ -116,7 +116,13 @@ class CascadeSource:
                 found[stage.name] = _confidences(path, stage.confidence)
                 continue
             reading = self._rows_of(stage, path, picks)
-            found[stage.name] = reading.only()
+            said = reading.only()
+            if self.columns.id is None and (
+                stage.rows is not None or (picks and len(set(each)) > 1)
+            ):
+                # Rows are numbered as in their file, where no other model says anything of them.
+                said = replace(said, ids=None)
+            found[stage.name] = said
             notes += _noted(reading, path)
         notes += self._order(each)
         if person_error is not None:

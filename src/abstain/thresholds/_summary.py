@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from abstain._foundation.records import Chance, Word
+from abstain._foundation import records
+from abstain._foundation.records import Chance
 from abstain.thresholds.entry import Guarantee
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.scales import RuleScale
@@ -24,8 +25,12 @@ class RulePart:
         With what it promises there, and what the calibration samples there show.
     """
 
-    name: Word
+    name: str
     rule: DecisionRule
+
+    def __post_init__(self) -> None:
+        """Validate every field."""
+        records.check(self, of="a part of a set of rules")
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class RuleSet(PartsSummary):
     ------
     InputError
         No parts, one name twice, parts of different scores, scales or rules; several thresholds
-        without `per`.
+        without `per`; a `delta` that is not what those of the parts add up to.
 
     Examples
     --------
@@ -87,6 +87,21 @@ class RuleSet(PartsSummary):
                 raise InputError(msg)
         if not self.per and len({part.rule.threshold for part in self.parts}) > 1:
             msg = "`per` must say what the thresholds are for, where there are several; got ''"
+            raise InputError(msg)
+        self._refuse_deltas()
+
+    def _refuse_deltas(self) -> None:
+        """Refuse parts whose chances of failing are not what the set says of all."""
+        own = [p.rule.delta for p in self.chosen if p.rule.delta and p.rule.attainable]
+        if self.delta is None and not self.joint:
+            return
+        if self.joint and self.per:
+            fine = self.delta is not None and sum(own) <= self.delta * (1 + 1e-9)
+            must = "be at least the sum of those of its parts, whose promises are joint"
+        else:
+            fine, must = set(own) <= {self.delta}, "be that of each of its parts"
+        if not fine:
+            msg = f"`delta` of a set of rules must {must}; got {self.delta} and {sorted(set(own))}"
             raise InputError(msg)
 
     @property
