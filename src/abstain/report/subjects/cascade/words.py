@@ -100,8 +100,8 @@ def _expected(c: Cascade) -> str:
         if share > 0 or name == PERSON
     )
     return (
-        f"Of the {count(c.n)} calibration samples {shares} are answered: their risk is "
-        f"{number(c.risk)}, their mean cost {number(c.cost)}."
+        f"The {count(c.n)} calibration samples were answered: {shares}. The risk of these "
+        f"answers is {number(c.risk)}, the mean cost of a sample {number(c.cost)}."
     )
 
 
