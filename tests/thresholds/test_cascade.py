@@ -304,6 +304,7 @@ def test_is_saved_and_loaded_bit_for_bit(tmp_path):
         ({"stages": []}, "stages"),
         ({"answered": [1.0]}, "answered"),
         ({"tested": 101}, "tested"),
+        ({"reason": "none is sure enough"}, "must send everything to the person"),
         ({"more": 1}, "more"),
     ],
 )

@@ -83,6 +83,13 @@ class Cascade:
                 f"and the person; got {len(self.answered)}"
             )
             raise DomainError(msg)
+        answering = [stage.name for stage in self.stages if stage.answers != "none"]
+        if self.reason and answering:
+            msg = (
+                "a cascade with a `reason` why nothing is promised must send everything to the "
+                f"{PERSON}; {answering[0]!r} answers"
+            )
+            raise DomainError(msg)
         if self.tested > self.n:
             msg = f"`tested` of a cascade must be at most n = {self.n}; got {self.tested}"
             raise DomainError(msg)
