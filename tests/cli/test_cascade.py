@@ -180,6 +180,7 @@ def test_unattainable_says_what_comes_closest_and_exits_with_3(folder, capsys):
         (["val.parquet", *STAGES, *ASKED, "--group", "label"], "drop --group"),
         (["val.parquet", *STAGES, *ASKED, "--level", "0.9"], "--level"),
         (["val.parquet", *STAGES, *ASKED, "--overflow", "0.1"], "--overflow is about days"),
+        (["val.parquet", *STAGES, *ASKED, "--ordered-by", "1.5"], "`ordered_by`"),
     ],
 )
 def test_refuses_with_a_plain_line(folder, capsys, arguments, said):

@@ -53,6 +53,10 @@ class Asked:
         tuple[str, ...],
         several("NAME=COST of a sample: each stage, person; error: of a loss of 1"),
     ] = ()
+    ordered_by: Annotated[
+        float | None,
+        Parameter(help="share of the calibration samples that order choices [default: 0.5]"),
+    ] = None
     seed: Annotated[
         int | None, Parameter(help="by which the calibration samples are divided [default: 0]")
     ] = None
@@ -62,7 +66,7 @@ class Asked:
         if self.max_risk is None:
             msg = "name the largest risk with --max-risk, or a saved cascade with --rule"
             raise InputError(msg)
-        names = ("max_risk", "delta", "capacity", "per_day", "overflow", "seed")
+        names = ("max_risk", "delta", "capacity", "per_day", "overflow", "ordered_by", "seed")
         found = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         return found | ({"costs": self._costs()} if self.cost else {})
 
