@@ -400,7 +400,7 @@ def test_a_report_and_its_tables(made, folder, capsys):
     assert run(["benchmark", "report", "runs", *asked]) == 0
     printed = capsys.readouterr().out
     assert "confidnet" in printed
-    assert "Left runs/report/benchmark.html, runs/report/tables" in printed
+    assert "Left runs/report/benchmark.html, runs/report/pages, runs/report/tables" in printed
     page = (folder / "runs" / "report" / "benchmark.html").read_text()
     assert f"abstain benchmark report runs {' '.join(asked)}" in page
     values = pl.read_parquet(folder / "runs" / "report" / "tables" / "values.parquet")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from abstain.report.output import write_study as write_study
     from abstain.report.output import write_study_figures as write_study_figures
     from abstain.report.output import write_threshold as write_threshold
+    from abstain.report.site import benchmark_site as benchmark_site
     from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
     from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
     from abstain.report.tables import benchmark_latex as benchmark_latex
@@ -67,6 +68,7 @@ else:
             "write_threshold",
         ),
         render=("render",),
+        site=("benchmark_site",),
         subjects__benchmark__pictures=("Pictures", "benchmark_pictures"),
         tables=(
             "benchmark_latex",

@@ -202,10 +202,11 @@ class Code(Block):
 
 @dataclass(frozen=True)
 class Shots(Block):
-    """Small pictures under a title."""
+    """Small pictures under a title, as one "strip" or with room for words."""
 
     title: str
     shots: tuple[Shot, ...]
+    look: Literal["", "strip"] = ""
 
 
 @dataclass(frozen=True)
@@ -331,6 +332,7 @@ class Document:
     `facts` what was done on what (an empty one is left out), `findings` what to know before
     trusting the numbers; `data` returns what its charts draw. With `alarm` the first sentence of
     the verdict is bad news; `longest` are the letters of the longest name that tables give a line.
+    `elsewhere` are the anchors that other pages have, with the addresses of these.
     """
 
     title: str
@@ -343,6 +345,7 @@ class Document:
     data: Callable[[], object] | None = None
     alarm: bool = False
     longest: int = 0
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "facts", tuple(fact for fact in self.facts if fact[1]))

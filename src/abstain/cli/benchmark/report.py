@@ -80,7 +80,8 @@ def report(
 ) -> None:
     """Compare the methods on every shift: tables with intervals and tests, figures, one page.
 
-    Leaves benchmark.html, and the tables as CSV, Parquet, LaTeX and Markdown. A run that is not
+    Leaves benchmark.html, one page for all methods and one for each study behind it, and the tables
+    as CSV, Parquet, LaTeX and Markdown. A run that is not
     over is reported as far as its networks are tested, which the page says; before the first test
     there is nothing to report. Needs no torch, but for the pictures that mislead.
     """
@@ -112,16 +113,16 @@ def _files(
     data: Path | None,
     watch: "Stopwatch",
 ) -> dict[str, bytes]:
-    from abstain.report import benchmark_html, benchmark_pictures
+    from abstain.report import benchmark_pictures, benchmark_site
     from abstain.report.tables import table_files
 
     own = store.config
     with watch.of("page"):
         pictures = benchmark_pictures(found, own.get("task", ""), data or own.get("folder") or None)
-        page = benchmark_html(found, pictures=pictures, beside=compared, command=command())
+        pages = benchmark_site(found, pictures=pictures, beside=compared, command=command())
     with watch.of("tables"):
         tables = {f"{_TABLES}/{name}": held for name, held in table_files(found).items()}
-    return {_PAGE: page.encode(), **tables}
+    return {name: page.encode() for name, page in pages.items()} | tables
 
 
 def _tested(*folders: Path) -> "list[Store]":

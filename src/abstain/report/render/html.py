@@ -36,7 +36,7 @@ def html(document: doc.Document) -> str:
     # Figures and the longest name have styles at their elements.
     at_elements = bool(document.longest) or any(isinstance(block, doc.Figure) for block in every)
     css = style()
-    return (
+    page = (
         environment()
         .get_template("document.html")
         .render(
@@ -52,6 +52,25 @@ def html(document: doc.Document) -> str:
             specs=_trusted(script_json({c.key: _spec(c) for c in charts})) if charts else "",
         )
     )
+    return _ANCHOR.sub(lambda found: _address(found, document), page)
+
+
+def anchors(document: doc.Document) -> Iterator[str]:
+    """Yield the places on a page that links may lead to."""
+    yield from ("verdict", "warnings")
+    for block in _within(document.sections()):
+        if isinstance(block, doc.Section | doc.Fold | doc.Table) and block.anchor:
+            yield block.anchor
+
+
+def _address(found: re.Match[str], document: doc.Document) -> str:
+    """Let a link lead to the page that its anchor is on."""
+    page = document.elsewhere.get(found[2], "")
+    return f'{found[1]}="{page}#{found[2]}"'
+
+
+#: A link within the page; a quote in what a caller wrote is escaped.
+_ANCHOR: Final = re.compile(r'\b(href|value)="#([\w-]+)"')
 
 
 def _spec(chart: doc.Chart) -> dict[str, Any]:

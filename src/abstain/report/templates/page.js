@@ -101,7 +101,7 @@ const page = (() => {
   }
   for (const jump of all("[data-jump]")) {
     jump.addEventListener("change", () => {
-      if (jump.value) location.hash = jump.value;
+      if (jump.value) location.href = jump.value;
       jump.value = "";
     });
   }

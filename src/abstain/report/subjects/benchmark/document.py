@@ -13,6 +13,7 @@ from abstain.report import document as doc
 from abstain.report.glossary import metric_words
 from abstain.report.subjects.benchmark.corruption import corruption_section
 from abstain.report.subjects.benchmark.costs import costs_section
+from abstain.report.subjects.benchmark.front import front_blocks
 from abstain.report.subjects.benchmark.grids import TOP, back, head_of, inlier_tables, main_tables
 from abstain.report.subjects.benchmark.leaderboard import (
     Grid,
@@ -24,7 +25,6 @@ from abstain.report.subjects.benchmark.methods import (
     calibration_section,
     methods_section,
 )
-from abstain.report.subjects.benchmark.pictures import Pictures
 from abstain.report.subjects.benchmark.published import published_brief, published_section
 from abstain.report.subjects.benchmark.studies import change_figure, studies_section
 from abstain.report.subjects.benchmark.verdict import verdict_of
@@ -37,9 +37,8 @@ _LEAD: Final = (
     (
         "A method (a row) is a confidence score: it should be low where a network is wrong, so "
         "that such answers are not accepted. A study (a column) is one source of failures. Methods "
-        "are grouped by how the networks they score were trained; of each the setting is shown "
-        "that was best on validation data by the metric of the table. The stronger the blue, the "
-        "better the rank in the column. The "
+        "stand by their mean ranks; of each the setting is shown that was best on validation data "
+        "by the metric of the table. The stronger the blue, the better the rank in the column. The "
     ),
     doc.Span("glossary", link="#glossary"),
     " explains the words.",
@@ -48,13 +47,13 @@ _LEAD: Final = (
 
 def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Document:
     """Return all that is said of a benchmark, and of others of the same task with other models."""
-    board, others = Leaderboard(results), [Leaderboard(other) for other in origin.beside]
+    board = Leaderboard(results)
     task = results.task
     first, *verdict = verdict_of(board)
     return doc.Document(
         origin.title or (f"Benchmark on {task}" if task else "Benchmark of confidence scores"),
         "Benchmark of confidence scores",
-        lambda: (*_sections(board, origin.pictures, others), doc.reproduce(origin.command)),
+        lambda: _sections(board, origin),
         lambda: _brief(board),
         verdict=(doc.Span(first, "strong"), *verdict),
         facts=(*facts_of(results), ("Source", origin.source)),
@@ -62,9 +61,17 @@ def benchmark_document(results: BenchmarkResults, origin: doc.Origin) -> doc.Doc
     )
 
 
-def _sections(
-    board: Leaderboard, pictures: Pictures | None, beside: Sequence[Leaderboard]
+def _sections(board: Leaderboard, origin: doc.Origin) -> Iterator[doc.Block]:
+    """Return all of one page: what one screen shows, the tables, and every study."""
+    glance = tuple(front_blocks(board, origin.pictures))
+    yield doc.Section("glance", "At a glance", glance, only=doc.PAGE)
+    yield from compared(board, origin, (studies_section(board, origin.pictures),))
+
+
+def compared(
+    board: Leaderboard, origin: doc.Origin, between: Sequence[doc.Block] = ()
 ) -> Iterator[doc.Block]:
+    """Return what is said of all methods together, with something before what each of them is."""
     results = board.results
     yield _controls(board)
     change = change_figure(board, None, "change", "By the mean rank over all studies. ")
@@ -76,16 +83,17 @@ def _sections(
     if inliers:
         title = "New classes: what counts as a failure"
         yield doc.Section("new-classes", title, (*inliers, back(TOP)), nav="New classes")
-    yield studies_section(board, pictures)
+    yield from between
     yield methods_section(board)
     yield from calibration_section(board)
-    yield from backbones_section(board, beside)
+    yield from backbones_section(board, [Leaderboard(other) for other in origin.beside])
     yield from costs_section(results.costs)
     if results.left_out:
         entries = tuple(doc.Entry(name, why) for name, why in results.left_out.items())
         title = "Methods left out, and why"
         yield doc.Section("left-out", title, (doc.Glossary(entries),), nav="Left out")
     yield doc.Section("glossary", "Glossary", (doc.Glossary(tuple(words_of(results))),))
+    yield doc.reproduce(origin.command)
 
 
 def _controls(board: Leaderboard) -> doc.Controls:

@@ -1,6 +1,7 @@
 """Methods x studies as tables: the main ones, severities, new classes judged in four ways."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -94,7 +95,8 @@ def grid_table(
 ) -> doc.Table:
     """Lay a grid out; mean ranks stand in the last column where they are given.
 
-    In a paper the first head names the metric, and the notes stand below.
+    In a paper the first head names the metric, rows stand by training, and the notes below; a page
+    has them by their mean ranks.
     """
     last = [doc.Column("Mean rank", "number")] if means else []
 
@@ -106,16 +108,24 @@ def grid_table(
         ranks = [None if rank is None else doc.Number(rank, form="two") for _ in last]
         return doc.Row((added, *map(cell, grid.row(method)), *ranks))
 
+    several = _rows(grid, None if paper else means)
     notes = footnote(grid, board.results.level, intervals=False, ranked=bool(means))
     first = doc.Column(grid.label if paper else "Method", "name")
     return doc.Table(
         (first, *columns_of(board, grid.studies), *last),
-        tuple(doc.Rows(tuple(map(row, own)), arm_title(arm)) for arm, own in grid.groups.items()),
+        tuple(doc.Rows(tuple(map(row, own)), title) for title, own in several),
         title=grid.label.text,
         caption="" if paper else notes,
         look="grid",
         spans=spans_of(grid.studies),
     )
+
+
+def _rows(grid: Grid, means: Mapping[str, float] | None) -> list[tuple[str, Sequence[MethodFacts]]]:
+    """Return the methods by their mean ranks, or by what their networks were trained by."""
+    if not means:
+        return [(arm_title(arm), own) for arm, own in grid.groups.items()]
+    return [("", sorted(grid.methods, key=lambda method: means.get(method.name, math.inf)))]
 
 
 def paper(

@@ -11,7 +11,7 @@ from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Shot, Shots
-from abstain.report.subjects.benchmark.leaderboard import Leaderboard
+from abstain.report.subjects.benchmark.leaderboard import NEW, Leaderboard
 
 #: Pixels of the longer side of a picture, at most.
 _SIDE: Final = 96
@@ -105,6 +105,13 @@ def benchmark_pictures(
         return Pictures(reason=f"the data of the task cannot be read: {error}")
 
 
+def pictured(study: Study) -> tuple[str, int]:
+    """Return the exposure and the row of the picture that stands for a study."""
+    # That of new classes comes last; of severities the one in the middle.
+    new = study.kind in NEW
+    return study.exposures[-1 if new else len(study.exposures) // 2], 0
+
+
 def shown_extremes(board: Leaderboard) -> list[Extreme]:
     """Return the extremes of a page: of each study those of its leader and of the baseline."""
     return [one for study in board.results.headline for one in _of_study(board, study)]
@@ -131,7 +138,11 @@ def _made(
     known = {exposure.key: exposure for exposure in own.parts.exposures}
     sources: dict[tuple[str, int], str] = {}
     absent = [key for key in wanted if key not in known]
-    for key, rows in wanted.items():
+    rows_of = {key: set(rows) for key, rows in wanted.items()}
+    for key, row in map(pictured, results.headline):
+        if key in known:
+            rows_of.setdefault(key, set()).add(row)
+    for key, rows in rows_of.items():
         if key in absent:
             continue
         seen = own.exposed(known[key]).pictures

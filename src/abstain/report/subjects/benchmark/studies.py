@@ -35,7 +35,7 @@ _CURVES: Final = (
 _LINES_SAID: Final = "Solid orange lines fall, dashed blue ones rise, thin ones stay."
 
 
-def _said(board: Leaderboard, study: Study) -> str:
+def said_of(board: Leaderboard, study: Study) -> str:
     """Say what counts in a study, and how many samples it has."""
     counted = "" if study.kind not in NEW else ERRORS[study.errors]
     missing = (pair for pair in board.results.undefined.items() if pair[0][1] == study.name)
@@ -245,8 +245,18 @@ def studies_section(board: Leaderboard, pictures: Pictures | None) -> doc.Sectio
 
 
 def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[doc.Block]:
+    yield doc.Prose(said_of(board, study), "about")
+    yield from study_blocks(board, study, pictures, level=4)
+
+
+def study_blocks(
+    board: Leaderboard, study: Study, pictures: Pictures | None, *, level: int = 3
+) -> Iterator[doc.Block]:
+    """Return curves, values, differences, thresholds and pictures of one study.
+
+    `level` is that of the heads in it.
+    """
     place = board.places[study.name]
-    yield doc.Prose(_said(board, study), "about")
     lines = f"{_CURVES} “{board.baseline}”, of the first seed."
     figures = (
         *figure(curves_of(board, study), f"{place}-curves", "Risk and coverage", lines),
@@ -261,6 +271,6 @@ def _about(board: Leaderboard, study: Study, pictures: Pictures | None) -> Itera
     shots = tuple(shots_of(board, study, pictures))
     if shots:
         yield doc.Section(
-            f"{place}-shots", "Pictures that mislead most", shots, level=4, only=doc.PAGE
+            f"{place}-shots", "Pictures that mislead most", shots, level=level, only=doc.PAGE
         )
     yield back(("studies", "All studies"), ("tables", "Main tables"), TOP)
