@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstain import shift
-from abstain.errors import DomainError, ShapeError
+from abstain.errors import DomainError, InputError, ShapeError
 
 TABLE = np.array([[0.8, 0.15, 0.05], [0.1, 0.7, 0.2], [0.05, 0.15, 0.8]])  # of true: predicted
 
@@ -62,7 +62,34 @@ def test_what_is_no_label_shift_is_doubtful():
     assert found.ratio[1] == 0 > found.raw[1]
 
 
+def test_classes_that_do_not_come_up_are_no_reason_for_doubt():
+    """Half of the ratios are 0, so about half of these come out below 0 by chance."""
+    rng, size = np.random.default_rng(9), 12
+    source, target = np.full(size, 1 / size), np.repeat([0.0, 2 / size], size // 2)
+
+    def seen(labels):
+        other = (labels + rng.integers(1, size, labels.size)) % size
+        return np.where(rng.random(labels.size) < 0.2, other, labels)
+
+    doubted = negative = 0
+    for seed in range(40):
+        labels, new = (rng.choice(size, 1200, p=share) for share in (source, target))
+        found = shift.label_shift(labels, seen(labels), seen(new), resamples=40, rng=seed)
+        negative += bool((found.raw < 0).any())
+        doubted += bool(found.doubtful)
+    assert negative > 30
+    assert doubted <= 2 + 4 * np.sqrt(2)
+
+
 def test_bad_classes_are_refused():
+    with pytest.raises(DomainError, match="'0' of type str, where the labels hold int 0"):
+        shift.label_shift([0, 1], [0, 1], ["0", "1"])
+    with pytest.raises(DomainError, match=r"`labels` must name a class .* None at index 0"):
+        shift.label_shift(np.array([None, "a"], dtype=object), ["a", "a"], ["a"])
+    with pytest.raises(DomainError, match=r"`deployed` must name a class .* nan at index 1"):
+        shift.label_shift([0, 1], [0, 1], [0.0, float("nan")])
+    with pytest.raises(InputError, match="`resamples` must be at least 2"):
+        shift.label_shift([0, 1], [0, 1], [0], resamples=1)
     with pytest.raises(DomainError, match=r"`deployed` .* got 2"):
         shift.label_shift([0, 1], [0, 1], [2])
     with pytest.raises(ShapeError, match="`prediction`"):
@@ -72,3 +99,6 @@ def test_bad_classes_are_refused():
     found = shift.label_shift([0, 1] * 50, [0, 1] * 50, [0, 1], rng=0)
     with pytest.raises(DomainError, match=r"`labels` .* got 7"):
         found.ratios([7])
+    gone = shift.label_shift([0, 1] * 50, [0, 1] * 50, [0], rng=0)
+    with pytest.raises(DomainError, match="zero everywhere"):
+        gone.ratios([1, 1])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from abstain import shift
+from abstain import shift, thresholds
 from abstain.errors import DomainError, InputError, ShapeError
 
 
@@ -65,6 +65,33 @@ def test_clipping_what_is_below_changes_nothing():
 def test_bad_ratios_are_refused(given, options, error, says):
     with pytest.raises(error, match=says):
         shift.density_ratios(given, **options)
+
+
+@pytest.mark.parametrize(
+    ("values", "largest", "says"),
+    [
+        ([5.0, 1.0], 1.0, "5 at index 0"),
+        ([-1.0, 1.0], 1.0, "must not be negative"),
+        ([float("nan"), 1.0], 1.0, "must be finite"),
+        ([0.0, 0.0], 1.0, "zero everywhere"),
+    ],
+)
+def test_ratios_made_by_hand_are_refused_too(values, largest, says):
+    """They would void the guarantee without a word."""
+    with pytest.raises(DomainError, match=says):
+        shift.DensityRatios(np.array(values), largest)
+
+
+def test_what_holds_ratios_is_not_taken_for_them():
+    found = shift.fit_ratios(np.arange(40), np.arange(40))
+    with pytest.raises(InputError, match=r"FittedRatios around them: pass its \.ratios"):
+        thresholds.learn_then_test(
+            np.arange(40), np.zeros(40), max_risk=0.2, delta=0.1, ratio=found
+        )
+    with pytest.raises(InputError, match="`origin` must be one of"):
+        shift.density_ratios([1.0], origin="guess")
+    with pytest.raises(DomainError, match="zero everywhere"):
+        shift.density_ratios([0.0, 1.0]).rows([0])
 
 
 def test_fitted_ratios_are_near_the_truth():

@@ -2,21 +2,24 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from math import isnan
 from typing import Final
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed, to_numpy
+from abstain._foundation.imports import special
+from abstain._foundation.names import coded
 from abstain._foundation.random import named_generator, seed_of
-from abstain.errors import DomainError
+from abstain.errors import DomainError, InputError
 from abstain.shift.ratios import DensityRatios
 from abstain.typing import AnyArray, Array, FloatArray, IntArray, Rng
 
 #: A matrix is refused when it may be singular at this level.
 _LEVEL: Final = 0.95
-#: A negative ratio this many standard errors below 0 contradicts label shift.
-_FAR: Final = 2.0
+#: How often a label shift is doubted that is one: the chance that any class is named.
+_DOUBT: Final = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +34,8 @@ class LabelShift:
         q(y) / p(y) of each class; not negative.
     standard_error : ndarray of shape (K,)
         Of each, by resampling both data sets.
-    raw : ndarray of shape (K,)
-        The solution before negative ratios were set to 0.
+    raw, raw_error : ndarray of shape (K,)
+        The solution before negative ratios were set to 0, and its standard error.
     least_singular : float
         The smallest singular value of the confusion matrix: the smaller, the less is known.
     noise : float
@@ -50,13 +53,15 @@ class LabelShift:
     ratio: FloatArray
     standard_error: FloatArray
     raw: FloatArray
+    raw_error: FloatArray
     least_singular: float
     noise: float
 
     @property
     def doubtful(self) -> tuple[Hashable, ...]:
         """Classes whose ratio came out far below 0: more changed than how often they come up."""
-        far = self.raw < -_FAR * self.standard_error
+        # One in twenty over all classes: every class that is not there is below 0 half the time.
+        far = self.raw < special.ndtri(_DOUBT / len(self.classes)) * self.raw_error
         return tuple(name for name, there in zip(self.classes, far, strict=True) if there)
 
     def ratios(self, labels: AnyArray) -> DensityRatios:
@@ -75,7 +80,7 @@ class LabelShift:
         Raises
         ------
         DomainError
-            A class that was not there.
+            A class that was not there; none of a class that comes up.
 
         Examples
         --------
@@ -111,7 +116,7 @@ def label_shift(
     deployed : array of shape (m,)
         Predicted classes of the samples without labels.
     resamples : int, default=200
-        Of both data sets, for the standard errors and for what the matrix is worth.
+        Of both data sets, at least 2, for the standard errors and for what the matrix is worth.
     rng : int, Generator or None, default=0
         Of the resamples.
 
@@ -156,10 +161,9 @@ def label_shift(
     >>> found.classes, found.ratio.round(3).tolist()
     (('cat', 'dog'), [0.5, 1.5])
     """
-    true = to_numpy(labels, "labels")
-    names = tuple(np.unique(true).tolist())
+    names = tuple(_named(labels, "labels")[0])
     code = {name: i for i, name in enumerate(names)}
-    y, seen = _codes(true, "labels", code), _codes(prediction, "prediction", code)
+    y, seen = _codes(labels, "labels", code), _codes(prediction, "prediction", code)
     new = _codes(deployed, "deployed", code)
     if seen.size != y.size:
         checks.vector(seen, "prediction", length=y.size, like="labels")
@@ -168,7 +172,7 @@ def label_shift(
     shares = np.bincount(new, minlength=size) / new.size
     random = named_generator(seed_of(rng), "label shift")
     solved, moved = [], []
-    for _ in range(checks.positive_int(resamples, "resamples")):
+    for _ in range(_several(resamples)):
         rows = random.integers(y.size, size=y.size)
         own = _matrix(seen[rows], y[rows], size)
         moved.append(float(np.linalg.norm(own - whole, 2)))
@@ -177,9 +181,18 @@ def label_shift(
     least, noise = float(np.linalg.svd(whole)[1][-1]), float(np.quantile(moved, _LEVEL))
     _refuse_singular(whole, names, least, noise, y.size)
     raw = np.linalg.solve(whole, shares)
-    spread = np.std(np.maximum(solved, 0.0), axis=0, ddof=1)
-    fields = (sealed(np.maximum(raw, 0.0)), sealed(spread), sealed(raw))
-    return LabelShift(names, *fields, least, noise)
+    spread = [sealed(np.std(x, axis=0, ddof=1)) for x in (np.maximum(solved, 0.0), solved)]
+    return LabelShift(
+        names, sealed(np.maximum(raw, 0.0)), spread[0], sealed(raw), spread[1], least, noise
+    )
+
+
+def _several(resamples: int) -> int:
+    count = checks.positive_int(resamples, "resamples")
+    if count < 2:
+        msg = "`resamples` must be at least 2: one has no spread"
+        raise InputError(msg)
+    return count
 
 
 def _matrix(prediction: IntArray, labels: IntArray, size: int) -> FloatArray:
@@ -188,21 +201,41 @@ def _matrix(prediction: IntArray, labels: IntArray, size: int) -> FloatArray:
     return out
 
 
-def _codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
+def _named(x: AnyArray, name: str) -> tuple[list[Hashable], IntArray]:
+    """Return the distinct classes and the place of each sample among them."""
     values: Array = to_numpy(x, name)
     if values.ndim != 1 or values.size == 0:
         checks.vector(np.zeros(values.shape), name)
-    found, place = np.unique(values, return_inverse=True)
-    lacking = [own for own in found.tolist() if own not in code]
-    if lacking:
-        msg = (
-            f"`{name}` must hold classes that have a calibration sample; got {lacking[0]!r}, of "
-            "which none is labeled. How often it comes up cannot be told: label some, or leave "
-            "its samples out"
-        )
-        raise DomainError(msg)
-    out: IntArray = np.array([code[own] for own in found.tolist()], dtype=np.int64)[place]
+    missing = np.array([own is None or _is_nan(own) for own in values.tolist()])
+    checks.refuse(name, "must name a class for every sample", values, missing)
+    return coded(values, name)
+
+
+def _is_nan(own: object) -> bool:
+    return isinstance(own, float) and isnan(own)
+
+
+def _codes(x: AnyArray, name: str, code: dict[Hashable, int]) -> IntArray:
+    found, place = _named(x, name)
+    for own in found:
+        if own not in code:
+            _refuse_unknown(own, name, code)
+    out: IntArray = np.array([code[own] for own in found], dtype=np.int64)[place]
     return out
+
+
+def _refuse_unknown(own: Hashable, name: str, code: dict[Hashable, int]) -> None:
+    rule = f"`{name}` must hold classes that have a calibration sample; got {own!r}"
+    alike = [known for known in code if str(known) == str(own)]
+    if alike:
+        types = f"{type(own).__name__}, where the labels hold {type(alike[0]).__name__}"
+        msg = f"{rule} of type {types} {alike[0]!r}: give both as one type"
+    else:
+        msg = (
+            f"{rule}, of which none is labeled. How often it comes up cannot be told: label some, "
+            "or leave its samples out"
+        )
+    raise DomainError(msg)
 
 
 def _refuse_singular(

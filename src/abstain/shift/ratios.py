@@ -1,6 +1,6 @@
 """`DensityRatios`: how much more often each calibration sample comes up where a rule is used."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -33,7 +33,7 @@ class DensityRatios:
     Attributes
     ----------
     values : ndarray of shape (n,)
-        Not negative, not all zero; only their proportions matter.
+        Finite, not negative, not all zero; only their proportions matter.
     largest : float
         What no ratio exceeds, of samples that were not seen too. At least the largest value.
     origin : {"given", "classifier", "labels"}
@@ -45,6 +45,11 @@ class DensityRatios:
         The share of the weight that clipping cut off, in [0, 1).
     standard_error : float or None
         Of a ratio, where it is estimated with one: the largest over the classes.
+
+    Raises
+    ------
+    InputError, ShapeError, DomainError
+        Values that are no such ratios, or above `largest`; an origin that is none.
 
     Examples
     --------
@@ -60,6 +65,15 @@ class DensityRatios:
     bounded: bool = False
     cut: float = 0.0
     standard_error: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what would void a guarantee without a word."""
+        checks.one_of(self.origin, "origin", tuple(_SAID))
+        values = _validated(self.values)
+        top = checks.positive(self.largest, "largest")
+        if top < values.max():
+            _refuse_above(values, top)
+        object.__setattr__(self, "values", sealed(values))
 
     @property
     def n(self) -> int:
@@ -126,15 +140,18 @@ class DensityRatios:
         DensityRatios
             Of these samples.
 
+        Raises
+        ------
+        ShapeError, DomainError
+            No samples; all of them with a ratio of 0.
+
         Examples
         --------
         >>> from abstain.shift import density_ratios
         >>> density_ratios([0.5, 0.5, 2.0]).rows([0, 1]).largest
         2.0
         """
-        values = sealed(self.values[np.asarray(selection)])
-        more = (self.origin, self.bounded, self.cut, self.standard_error)
-        return DensityRatios(values, self.largest, *more)
+        return replace(self, values=self.values[np.asarray(selection)])
 
     def __str__(self) -> str:
         """Say what they are worth, and which are extreme."""
@@ -222,15 +239,17 @@ def density_ratios(
         return _clipped(values, clip, origin)
     top = float(values.max())
     if largest is None:
-        return DensityRatios(sealed(values), top, origin)
-    bound = checks.positive(largest, "largest")
-    if bound < top:
-        msg = (
-            f"`largest` must be at least every ratio; got {bound!r}, and {top:g} at index "
-            f"{int(np.argmax(values))}. Raise it, or cut the ratios with `clip`"
-        )
-        raise DomainError(msg)
-    return DensityRatios(sealed(values), bound, origin, bounded=True)
+        return DensityRatios(values, top, origin)
+    return DensityRatios(values, checks.positive(largest, "largest"), origin, bounded=True)
+
+
+def _refuse_above(values: FloatArray, bound: float) -> None:
+    at = int(np.argmax(values))
+    msg = (
+        f"`largest` must be at least every ratio; got {bound!r}, and {values[at]:g} at index {at}. "
+        "Raise it, or cut the ratios with `clip`"
+    )
+    raise DomainError(msg)
 
 
 def _validated(ratio: AnyArray) -> FloatArray:
@@ -253,11 +272,17 @@ def _clipped(values: FloatArray, clip: float, origin: Origin) -> DensityRatios:
     cut = max(1.0 - float(kept.sum() / values.sum()), 0.0)
     # Where nothing reaches the bound, it would only make the largest ratio larger than it is.
     largest = min(bound, float(values.max()))
-    return DensityRatios(sealed(kept), largest, origin, bounded=largest == bound, cut=cut)
+    return DensityRatios(kept, largest, origin, bounded=largest == bound, cut=cut)
 
 
 def ratios_of(ratio: "AnyArray | DensityRatios", n: int) -> DensityRatios:
     """Return ratios of n samples, validated where they are a bare array."""
+    own = getattr(ratio, "ratios", None)
+    if isinstance(own, DensityRatios):
+        msg = (
+            f"`ratio` must be ratios, not the {type(ratio).__name__} around them: pass its .ratios"
+        )
+        raise InputError(msg)
     found = ratio if isinstance(ratio, DensityRatios) else density_ratios(ratio)
     if found.n != n:
         checks.vector(found.values, "ratio", length=n, like="confidence")
