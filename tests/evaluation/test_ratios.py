@@ -92,12 +92,23 @@ def test_unlabeled_predictions_choose_no_threshold_but_by_coverage():
         ab.evaluate(there)
 
 
-def test_groups_and_ratios_do_not_go_together():
+def test_groups_and_limits_take_ratios():
+    rng = np.random.default_rng(9)
+    sure, group = rng.random(800), np.repeat(["a", "b"], 400)
     known = ab.Predictions(
-        confidence=np.linspace(0, 1, 100), loss=np.zeros(100), group=np.repeat(["a", "b"], 50)
-    )
-    with pytest.raises(InputError, match="`ratio` is for one threshold"):
-        set_threshold(known, max_risk=0.3, delta=0.1, ratio=np.ones(100), per="group")
+        confidence=sure, loss=rng.random(800) < 0.2 * (1 - sure), group=group
+    ).weighted(2 - sure)
+    asked = {"delta": 0.1, "ratio": 2 - sure, "weight": None, "max_risk": 0.2}
+    by_group = set_threshold(known, method="learn_then_test", per="group", **asked)
+    limited = set_threshold(known, limits={"group:b": 0.25}, **asked)
+    for rule in (by_group, limited):
+        assert rule.attainable
+        assert "reweighted by the density ratios given" in rule.promised_for
+        found = check_rule(rule, {"same": known}, calibration=known)
+        said = [f.message for f in found.findings if f.kind == "guarantee"]
+        assert "It is worth what the ratios are" in said[0]
+    assert np.isnan(check_rule(by_group, {}, calibration=known).on_calibration()["coverage"])
+    assert limited.coverage == pytest.approx(limited.part("overall").coverage)
 
 
 def test_data_without_labels_have_estimates_beside_their_coverage():

@@ -134,15 +134,103 @@ def test_bad_ratios_are_refused_by_name():
         thresholds.sgr([0.1, 0.2, 0.3], [0, 0, 1], ratio=[1, 1], **options)
     with pytest.raises(DomainError, match="`ratio` must not be negative"):
         thresholds.learn_then_test([0.1, 0.2], [0, 1], ratio=[1, -1], **options)
-    ratios = shift.density_ratios([1.0, 1.0], largest=1e9)
-    with pytest.raises(DomainError, match=r"no sample is left .* clip="):
-        thresholds.sgr([0.1, 0.2], [0, 1], ratio=ratios, **options)
     with pytest.raises(InputError, match="no frequencies: pass them as `ratio`"):
         thresholds.sgr([0.1, 0.2], [0, 1], weight=[1, 2], **options)
     with pytest.raises(InputError, match="got `ratio`"):
         thresholds.fit("risk", [0.1, 0.2], [0, 1], ratio=[1, 2], max_risk=0.1)
     with pytest.raises(DomainError, match=r"`promised_for` .* must be empty without a guarantee"):
         DecisionRule("risk", 0.5, target=0.1, promised_for="others")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("sgr", {"max_risk": 0.3, "delta": 0.1}),
+        ("sgr", {"max_risk": 0.3, "delta": 0.1, "search": "binary"}),
+        ("coverage_guarantee", {"coverage": 0.3, "delta": 0.1}),
+    ],
+)
+def test_where_no_sample_is_drawn_nothing_is_promised(name, options):
+    ratios = shift.density_ratios(np.ones(90), largest=1e9)
+    rule = thresholds.fit(name, np.arange(90), np.zeros(90), ratio=ratios, **options)
+    assert (rule.attainable, rule.n, rule.coverage) == (False, 0, None)
+    assert rule.reason.startswith("0 samples cannot")
+    assert "They were drawn with the chance ratio / largest: use more" in rule.reason
+    assert DecisionRule.from_json(rule.to_json()) == rule
+
+
+# ------------------------------------------------------------------ groups, and several limits
+@pytest.mark.parametrize("name", RATIO)
+def test_a_group_is_chosen_for_as_if_it_were_alone(name):
+    rng = np.random.default_rng(3)
+    confidence, group = rng.random(900), rng.choice(["a", "b", "gone"], 900)
+    loss = rng.random(900) < 0.2 * (1 - confidence)
+    ratio = np.where(group == "gone", 0.0, ratios_for(confidence, 4) * np.where(group == "a", 1, 9))
+    known = shift.density_ratios(ratio, largest=30.0)
+    given = thresholds.fit_groups(name, confidence, loss, group, ratio=known, **RATIO[name])
+    guessed = thresholds.fit_groups(name, confidence, loss, group, ratio=ratio, **RATIO[name])
+    assert given.names == guessed.names == ("a", "b")
+    for one in "ab":
+        own = group == one
+        alone = [
+            thresholds.fit(name, confidence[own], loss[own], ratio=r, **RATIO[name])
+            for r in (known.rows(own), ratio[own])
+        ]
+        assert [given.part(one), guessed.part(one)] == alone
+    assert not given.apply(confidence, group=group)[group == "gone"].any()
+    assert (
+        given.promised_for
+        == "data like the calibration data reweighted by the density ratios given"
+    )
+    # How large each group is there, it does not say.
+    assert (given.coverage, given.risk) == (None, None)
+
+
+@given(case=cases(graded=True), seed=st.integers(0, 99))
+@pytest.mark.parametrize("risk", ["selective", "generalized"])
+def test_a_limit_among_some_is_a_ratio_of_zero_for_the_others(risk, case, seed):
+    confidence, loss = case
+    ratio = ratios_for(confidence, seed)
+    some = np.random.default_rng(seed).random(loss.size) < 0.6
+    some[0] = True
+    rule = thresholds.several_risks(
+        confidence, loss, [thresholds.Limit("some", 0.5, some, risk)],
+        delta=0.3, ratio=shift.density_ratios(ratio, largest=1.5),
+    )  # fmt: skip
+    part = rule.part("some")
+    if part.attainable:
+        inside = some & (confidence >= part.threshold)
+        assert part.coverage == pytest.approx(ratio[inside].sum() / ratio[some].sum())
+        assert part.risk == pytest.approx((ratio * loss)[inside].sum() / ratio[inside].sum())
+        assert rule.coverage == pytest.approx(
+            ratio[confidence >= part.threshold].sum() / ratio.sum()
+        )
+        gain = np.where(inside, loss - 0.5, 0.0 if risk == "selective" else -0.5)[some]
+        bets = _bets(int(some.sum()), 0.5, 0.3)
+        wealth = [np.prod(1 - bet * ratio[some] / 1.5 * gain) for bet in bets]
+        assert np.mean(wealth) >= 1 / 0.3 * (1 - 1e-9)
+
+
+def test_one_limit_on_all_is_learn_then_test():
+    rng = np.random.default_rng(5)
+    confidence = rng.random(1500)
+    loss, ratio = rng.random(1500) < 0.2 * (1 - confidence), ratios_for(confidence, 6)
+    ratio[::7] = 0
+    for risk in ("selective", "generalized"):
+        one = thresholds.learn_then_test(
+            confidence, loss, max_risk=0.12, delta=0.1, ratio=ratio, risk=risk, starts=(0.75, 0.5)
+        )
+        two = thresholds.several_risks(
+            confidence, loss, [thresholds.Limit("overall", 0.12, risk=risk)], delta=0.1,
+            ratio=ratio, starts=(0.75, 0.5),
+        )  # fmt: skip
+        assert one.attainable
+        assert two.part("overall") == one
+        assert two.promised_for == one.promised_for
+    with pytest.raises(DomainError, match="'none' is about samples that all have a ratio of 0"):
+        thresholds.several_risks(
+            confidence, loss, [thresholds.Limit("none", 0.1, ratio == 0)], delta=0.1, ratio=ratio
+        )
 
 
 # ------------------------------------------------------------------------------ the guarantees
@@ -192,6 +280,47 @@ def test_without_ratios_the_promise_is_broken_nearly_always():
     """So the test above can fail."""
     fit = lambda c, x, r, i: thresholds.sgr(c, x, max_risk=0.1, delta=0.2)  # noqa: E731
     assert share_broken(fit, selective, target=0.1, seed=13, sets=100) > 0.5
+
+
+def grouped(rng, n):
+    """Two groups of that law; "b" is wrong more often, and comes up three times as often there."""
+    u, b = rng.random(n), rng.random(n) < 0.5
+    wrong = rng.random(n) < np.where(b, 0.7, 0.5) * (1 - u) ** 2
+    return u, wrong, b, shift.density_ratios(2 * (1 - u) * np.where(b, 1.5, 0.5), largest=3.0)
+
+
+def true_risk(threshold, scale, *, risk):
+    left = 1 - threshold
+    return scale / 2 * left ** (2 if risk == "selective" else 4)
+
+
+def test_each_group_and_each_limit_keeps_its_promise_there():
+    rng, delta, target = np.random.default_rng(15), 0.2, 0.12
+    scale, most = {"a": 0.5, "b": 0.7}, 4 * math.sqrt(delta * (1 - delta) / SETS)
+    broken = {"a": 0, "b": 0, "both": 0, "plain": 0, "limits": 0, "unweighted": 0}
+    options = {"max_risk": target, "delta": delta}
+    for i in range(SETS):
+        u, wrong, b, ratios = grouped(rng, 600)
+        group = np.where(b, "b", "a")
+        for joint in (False, True):
+            found = thresholds.fit_groups("sgr", u, wrong, group, ratio=ratios, joint=joint,
+                                          rng=i, **options)  # fmt: skip
+            over = {p.name: p.rule.attainable and true_risk(p.rule.threshold, scale[p.name],
+                    risk="selective") > target for p in found.parts}  # fmt: skip
+            for name in over if not joint else ():
+                broken[name] += over[name]
+            broken["both"] += joint and any(over.values())
+        found = thresholds.fit_groups("sgr", u, wrong, group, **options)
+        broken["plain"] += true_risk(found.part("b").threshold, 0.7, risk="selective") > target
+        limits = [thresholds.Limit("overall", 0.15, risk="generalized"),
+                  thresholds.Limit("group:b", 0.15, b, "generalized")]  # fmt: skip
+        for name, known in (("limits", ratios), ("unweighted", None)):
+            at = thresholds.several_risks(u, wrong, limits, delta=delta, ratio=known).threshold
+            broken[name] += at is not None and true_risk(at, 0.7, risk="generalized") > 0.15
+    share = {name: count / SETS for name, count in broken.items()}
+    assert max(share[name] for name in ("a", "b", "both", "limits")) <= delta + most
+    # So it can fail, and something is found.
+    assert min(share["plain"], share["unweighted"]) > 0.4
 
 
 def test_weighted_risk_control_holds_on_average():

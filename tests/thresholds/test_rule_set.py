@@ -79,8 +79,8 @@ def test_other_rules_by_group():
         fit_groups("chow", confidence, loss, group, abstention_cost=0.1)
     with pytest.raises(InputError, match="`weight`"):
         fit_groups("risk", confidence, loss, group, max_risk=0.1, weight=np.ones(303))
-    with pytest.raises(InputError, match="`ratio`"):
-        fit_groups("sgr", confidence, loss, group, ratio=np.ones(303), **OPTIONS)
+    with pytest.raises(InputError, match="got `ratio`"):
+        fit_groups("risk", confidence, loss, group, ratio=np.ones(303), max_risk=0.1)
     for method, options in (("risk", {}), ("conformal_risk_control", {})):
         with pytest.raises(InputError, match="`joint` shares delta"):
             fit_groups(method, confidence, loss, group, max_risk=0.1, joint=True, **options)

@@ -68,6 +68,7 @@ def chosen(
 
 def unattainable(s: Scored, aim: Aim, reason: str, *, has_losses: bool = True) -> DecisionRule:
     """Return the rule without a threshold, with the reason."""
+    known = s.confidence.size > 0
     return DecisionRule(
         aim.method,
         None,
@@ -76,10 +77,10 @@ def unattainable(s: Scored, aim: Aim, reason: str, *, has_losses: bool = True) -
         aim.target,
         aim.delta,
         None,
-        s.groups.n,
+        s.groups.n if known else 0,
         0,
         0 if has_losses else None,
-        0.0,
+        0.0 if known else None,
         reason=reason,
         promised_for=aim.promised_for,
     )

@@ -12,7 +12,6 @@ import numpy as np
 
 from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
-from abstain.errors import DomainError
 from abstain.shift import DensityRatios
 from abstain.shift.ratios import ratios_of
 from abstain.thresholds._choice import Aim
@@ -30,14 +29,6 @@ def drawn(
         return s, aim
     ratios = ratios_of(ratio, s.confidence.size)
     kept = ratios.draw(rng)
-    if not kept.any():
-        msg = (
-            f"no sample is left after drawing with the chance ratio / largest: {ratios.n} samples "
-            f"leave {ratios.expected_draws:.3g} on average, since the largest ratio is "
-            f"{ratios.largest / ratios.values.mean():.3g} times their mean. Use more samples, or "
-            "cut the ratios with density_ratios(..., clip=)"
-        )
-        raise DomainError(msg)
     target = f"{ratios.target} ({int(kept.sum())} of {ratios.n} samples drawn)"
     return Scored(s.confidence[kept], s.loss[kept]), aim._replace(promised_for=target)
 
@@ -53,10 +44,25 @@ def weighted(s: Scored, aim: Aim, ratio: "AnyArray | DensityRatios | None") -> t
     return one, aim._replace(promised_for=target, largest=ratios.largest)
 
 
-def refuted(s: Scored, aim: Aim, alpha: float) -> BoolArray:
-    """Tell at which tie groups a risk above the target is refuted at level alpha, by bets."""
-    bets = _bets(s.confidence.size, aim.target, alpha)
+def few_drawn(aim: Aim) -> str:
+    """Say why there are so few samples, where they were drawn."""
+    if not aim.promised_for or aim.largest is not None:
+        return ""
+    return (
+        ". They were drawn with the chance ratio / largest: use more samples, or cut the ratios "
+        "with density_ratios(..., clip=) (--clip)"
+    )
+
+
+def refuted(s: Scored, aim: Aim, alpha: float, among: BoolArray | None = None) -> BoolArray:
+    """Tell at which tie groups a risk above the target is refuted at level alpha, by bets.
+
+    The risk among some samples is that of a law in which the others have a ratio of 0.
+    """
+    n = s.confidence.size if among is None else int(np.count_nonzero(among))
+    bets = _bets(n, aim.target, alpha)
     share = _shares(s, aim)
+    share = share if among is None else np.where(among, share, 0.0)
     order = np.argsort(-s.confidence.astype(np.float64), kind="stable")
     ends = s.groups.count_through - 1
     moved = (share * (s.loss.astype(np.float64) - aim.target))[order]

@@ -71,7 +71,9 @@ class PartsSummary:
     @property
     def promised_for(self) -> str:
         """Whom the promise is about, where that is not data like the calibration data."""
-        return self.first.promised_for
+        whom = {part.rule.promised_for for part in self.chosen}
+        # In brackets each group says what its samples are worth.
+        return whom.pop() if len(whom) == 1 else self.first.promised_for.split(" (")[0]
 
     @property
     def score(self) -> str:
@@ -150,12 +152,20 @@ class PartsSummary:
 
     @property
     def coverage(self) -> float | None:
-        """Share accepted; None without calibration samples."""
-        return self.accepted / self.n if self.n else None
+        """Share accepted; None without calibration samples, or where groups count unequally.
+
+        That is a threshold for each group of data of another law: by its density ratios it is
+        known how many each answers there, not how large each group is.
+        """
+        if not self.per:
+            return self.overall.coverage
+        return self.accepted / self.n if self.n and not self.promised_for else None
 
     @property
     def risk(self) -> float | None:
-        """Selective risk; None when nothing was accepted or no loss known."""
-        if self.failures is None or not self.accepted:
+        """Selective risk; None when nothing was accepted, no loss known, or as `coverage`."""
+        if not self.per:
+            return self.overall.risk
+        if self.promised_for or self.failures is None or not self.accepted:
             return None
         return sum((r.risk or 0.0) * r.accepted for r in self._whole()) / self.accepted

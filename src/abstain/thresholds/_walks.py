@@ -20,7 +20,7 @@ from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
-from abstain.thresholds._importance import refuted
+from abstain.thresholds._importance import few_drawn, refuted
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
 from abstain.thresholds.rule import DecisionRule
 from abstain.typing import BoolArray, IntArray
@@ -143,7 +143,7 @@ def too_few(s: Scored, aim: Aim, least: int) -> DecisionRule:
         f"{s.n} samples cannot certify a {aim.guarantee} of at most {aim.target:g} with delta "
         f"{aim.delta:g}, which takes {_choice.counted(least)} accepted without a failure"
     )
-    return _choice.unattainable(s, aim, reason)
+    return _choice.unattainable(s, aim, reason + few_drawn(aim))
 
 
 def none_certified(s: Scored, aim: Aim, alpha: float) -> DecisionRule:

@@ -122,7 +122,7 @@ def sgr(
     s = _choice.guaranteed(confidence, loss, weight, method="sgr")
     checks.binary_loss(s.loss, needed_by="sgr; learn_then_test takes losses in [0, 1]")
     s, aim = drawn(s, aimed("sgr", "selective risk", max_risk, delta), ratio, rng)
-    if search == "binary":
+    if search == "binary" and s.n:
         return _binary(s, aim)
     starts = _walks.halvings(s.n, aim.target, delta)
     return walked(s, aim, starts)

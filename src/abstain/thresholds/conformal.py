@@ -8,7 +8,7 @@ from abstain._foundation.scored import Scored
 from abstain.shift import DensityRatios
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import ROUNDING, Aim
-from abstain.thresholds._importance import drawn, weighted
+from abstain.thresholds._importance import drawn, few_drawn, weighted
 from abstain.thresholds.binomial import lower
 from abstain.thresholds.entry import Rule
 from abstain.thresholds.rule import DecisionRule
@@ -195,7 +195,7 @@ def coverage_guarantee(
         least = _choice.counted(np.log(delta) / np.log(share))
         reason = (
             f"{s.n} samples cannot guarantee a coverage of {share:g} with delta {delta:g}, which "
-            f"takes at least {least}"
+            f"takes at least {least}{few_drawn(aim)}"
         )
         return _choice.unattainable(s, aim, reason, has_losses=False)
     index = int(np.searchsorted(s.groups.count_through, rank))

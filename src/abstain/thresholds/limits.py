@@ -12,8 +12,11 @@ from abstain._foundation.option_words import option
 from abstain._foundation.ranks import home_in
 from abstain._foundation.scored import Scored
 from abstain.errors import DomainError, InputError, ShapeError
+from abstain.shift import DensityRatios
+from abstain.shift.ratios import ratios_of
 from abstain.thresholds import _choice
 from abstain.thresholds._choice import Aim
+from abstain.thresholds._importance import refuted, weighted
 from abstain.thresholds._summary import OVERALL, RulePart
 from abstain.thresholds._walks import Reach, aimed, furthest, just_above, next_failing, ranks_of
 from abstain.thresholds.binomial import binomial_p, hoeffding_bentkus_p, least_count
@@ -61,6 +64,7 @@ def several_risks(
     *,
     delta: float,
     starts: Sequence[float] = STARTS,
+    ratio: AnyArray | DensityRatios | None = None,
 ) -> RuleSet:
     """Choose a large coverage at which several risks are all guaranteed, by one threshold.
 
@@ -80,6 +84,8 @@ def several_risks(
     starts : sequence of float, default=(0.75, 0.5, 0.25)
         Coverages in (0, 1] from which walks go down; they share delta. Without effect where every
         risk is generalized: there the walk starts from accepting nothing.
+    ratio : array of shape (n,) or DensityRatios, optional
+        Density ratios (`abstain.shift`), to keep the limits on data of another law.
 
     Returns
     -------
@@ -109,6 +115,10 @@ def several_risks(
     Where some are selective and some generalized, either kind has half of delta: what is proven of
     the one holds given the start, of the other whatever the start.
 
+    With ratios each limit is tested by bets, as `learn_then_test` does: the risk among some samples
+    is that of a law in which all others have a ratio of 0. Proven where each limited risk under the
+    other law grows with the coverage.
+
     A limit on few samples ends walks early, since at a start it needs as many accepted without a
     failure as a certificate takes; the reason says which limit that is. Cost: one sort, one test
     for each distinct confidence and limit.
@@ -133,7 +143,9 @@ def several_risks(
     """
     s = _choice.guaranteed(confidence, loss, None, method="several_risks")
     checks.unit_interval(s.loss, "loss", hint="Divide by the largest loss possible.")
-    asked = [_Tested.of(s, limit, delta) for limit in limits]
+    masks = {limit.name: _mask(limit, s.n) for limit in limits}
+    s, masks, there = _elsewhere(s, masks, ratio)
+    asked = [_Tested.of(s, limit, masks[limit.name], delta, there) for limit in limits]
     if not asked or len({t.name for t in asked}) < len(asked):
         msg = f"`limits` must name at least one limit, each once; got {[t.name for t in asked]}"
         raise InputError(msg)
@@ -158,15 +170,17 @@ class _Tested:
 
     name: str
     aim: Aim
-    n: int
-    binary: bool
-    #: Shape (g,). Accepted samples, their losses and how many of these are above zero.
+    s: Scored
+    #: Shape (n,). Which samples it is about.
+    inside: BoolArray
+    #: Shape (g,). Accepted samples, their weight and losses, and how many of these are above zero.
     count: IntArray
+    weight: FloatArray
     total: FloatArray
     failed: IntArray
 
     @classmethod
-    def of(cls, s: Scored, limit: Limit, delta: float) -> "_Tested":
+    def of(cls, s: Scored, limit: Limit, inside: BoolArray, delta: float, there: Aim) -> "_Tested":
         whole = limit.risk == "generalized"
         checks.one_of(limit.risk, "risk", ("selective", "generalized"))
         aim = aimed(
@@ -174,19 +188,25 @@ class _Tested:
             "generalized risk" if whole else "selective risk",
             limit.max_risk,
             delta,
-        )
-        inside = _mask(limit, s.n)
+        )._replace(promised_for=there.promised_for, largest=there.largest)
         home, size = home_in(s.groups, s.confidence, None)[inside], s.groups.confidence.size
         loss = s.loss[inside].astype(np.float64)
+        weight = np.ones(loss.size) if s.weight is None else s.weight[inside]
         return cls(
             limit.name,
             aim,
-            int(loss.size),
-            s.binary,
+            s,
+            inside,
             np.cumsum(np.bincount(home, minlength=size)),
-            np.cumsum(np.bincount(home, weights=loss, minlength=size)),
+            np.cumsum(np.bincount(home, weights=weight, minlength=size)),
+            np.cumsum(np.bincount(home, weights=weight * loss, minlength=size)),
             np.cumsum(np.bincount(home[loss > 0], minlength=size)),
         )
+
+    @property
+    def n(self) -> int:
+        """How many samples it is about."""
+        return int(self.count[-1])
 
     @property
     def whole(self) -> bool:
@@ -194,8 +214,10 @@ class _Tested:
 
     def passes(self, alpha: float) -> BoolArray:
         """Tell at which thresholds a risk above the limit is refuted at level alpha."""
+        if self.aim.largest is not None:
+            return refuted(self.s, self.aim, alpha, self.inside)
         counts = np.full_like(self.count, self.n) if self.whole else self.count
-        p_value = binomial_p if self.binary else hoeffding_bentkus_p
+        p_value = binomial_p if self.s.binary else hoeffding_bentkus_p
         some = counts > 0
         out: BoolArray = some & (
             p_value(np.maximum(counts, 1), self.total, self.aim.target) <= alpha
@@ -204,7 +226,7 @@ class _Tested:
 
     def rule(self, at: int, threshold: float) -> DecisionRule:
         """Return what is promised, and what the calibration samples show there."""
-        aim, accepted, total = self.aim, int(self.count[at]), float(self.total[at])
+        aim, accepted, mass = self.aim, int(self.count[at]), float(self.weight[at])
         return DecisionRule(
             aim.method,
             threshold,
@@ -215,8 +237,9 @@ class _Tested:
             n=self.n,
             accepted=accepted,
             failures=int(self.failed[at]),
-            coverage=accepted / self.n,
-            risk=total / accepted if accepted else None,
+            coverage=min(mass / float(self.weight[-1]), 1.0),
+            risk=float(self.total[at]) / mass if accepted else None,
+            promised_for=aim.promised_for,
         )
 
     def none(self, reason: str) -> DecisionRule:
@@ -232,6 +255,7 @@ class _Tested:
             failures=0,
             coverage=0.0,
             reason=reason,
+            promised_for=aim.promised_for,
         )
 
 
@@ -279,6 +303,23 @@ def refuse_weights(weight: AnyArray | None, *, method: str) -> None:
     _choice.refuse_weights(weight, method=method)
 
 
+def _elsewhere(
+    s: Scored, masks: dict[str, BoolArray], ratio: AnyArray | DensityRatios | None
+) -> tuple[Scored, dict[str, BoolArray], Aim]:
+    """Return the samples that come up where the rule is used, and what is promised of that."""
+    aim = Aim(METHOD, 0.0)
+    if ratio is None:
+        return s, masks, aim
+    ratios = ratios_of(ratio, s.n)
+    one, aim = weighted(s, aim, ratios)
+    kept = {name: inside[ratios.values > 0] for name, inside in masks.items()}
+    for name, inside in kept.items():
+        if not inside.any():
+            msg = f"the limit {name!r} is about samples that all have a ratio of 0; leave it out"
+            raise DomainError(msg)
+    return one, kept, aim
+
+
 def _mask(limit: Limit, n: int) -> BoolArray:
     if limit.among is None:
         return np.ones(n, dtype=np.bool_)
@@ -319,7 +360,7 @@ def _why(t: _Tested, walk: _Walk) -> str:
     if t.n < least:
         return f"{t.n} samples cannot certify {sure}, which takes {_choice.counted(least)} accepted"
     enough = (t.count >= least) | t.whole
-    mean = t.total / (t.n if t.whole else np.maximum(t.count, 1))
+    mean = t.total / (t.weight[-1] if t.whole else np.where(t.count > 0, t.weight, 1.0))
     at = int(np.argmin(np.where(enough, mean, np.inf)))
     starts = [] if walk.ranks is None else walk.ranks
     first = [int(t.count[np.searchsorted(walk.s.groups.count_through, r)]) for r in starts]

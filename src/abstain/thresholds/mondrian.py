@@ -1,11 +1,14 @@
 """A threshold for each group, each with its own promise (Mondrian calibration)."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain.errors import InputError
+from abstain.shift import DensityRatios
+from abstain.shift.ratios import ratios_of
 from abstain.thresholds._summary import RulePart
 from abstain.thresholds.catalogue import fit
 from abstain.thresholds.entry import RULES
@@ -13,7 +16,7 @@ from abstain.thresholds.group_names import grouped
 from abstain.thresholds.parts import RuleSet
 from abstain.thresholds.rule import DecisionRule
 from abstain.thresholds.scales import RuleScale
-from abstain.typing import AnyArray, Array
+from abstain.typing import AnyArray, Array, IntArray
 
 
 def fit_groups(
@@ -26,6 +29,7 @@ def fit_groups(
     joint: bool = False,
     score: str = "",
     scale: RuleScale | None = None,
+    ratio: "AnyArray | DensityRatios | None" = None,
     **options: Any,
 ) -> RuleSet:
     """Choose a threshold for each group, so that what is promised holds in each of them.
@@ -52,6 +56,9 @@ def fit_groups(
         Name of the confidence score, noted in the rules.
     scale : {"log-odds", "probability", "score"}, optional
         What the confidences are measured in, noted in the rules.
+    ratio : array of shape (n,) or DensityRatios, optional
+        Density ratios (`abstain.shift`), where the rule takes them, to promise what it does for
+        each group of data of another law.
     **options
         Of the rule: `RULES[method].options`.
 
@@ -84,6 +91,12 @@ def fit_groups(
     their samples failed has delta/k (Bonferroni, among these alone): the sizes tell, not the
     losses, so that leaving small groups out costs nothing. Cost: one sort of each group.
 
+    Within a group the law changes by the ratios of its own samples, up to a constant, and no rule
+    needs more. Where nobody knows what no ratio exceeds, the largest seen in the group stands for
+    it. Samples with a ratio of 0 do not come up there: they are left out first, and a group that
+    holds no others is as one that was not there. Ratios that were estimated over all groups say how
+    each group changes only where these change alike, given what the estimate saw.
+
     References
     ----------
     .. [1] Vovk, Gammerman and Shafer (2005), Algorithmic learning in a random world (Mondrian
@@ -110,19 +123,24 @@ def fit_groups(
     _refuse(method, options)
     values = checks.confidence(confidence)
     names, codes = grouped(group, values.size)
-    sizes = np.bincount(codes)
     losses = None if loss is None else checks.loss(loss, length=values.size)
+    ratios = None if ratio is None else ratios_of(ratio, values.size)
+    counted = np.arange(values.size) if ratios is None else np.flatnonzero(ratios.values)
+    codes = codes[counted]
+    here, sizes = np.unique(codes, return_counts=True)
+    names = [names[code] for code in here]
     delta = options.get("delta")
     if joint and "delta" not in RULES[method].options:
         msg = f"`joint` shares delta among the groups, and the rule {method!r} has none; drop it"
         raise InputError(msg)
     if joint and delta is not None:
         options = {**options, "delta": delta / shares_of(method, sizes, options)}
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
+    rows = np.split(counted[np.argsort(codes, kind="stable")], np.cumsum(sizes)[:-1])
     parts = []
     for name, own in zip(names, rows, strict=True):
         known = None if losses is None else losses[own]
-        rule = fit(method, values[own], known, score=score, scale=scale, **options)
+        more = options if ratios is None else {**options, "ratio": _within(ratios, own)}
+        rule = fit(method, values[own], known, score=score, scale=scale, **more)
         parts.append(RulePart(name, rule))
     return RuleSet(per, tuple(parts), joint, delta)
 
@@ -135,12 +153,12 @@ def _refuse(method: str, options: dict[str, Any]) -> None:
     if options.pop("weight", None) is not None:
         msg = "`weight` must be left out of a threshold for each group; keep one sample a row"
         raise InputError(msg)
-    if options.get("ratio") is not None:
-        msg = (
-            "`ratio` must be left out of a threshold for each group: fit each group with the "
-            "ratios of its samples, and make a RuleSet of the rules"
-        )
-        raise InputError(msg)
+
+
+def _within(ratios: DensityRatios, rows: IntArray) -> DensityRatios:
+    """Return the ratios of a group; where no bound is known, the largest seen in it stands."""
+    own = ratios.rows(rows)
+    return own if own.bounded else replace(own, largest=float(own.values.max()))
 
 
 def shares_of(method: str, sizes: Array, options: dict[str, Any]) -> int:

@@ -82,10 +82,16 @@ def _about_whom(rule: AnyRule) -> str:
             "The guarantee is about new data drawn like the calibration data. It says nothing "
             "of data that have shifted."
         )
+    groups = (
+        " In a group it takes the ratios to be those of that group: ratios that were estimated "
+        "over all groups are, where these changed alike."
+        if isinstance(rule, RuleSet) and rule.per
+        else ""
+    )
     return (
         f"The guarantee is about {rule.promised_for}. It is worth what the ratios are, and "
         "nothing checks these without labels: where more has changed than how often each kind of "
-        "sample comes up, it does not hold."
+        f"sample comes up, it does not hold.{groups}"
     )
 
 

@@ -139,9 +139,6 @@ def set_threshold(
     if part.loss is None and (several or RULES[method].needs_loss):
         msg = "`predictions` without labels choose no threshold that has to do with being right"
         raise MissingInputError(msg)
-    if several and options.get("ratio") is not None:
-        msg = f"`ratio` is for one threshold with one promise; drop `{several}`, or the ratios"
-        raise InputError(msg)
     own = as_said(part.scored, scale)
     given = dict(options)
     if part.weight is not None:
@@ -190,10 +187,10 @@ def _within(
     """Choose one threshold that keeps several limits."""
     refuse_weights(options.pop("weight", None), method="several risks")
     asked = limits_of(limits, known, options.pop("risk", "selective"))
-    unknown = sorted(options.keys() - {"delta", "starts"})
+    unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
     if unknown or "delta" not in options:
         found = f"got `{unknown[0]}`" if unknown else "`delta` is missing"
-        msg = f"several limits take the options `delta`, `risk` and `starts`; {found}"
+        msg = f"several limits take the options `delta`, `risk`, `starts` and `ratio`; {found}"
         raise (InputError if unknown else MissingInputError)(msg)
     return several_risks(part.values, part.loss, asked, **options)
 

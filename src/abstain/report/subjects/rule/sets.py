@@ -71,7 +71,7 @@ def _left_out(rule: RuleSet) -> str:
 def _promise(rule: RuleSet, *, binary: bool) -> str:
     if rule.guarantee == "none":
         return "Nothing is promised to any group: chance decides on new data."
-    where = "in the long run, on new data like the calibration data"
+    where = f"in the long run, on {rule.promised_for or 'new data like the calibration data'}"
     if not rule.per:
         sure = percent(round(1 - (rule.delta or 0.0), 10))
         held = [_limit(part.name, part.rule, binary=binary) for part in rule.parts if _asked(part)]
