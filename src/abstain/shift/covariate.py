@@ -98,6 +98,10 @@ def fit_ratios(
     here are wrong equally often there. Nothing here tests the latter. The loss must not be among
     the numbers. The largest ratio of the law is not known, and the largest seen stands for it.
 
+    The proofs take ratios that were there before the calibration data. Here that of a sample comes
+    from the other folds, without any label: it held in what was measured (`docs/shift.md`), and is
+    not proven. For a proof fit the classifier on data of its own, and give the rule an array.
+
     Cost: that of fitting the classifier `folds` times.
 
     References

@@ -247,7 +247,7 @@ def _refuse_above(values: FloatArray, bound: float) -> None:
     at = int(np.argmax(values))
     msg = (
         f"`largest` must be at least every ratio; got {bound!r}, and {values[at]:g} at index {at}. "
-        "Raise it, or cut the ratios with `clip`"
+        "Raise it (--max-ratio), or cut the ratios with `clip` (--clip)"
     )
     raise DomainError(msg)
 
