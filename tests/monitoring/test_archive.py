@@ -39,6 +39,25 @@ def test_what_is_damaged_or_of_another_form_is_refused(tmp_path):
         from_arrays(plain, {k: v for k, v in arrays.items() if k != "held_risk"})
     with pytest.raises(FileFormatError, match="bets on the risk"):
         from_arrays(plain, {**arrays, "held_risk": np.zeros(2)})
+    for field, value in [("delta", 2), ("patience", "x"), ("seed", 2**64), ("coverage", [0.5])]:
+        with pytest.raises(FileFormatError, match=rf"plan\.{field}"):
+            from_arrays({**plain, "plan": {**plain["plan"], field: value}}, arrays)
+    for field, value in [("stride", 0), ("events", "x"), ("settled", [0]), ("read", [["a", 1]])]:
+        with pytest.raises(FileFormatError, match=field):
+            from_arrays({**plain, field: value}, arrays)
+    watch = {**plain["watches"][0], "total": "x"}
+    with pytest.raises(FileFormatError, match=r"watches\[0\]\.total"):
+        from_arrays({**plain, "watches": [watch, *plain["watches"][1:]]}, arrays)
+    for name, value in [
+        ("keys", np.zeros(3, np.uint64)),
+        ("flags", np.zeros(0)),
+        ("gaps", arrays["gaps"] - 100),
+        ("urn", arrays["gaps"] - 1),
+        ("held_risk", -arrays["held_risk"] - 1),
+        ("names", np.frombuffer(b'["a"]', np.uint8)),
+    ]:
+        with pytest.raises(FileFormatError, match=f"`{name}`|`flags`"):
+            from_arrays(plain, {**arrays, name: value})
     path = ab.save(monitor, tmp_path / "state.npz")
     path.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(FileFormatError):

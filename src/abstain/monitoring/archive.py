@@ -8,11 +8,12 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from abstain._foundation import json_records
+from abstain._foundation import json_records, records
 from abstain._foundation.arrays import sealed
 from abstain.errors import FileFormatError
 from abstain.inference.exchangeability import RankBlocks
 from abstain.monitoring.course import COLUMNS
+from abstain.monitoring.form import refuse_arrays, refuse_fields
 from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.reference import Reference
@@ -92,11 +93,14 @@ def from_arrays(
         Another form, or a part that is missing or does not fit the others.
     """
     json_records.take_version(dict(plain), "form", (FORM,))
-    try:
-        return _made(plain, arrays)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        msg = f"a part of the monitor is missing or damaged: {error!r}"
-        raise FileFormatError(msg) from error
+    with json_records.reading("state of a monitor"):
+        try:
+            refuse_fields(plain)
+            refuse_arrays(arrays)
+            return _made(plain, arrays)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            msg = f"a part of the monitor is missing or damaged: {error!r}"
+            raise FileFormatError(msg) from error
 
 
 def _made(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[MonitorPlan, Seen, Read]:
@@ -106,13 +110,13 @@ def _made(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Monito
     early = zip(owners.tolist(), zip(losses.tolist(), labels.tolist(), strict=True), strict=True)
     keys, flags, answers = (sealed(arrays[name]) for name in ("keys", "flags", "answers"))
     ledger = Ledger(keys, flags, answers, int(plain["first"]))
-    names = tuple(json.loads(arrays["names"].tobytes()))
+    names = tuple(records.value(json.loads(arrays["names"].tobytes()), list[str], "names"))
+    if len(names) != len(arrays["items"]):
+        msg = f"`names` must be one for each of {len(arrays['items'])} items; got {len(names)}"
+        raise FileFormatError(msg)
     requests = Requests(
         sealed(arrays["items"]), names, sealed(arrays["sums"]), *map(int, plain["settled"])
     )
-    if len({x.size for x in (ledger.keys, ledger.flags, ledger.answers)}) > 1:
-        msg = "the predictions have parts of several lengths"
-        raise FileFormatError(msg)
     seen = Seen(
         ledger=ledger,
         requests=requests,
