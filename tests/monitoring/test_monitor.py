@@ -154,6 +154,19 @@ def test_the_last_predictions_alone_are_remembered():
     assert found.update(["a0"], [0.5]).predictions == 301
 
 
+def test_what_is_awaited_is_remembered():
+    """Of ids forgotten before their labels are given up, these labels would not count."""
+    with pytest.raises(DomainError, match="`remember` must be at least `patience`"):
+        begun(label_share=0.5, remember=99, patience=100)
+    confidence, loss = drawn(np.random.default_rng(9), 150)
+    found = begun(label_share=0.5, remember=100, patience=100).update(names("a", 150), confidence)
+    wanted = found.to_label
+    late = found.labels(wanted, [loss[int(name[1:])] for name in wanted])
+    assert late.seen.requests.waiting == 0
+    assert not late.seen.early
+    assert late.seen.requests.labeled == len(wanted)
+
+
 @pytest.mark.parametrize("name", [1.0, None, float("nan"), True, np.float32(2), ""])
 def test_what_can_be_written_in_two_ways_is_no_id(name):
     """1.0 would be another id than 1, and every NaN the same one."""

@@ -65,7 +65,8 @@ def start(
     patience : int, default=10_000
         After so many more predictions a label that was asked for is given up.
     remember : int, default=1_000_000
-        So many predictions are known by their ids, at 17 bytes each.
+        So many predictions are known by their ids, at 17 bytes each: at least `patience` where
+        labels are asked for. A label of an older one is not counted.
     scale : {"log-odds", "probability", "score"}, optional
         What the confidences of the stream are; to be given for a rule in log-odds.
     seed : int, default=0
@@ -129,6 +130,13 @@ def start(
     )
     if not plan.watched:
         raise InputError(_NOTHING)
+    if plan.label_share is not None and plan.remember < plan.patience:
+        # A label that is awaited would find its prediction forgotten, and never count.
+        msg = (
+            f"`remember` must be at least `patience` ({plan.patience:,}) where labels are asked "
+            f"for; got {plan.remember:,}: remember more, or wait less (--remember, --patience)"
+        )
+        raise DomainError(msg)
     return Monitor(plan, Seen(Ledger.empty(), Requests.empty(), plan.begun(), urn=plan.urn))
 
 
