@@ -68,6 +68,29 @@ def test_a_label_that_never_comes_is_given_up_and_counts_as_right():
     assert all(int(name[1:]) >= 1000 - 101 for name in found.to_label)
 
 
+def test_labels_that_never_come_at_random_bend_no_estimate():
+    """Left out alone, they would halve the estimate by labels when every second one comes."""
+    rng, values, held = np.random.default_rng(7), [], 0
+    for run in range(25):
+        confidence, loss = drawn(rng, 1000)
+        ids = names(f"r{run}-", 1000)
+        found = ab.monitoring.start(
+            RULE, calibration=DATA, label_share=0.3, patience=1000, seed=run
+        ).update(ids, confidence)
+        wanted = [name for name in found.to_label if rng.random() < 0.5]
+        found = found.labels(wanted, [loss[int(n.split("-")[1])] for n in wanted])
+        # All that is left is given up.
+        found = found.update(names(f"later{run}-", 1001), np.zeros(1001))
+        known, truth = found.estimate(), loss[RULE.apply(confidence)].mean()
+        assert known.n == RULE.apply(confidence).sum()
+        values.append((known.value - truth, known.labels_only - truth))
+        held += known.interval.low <= truth <= known.interval.high
+    error = np.std(values, axis=0) / np.sqrt(25)
+    assert (np.abs(np.mean(values, axis=0)) < 3.5 * error).all()
+    assert np.abs(np.mean(values, axis=0)).max() < 0.015
+    assert held >= 20
+
+
 def test_a_doubled_risk_is_found_by_the_labels_that_were_asked_for():
     confidence, loss = drawn(np.random.default_rng(5), 20_000, worse=2.5)
     found = begun().update(names("a", 20_000), confidence)

@@ -25,7 +25,7 @@ from abstain.typing import Array
 
 KIND: Final = "monitor"
 #: Of what is kept; another one is refused.
-FORM: Final = 1
+FORM: Final = 2
 
 #: The name of each file of a watched folder, and how many of its bytes and lines were read.
 Read: TypeAlias = tuple[tuple[str, int, int], ...]

@@ -14,7 +14,7 @@ from abstain.inference.exchangeability import rank_p_value
 from abstain.inference.wager import played, waiting_share
 from abstain.monitoring.ledger import ANSWERED, LABELED, uniform
 from abstain.monitoring.plan import MonitorPlan
-from abstain.monitoring.requests import Item, rows_of
+from abstain.monitoring.requests import Item, rows_of, terms_of
 from abstain.monitoring.seen import Seen
 from abstain.monitoring.sentences import reason
 from abstain.monitoring.watches import Alarm, Watch
@@ -252,17 +252,16 @@ class Course:
         least, late = self.plan.least_chance, self.seen - 1 - self.plan.patience
         while self.items and not (self.items[0].waits and self.items[0].place > late):
             item = self.items.popleft()
-            if item.waits:
+            found, waits = self.requests, item.waits
+            mass = item.loss / item.chance if item.asked and not waits else 0.0
+            drawn = item.predicted / item.chance if item.asked and not waits else 0.0
+            if waits:
                 self.awaited.pop(item.place, None)
-                self.requests = replace(self.requests, missing=self.requests.missing + 1)
-                mass = 0.0
+                found = replace(found, missing=found.missing + 1)
             else:
-                mass = item.loss / item.chance if item.asked else 0.0
-                drawn = item.predicted / item.chance if item.asked else 0.0
-                powered = item.predicted + mass - drawn
-                self.sums += [[powered, powered**2], [mass, mass**2]]
-                n, labeled = self.requests.n + 1, self.requests.labeled + item.asked
-                self.requests = replace(self.requests, n=n, labeled=labeled)
+                found = replace(found, n=found.n + 1, labeled=found.labeled + item.asked)
+            self.requests = found
+            self.sums += terms_of(item.predicted, mass - drawn, mass)
             # A label that never came counts as right: this gives no false alarm.
             if self.risk.add(mass * least, mass * least):
                 self._alarm(self.risk)

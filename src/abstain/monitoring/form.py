@@ -58,7 +58,7 @@ _ARRAYS: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
     "answers": ("uint64", ("predictions",)),
     "items": ("float64", ("items", 5)),
     "names": ("uint8", ("characters",)),
-    "sums": ("float64", (2, 2)),
+    "sums": ("float64", (7,)),
     "early_keys": ("uint64", ("early",)),
     "early_loss": ("float64", ("early",)),
     "early_label": ("uint64", ("early",)),

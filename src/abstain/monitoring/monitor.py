@@ -275,12 +275,13 @@ class Monitor:
     def estimate(self, *, level: float = 0.95) -> PoweredMean | None:
         """Return the risk by the labels that were asked for, with and without predictions.
 
-        None where no labels are asked for, or none is settled.
+        None where no labels are asked for, or none is settled. Where some never come, those that
+        do stand for them: both estimates are then off if these would have said something else.
         """
         found = self.seen.requests
-        if self.plan.label_share is None or not found.n:
+        if self.plan.label_share is None or not found.n or (found.missing and not found.labeled):
             return None
-        return mean_of_sums(found.sums, found.n, found.labeled, level=level)
+        return mean_of_sums(found.powered(), found.n + found.missing, found.labeled, level=level)
 
     def points(self) -> list[dict[str, float]]:
         """Return a row for each point of the history, and one for now."""

@@ -10,6 +10,8 @@ from abstain.typing import FloatArray
 
 #: How many numbers an item has in an archive.
 COLUMNS = 5
+#: How many sums are kept for the estimates.
+TERMS = 7
 
 
 @dataclass(slots=True)
@@ -47,8 +49,8 @@ class Requests:
         is awaited on.
     names : tuple of str
         Their ids; empty where the label was not asked for.
-    sums : ndarray of shape (2, 2)
-        Sums and sums of squares of the terms of `abstain.inference.powered_mean.mean_of_sums`.
+    sums : ndarray of shape (7,)
+        Sums of `terms_of` over the answers that are settled or given up.
     n, labeled, missing : int
         Answers that are settled, those with a label among them, and those given up.
     """
@@ -63,7 +65,7 @@ class Requests:
     @classmethod
     def empty(cls) -> "Requests":
         """Return those of a monitor that begins."""
-        return cls(np.zeros((0, COLUMNS)), (), np.zeros((2, 2)))
+        return cls(np.zeros((0, COLUMNS)), (), np.zeros(TERMS))
 
     def each(self) -> Iterator[Item]:
         """Yield the items, to be changed."""
@@ -74,6 +76,28 @@ class Requests:
     def waiting(self) -> int:
         """How many labels were asked for and have not come."""
         return int((self.items[:, 3].astype(bool) & np.isnan(self.items[:, 4])).sum())
+
+    def powered(self) -> FloatArray:
+        """Return the sums of `abstain.inference.powered_mean.mean_of_sums`, shape (2, 2).
+
+        Over the answers that are settled or given up. Where labels never came, those that did
+        stand for these too: each counts by one over its chance and over the share that came. That
+        is right where which labels come has nothing to do with what they say.
+        """
+        p, pp, d, dd, pd, m, mm = self.sums.tolist()
+        share = self.labeled / (self.labeled + self.missing) if self.missing else 1.0
+        both = [p + d / share, pp + 2 * pd / share + dd / share**2]
+        return np.array([both, [m / share, mm / share**2]])
+
+
+def terms_of(predicted: float, correction: float, mass: float) -> FloatArray:
+    """Return what an answer adds to the sums: so both estimates follow for any share that comes.
+
+    Its predicted failure, the correction of that by the label, and the label alone, these two by
+    one over the chance; and their squares, and the product of the first two.
+    """
+    p, d, m = predicted, correction, mass
+    return np.array([p, p * p, d, d * d, p * d, m, m * m])
 
 
 def rows_of(items: "list[Item]") -> tuple[FloatArray, tuple[str, ...]]:

@@ -89,13 +89,15 @@ def _remarks(monitor: Monitor) -> Iterator[str]:
         "labels were not asked for, and were not taken": counts.unasked,
         "labels were of predictions that were not answered": counts.abstained,
         "labels came before their predictions, or these are forgotten": len(monitor.seen.early),
-        "labels were asked for and given up; they count as right": monitor.seen.requests.missing,
+        "labels were asked for and given up: the watch takes these answers as right, the estimates "
+        "take those that came for all": monitor.seen.requests.missing,
     }
     yield from (f"{count(n)} {said}." for said, n in told.items() if n)
     if plan.label_share is None and monitor.watches[2].tally.n:
         yield (
-            "Labels came by themselves: the risk is that of all answers if which labels come has "
-            "nothing to do with who was right."
+            "Labels came by themselves: the risk is that of all answers, and its alarm as rare as "
+            "said, if which labels come has nothing to do with who was right, nor with the "
+            "confidence."
         )
 
 
