@@ -152,8 +152,9 @@ def _begun(rule: Path, promise: Promise, kept: Kept, columns: Columns) -> "Monit
     decision = read_rule(rule)
     if not isinstance(decision, ab.thresholds.DecisionRule):
         msg = (
-            f"{rule.name} holds a rule for each group; watch each group by its own rule and with "
-            "a state of its own"
+            f"{rule.name} holds several rules; keep each in a file (`ab.save(ab.load("
+            f"{rule.name!r}).part(NAME), ...)`), watch it on the lines of its group with a state "
+            "of its own, and share --delta among them"
         )
         raise InputError(msg)
     data: Any = None
