@@ -1,5 +1,8 @@
 """Sorted runs on disk: any number of files, blocks and losses gives the numbers of the batch."""
 
+import dataclasses
+import math
+import pathlib
 import warnings
 
 import numpy as np
@@ -13,7 +16,7 @@ from abstain.errors import FileFormatError, InputError, UncountedError, Undefine
 from abstain.metrics import METRICS
 from abstain.metrics.entry import Need
 from abstain.metrics.intervals import interval_of
-from abstain.streaming import blocks
+from abstain.streaming import blocks, runs
 
 OF_CLASSES = {Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES}
 IN_BLOCKS = ("augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele")
@@ -108,6 +111,43 @@ def test_samples_go_to_disk_before_they_fill_the_memory(tmp_path):
     assert len(state.runs) > 3
     assert state.n == 5000
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(r.path.name for r in state.runs)
+
+
+def test_the_areas_of_blocks_have_the_same_bits_whatever_the_files_are(monkeypatch, tmp_path):
+    monkeypatch.setattr(runs, "BLOCK", 50)
+    rng = np.random.default_rng(5)
+    n = 3000
+    c, x = rng.random(n).round(2), rng.choice([0, 1, 1 / 3, 0.1], n)
+    c[::3] = rng.random(1000)
+    w = rng.choice([1, 2, 1 / 7], n)
+    found = set()
+    for parts, order in ((1, np.arange(n)), (4, rng.permutation(n)), (90, np.argsort(c))):
+        state = filled(tmp_path, c[order], x[order], w[order], parts=parts)
+        state = dataclasses.replace(state, total=math.fsum(w))
+        assert not state.fits
+        found.add(tuple(streaming.compute(state, name).value for name in IN_BLOCKS))
+    assert len(found) == 1
+
+
+def test_few_rows_are_held_and_no_file_stays_open(monkeypatch, tmp_path):
+    # Files one below the other, as of predictions that were sorted: the lower ones must wait.
+    monkeypatch.setattr(blocks, "BLOCK", 32)
+    c, (_, x, _) = np.sort(np.random.default_rng(0).random(8000))[::-1], samples(8000, 2, "graded")
+    state = filled(tmp_path, c, x, parts=40)
+    held, opened = [], []
+    read = blocks.SortedRun.read
+
+    def counted(run, kind, start, count):
+        held.append(count)
+        opened.append(len(list(pathlib.Path("/proc/self/fd").glob("*"))))
+        return read(run, kind, start, count)
+
+    monkeypatch.setattr(blocks.SortedRun, "read", counted)
+    value = streaming.compute(state, "augrc").value
+    assert value == pytest.approx(METRICS["augrc"].compute(scored(c, x)).value, rel=1e-12)
+    assert max(held) == 32
+    assert sum(held) == 8000
+    assert len(set(opened)) <= 2
 
 
 def test_a_saved_state_goes_on_where_it_was(tmp_path):

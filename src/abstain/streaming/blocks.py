@@ -16,6 +16,9 @@ from abstain.typing import Array
 #: Rows that are read of a run at once.
 BLOCK = 1 << 16
 
+#: The fewest rows that are read at once.
+_LEAST = 1 << 8
+
 #: What a row has: a sample, or several with one confidence and a loss of 0 or 1.
 FIELDS = ("confidence", "loss", "weight", "times")
 
@@ -80,55 +83,103 @@ class SortedRun:
             np.lib.format.write_array(file, rows, allow_pickle=False)
         return cls(path, rows.size)
 
-    def opened(self) -> Array:
+    def opened(self) -> "RunRows":
         """Return the rows without reading them; refuse another file than the one written."""
         name = self.path.name
         with readable(name, self.path), plain_words(name, "npy"):
             rows: Any = np.load(self.path, mmap_mode="r", allow_pickle=False)
         if rows.dtype.names != FIELDS or rows.shape != (self.rows,):
-            msg = f"{name} is no longer the run of {self.rows:,} rows that was written"
-            raise FileFormatError(msg)
-        return np.asarray(rows)
+            raise FileFormatError(self._changed)
+        return RunRows(self, rows.dtype, rows.offset)
+
+    def read(self, kind: np.dtype[Any], start: int, count: int) -> Array:
+        """Return so many rows from a byte of the file on."""
+        with readable(self.path.name, self.path):
+            rows = np.fromfile(self.path, kind, count, offset=start)
+        if rows.size != count:
+            raise FileFormatError(self._changed)
+        return rows
+
+    @property
+    def _changed(self) -> str:
+        return f"{self.path.name} is no longer the run of {self.rows:,} rows that was written"
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """The rows of a run; its file is open only while some are read, so there may be any number."""
+
+    run: SortedRun
+    kind: np.dtype[Any]
+    #: The byte where the first row begins.
+    start: int
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.run.rows
+
+    def __getitem__(self, rows: slice) -> Array:
+        """Read neighboring rows."""
+        first, last, _ = rows.indices(self.size)
+        start = self.start + first * self.kind.itemsize
+        return self.run.read(self.kind, start, max(last - first, 0))
 
 
 @dataclass
 class _Cursor:
-    """Where a run is read."""
+    """Where a run is read: which rows are held, and how many of it were read."""
 
-    rows: Array
-    place: int = 0
-    ahead: int = BLOCK
+    rows: Array | RunRows
+    seen: Array
+    read: int
 
-    @property
-    def left(self) -> int:
-        return self.rows.size - self.place
-
-    @property
-    def seen(self) -> Array:
-        """What is held in memory."""
-        return self.rows[self.place : self.place + self.ahead]
+    @classmethod
+    def at_the_top(cls, rows: Array | RunRows, block: int) -> "_Cursor":
+        seen = rows[:block]
+        return cls(rows, seen, seen.size)
 
     @property
     def more(self) -> bool:
-        """Whether there are rows beyond."""
-        return self.left > self.ahead
+        """Whether there are rows that are not held."""
+        return self.read < self.rows.size
+
+    @property
+    def last(self) -> float:
+        """The least confidence that is held."""
+        return float(self.seen["confidence"][-1])
+
+    def taken(self, bound: float) -> Array:
+        """Give away what is held above a bound."""
+        held = self.seen["confidence"]
+        count = 0
+        if held[0] > bound:
+            count = held.size - int(np.searchsorted(held[::-1], bound, side="right"))
+        out, self.seen = self.seen[:count], self.seen[count:]
+        return out
+
+    def read_on(self, block: int) -> None:
+        """Hold a block more, and twice as much where a tie group fills all that is held."""
+        new = self.rows[self.read : self.read + max(block, self.seen.size)]
+        self.seen = np.concatenate((self.seen, new))
+        self.read += new.size
 
 
-def merged(runs: Sequence[Array]) -> Iterator[Array]:
-    """Yield the rows of sorted runs in blocks, in order; a tie group is never parted."""
-    cursors = [_Cursor(rows) for rows in runs if rows.size]
+def merged(runs: Sequence[Array | RunRows], held: int) -> Iterator[Array]:
+    """Yield the rows of sorted runs in blocks, in order; a tie group is never parted.
+
+    About so many rows are held of all together, but for tie groups and a few of each run.
+    """
+    block = max(min(BLOCK, held // max(len(runs), 1)), min(BLOCK, _LEAST))
+    cursors = [_Cursor.at_the_top(rows, block) for rows in runs if rows.size]
     while cursors:
         # Beyond the least confidence that one of them shows there may be more of it.
-        bounds = [float(x.seen["confidence"][-1]) for x in cursors if x.more]
-        bound = max(bounds, default=-np.inf)
-        taken = []
+        bound = max((x.last for x in cursors if x.more), default=-np.inf)
+        taken = [part for part in (x.taken(bound) for x in cursors) if part.size]
+        if taken:
+            yield _together(taken)
         for cursor in cursors:
-            seen = cursor.seen
-            count = int(np.searchsorted(-seen["confidence"].astype(np.float64), -bound))
-            taken.append(np.array(seen[: count if bounds else seen.size]))
-            cursor.place += taken[-1].size
-            # A tie group that fills all that is seen needs more to be seen.
-            cursor.ahead = 2 * cursor.ahead if not taken[-1].size and cursor.more else BLOCK
-        if any(part.size for part in taken):
-            yield _together([part for part in taken if part.size])
-        cursors = [cursor for cursor in cursors if cursor.left]
+            # Those that end below it hold enough.
+            if cursor.more and cursor.last == bound:
+                cursor.read_on(block)
+        cursors = [cursor for cursor in cursors if cursor.seen.size]

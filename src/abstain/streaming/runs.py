@@ -12,7 +12,7 @@ from abstain._foundation.counts import of_groups
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError, UncountedError
-from abstain.streaming.blocks import SortedRun, in_order, joined, merged, rows_of
+from abstain.streaming.blocks import BLOCK, RunRows, SortedRun, in_order, joined, merged, rows_of
 from abstain.streaming.tally import Tally, are_many, with_one_more
 from abstain.typing import AnyArray, Array, FloatArray
 
@@ -134,15 +134,15 @@ class SortedRuns:
 
     def blocks(self) -> Iterator[Array]:
         """Yield all rows, most confident first, in blocks that part no tie group."""
-        runs = [run.opened() for run in self.runs]
+        runs: list[Array | RunRows] = [run.opened() for run in self.runs]
         if self.waiting:
             runs.append(in_order(joined(self.waiting)))
-        yield from merged(runs)
+        yield from merged(runs, self.memory // _ROW)
 
     @property
     def groups(self) -> Iterator[TieGroups]:
-        """Yield the tie groups, most confident first."""
-        return map(_groups_of, self.blocks())
+        """Yield the tie groups, most confident first, so many at once whatever the files are."""
+        return _of_one_size(map(_groups_of, self.blocks()))
 
     @property
     def fits(self) -> bool:
@@ -160,8 +160,12 @@ class SortedRuns:
             )
             raise UncountedError(msg)
         if self.binary and not self.weighted:
-            parts = list(self.groups)
-            return of_groups(_together(parts, np.dtype(f"f{self.precision // 8}")))
+            kind = np.dtype(f"f{self.precision // 8}")
+            nothing = np.zeros(0)
+            none = TieGroups(nothing.astype(kind), nothing, nothing, nothing.astype(np.int64))
+            groups = _joined([none, *map(_groups_of, self.blocks())])
+            # Each sample weighs 1, so that the weight is their number.
+            return of_groups(replace(groups, number=None))
         rows = joined(list(self.blocks()))
         # One order whatever the files are, so that sums have the same bits.
         rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
@@ -231,8 +235,11 @@ def sorted_runs(folder: str | Path, *, memory: int = 1 << 30) -> SortedRuns:
 
 
 def _groups_of(rows: Array) -> TieGroups:
-    """Return the tie groups of rows that are in order."""
+    """Return the tie groups of rows that are in order; the same bits whatever the files were."""
     value = rows["confidence"]
+    if (value[1:] == value[:-1]).any():
+        rows = _alike(rows)
+        value = rows["confidence"]
     first = np.flatnonzero(np.append(True, value[1:] != value[:-1]))
     times = rows["times"].astype(np.float64)
     weight = rows["weight"] * times
@@ -242,11 +249,41 @@ def _groups_of(rows: Array) -> TieGroups:
     return TieGroups(value[first], sums[0], sums[1], sums[2].astype(np.int64))
 
 
-def _together(parts: list[TieGroups], kind: np.dtype[np.float64]) -> TieGroups:
-    if not parts:
-        return TieGroups(np.zeros(0, kind), np.zeros(0), np.zeros(0))
-    value, weight, loss = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("confidence", "weight", "loss")
+def _alike(rows: Array) -> Array:
+    """Return a row for all that are equal; within ties in the order of losses, then weights."""
+    rows = rows[np.lexsort((rows["weight"], rows["loss"], -rows["confidence"]))]
+    other = np.zeros(rows.size - 1, np.bool_)
+    for name in ("confidence", "loss", "weight"):
+        other |= rows[name][1:] != rows[name][:-1]
+    first = np.flatnonzero(np.append(True, other))
+    out = rows[first]
+    out["times"] = np.add.reduceat(rows["times"], first)
+    return out
+
+
+def _of_one_size(parts: Iterator[TieGroups]) -> Iterator[TieGroups]:
+    """Yield the groups of parts, so many at once: sums over them do not hang on the parts."""
+    held: list[TieGroups] = []
+    for part in parts:
+        held.append(part)
+        if sum(x.weight.size for x in held) < BLOCK:
+            continue
+        groups = _joined(held)
+        full = groups.weight.size // BLOCK * BLOCK
+        yield from (_taken(groups, slice(i, i + BLOCK)) for i in range(0, full, BLOCK))
+        held = [_taken(groups, slice(full, None))]
+    if any(x.weight.size for x in held):
+        yield _joined(held)
+
+
+def _taken(groups: TieGroups, some: slice) -> TieGroups:
+    number = None if groups.number is None else groups.number[some]
+    return TieGroups(groups.confidence[some], groups.weight[some], groups.loss[some], number)
+
+
+def _joined(parts: list[TieGroups]) -> TieGroups:
+    names = ("confidence", "weight", "loss", "number")
+    confidence, weight, loss, number = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in names
     )
-    return TieGroups(value.astype(kind, copy=False), weight, loss)
+    return TieGroups(confidence, weight, loss, number)
