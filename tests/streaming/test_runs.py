@@ -181,6 +181,16 @@ def test_damaged_runs_are_refused_in_words(tmp_path):
         streaming.compute(state)
 
 
+def test_a_small_batch_of_confidences_0_and_1_is_one_of_the_stream(tmp_path):
+    c, x = np.array([0, 1, 0, 1, 0.5, 0.7]), np.array([0, 0.5, 0.25, 0.1, 0, 1])
+    state = filled(tmp_path, c, x, parts=2)
+    expected = METRICS["augrc"].compute(scored(c, x)).value
+    assert streaming.compute(state).value == pytest.approx(expected, rel=1e-12)
+    right = np.arange(200) % 2
+    with pytest.raises(InputError, match="`confidence` must come first"):
+        streaming.update(state, right, np.linspace(0, 1, 200))
+
+
 def test_weights_are_given_for_all_or_none(tmp_path):
     state = streaming.update(streaming.sorted_runs(tmp_path), [0.5], [1])
     with pytest.raises(InputError, match="`weight` must be given for all"):
