@@ -189,6 +189,13 @@ def test_rows_on_disk_are_resumed_to_the_same_result(graded, tmp_path, weight, a
         assert not (rows / "run-0123456789abcdef.npy").exists()
 
 
+def test_a_short_file_of_confidences_0_and_1_is_one_of_all(graded):
+    last = Path(graded).parent / "part-3.parquet"
+    frame = pl.DataFrame({"loss": [0.5, 0.25, 0.0], "confidence": [0.0, 1.0, 1.0], "w": [1, 2, 3]})
+    frame.write_parquet(last)
+    assert ab.evaluate(ab.scan_predictions(graded)).cases[0].n == 903
+
+
 def test_rows_without_a_folder_leave_nothing(graded, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()

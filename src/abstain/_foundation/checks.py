@@ -125,8 +125,17 @@ def loss(x: AnyArray, *, length: int | None = None) -> Array:
     return summable(out, "loss")
 
 
-def refuse_swapped(confidence: Array, loss: Array) -> None:
-    """Refuse a 0/1 "confidence" beside a graded "loss": the two were passed in the other order."""
+#: Fewer samples of many may have confidences of 0 and 1 alone by chance.
+_TELLING = 100
+
+
+def refuse_swapped(confidence: Array, loss: Array, *, part: bool = False) -> None:
+    """Refuse a 0/1 "confidence" beside a graded "loss": the two were passed in the other order.
+
+    What may be a part of more samples is only judged where it is not small.
+    """
+    if part and confidence.size < _TELLING:
+        return
     # Almost every confidence has a first entry that is neither, so this costs nothing.
     if confidence[0] not in {0, 1} or loss.dtype.kind != "f":
         return

@@ -155,7 +155,8 @@ def _own_confidence(
         return None
     if loss is not None:
         for values in confidence.values():
-            refuse_swapped(values, loss)
+            # A file may be one of many, and its last batch be short.
+            refuse_swapped(values, loss, part=True)
     return {f"-{k}": -v for k, v in confidence.items()} if lower_is_safer else confidence
 
 

@@ -19,9 +19,6 @@ from abstain.typing import AnyArray, Array, FloatArray
 #: What becomes of a row of a run takes so many bytes, all arrays of an interval together.
 _ROW = 128
 
-#: A batch of fewer may have confidences of 0 and 1 alone by chance, when not all of them are.
-_TELLING = 100
-
 
 @dataclass(frozen=True, eq=False)
 class SortedRuns:
@@ -76,8 +73,7 @@ class SortedRuns:
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
         w = checks.weight(weight, length=c.size)
-        if c.size >= _TELLING:
-            checks.refuse_swapped(c, x)
+        checks.refuse_swapped(c, x, part=True)
         self._refuse_mixed(weighted=w is not None)
         bits = 8 * c.dtype.itemsize
         if w is not None:
