@@ -91,8 +91,9 @@ def marks_of(group):
 def test_layers_lie_and_look_as_they_are_said():
     marks = dict(marks_of(compiled(SPECS["banded"](["a", "b"]))))
     kinds = [mark["type"] for mark in marks.values() if mark["type"] != "group"]
-    # Bands, their edges and the reference below the lines; a cell for each point on top.
-    assert kinds == ["area", "line", "line", "line", "symbol", "symbol", "path"]
+    # Bands, their edges and the reference below the lines; the point that is chosen, and a cell for
+    # each point, on top.
+    assert kinds == ["area", "line", "line", "line", "symbol", "rule", "symbol", "symbol", "path"]
     dots = marks["dots_marks"]["encode"]["update"]
     assert "accept when confidence ≥" in dots["tooltip"]["signal"]
     assert [way["value"] for way in dots["opacity"]] == [1, 0]

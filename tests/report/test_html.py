@@ -19,6 +19,8 @@ import abstain as ab
 from abstain.errors import InputError
 from abstain.report import html_report, write_html
 from abstain.report.render.html import resource
+from abstain.report.subjects.evaluation.charts import chart_data
+from abstain.report.subjects.evaluation.lookup import Pivot
 
 LOADING = ("src", "srcset", "data", "poster", "action", "background")
 EVALUATIONS = ("plain", "hostile", "large", "faultless", "graded")
@@ -242,8 +244,24 @@ def test_many_scores_start_without_bands(large, parse):
 def test_what_needs_javascript_is_hidden_without_it(plain, parse):
     page = parse(html_report(plain))
     scripted = [a for _, a in page.elements if "scripted" in a.get("class", "").split()]
-    assert len(scripted) == 6
+    assert len(scripted) == 7
     assert all("hidden" in a for a in scripted)
+
+
+def test_a_slider_goes_through_the_thresholds(plain, parse):
+    page = parse(html_report(plain))
+    assert [a["data-dial"] for a in page.of("select") if "data-dial" in a] == ["score"]
+    slider = next(a for a in page.of("input") if a.get("data-dial") == "place")
+    assert slider["type"] == "range"
+    assert slider["aria-describedby"] in page.ids
+
+
+def test_the_slider_ends_where_everything_is_accepted(plain):
+    for drawn, case in zip(chart_data(Pivot(plain))["cases"], plain.cases, strict=True):
+        # What is refused is the rest up to the last vertex.
+        curve = drawn["curve"]
+        assert (curve["accepted"][-1], curve["failures"][-1]) == (case.n, case.failures)
+        assert all(a >= f for a, f in zip(curve["accepted"], curve["failures"], strict=True))
 
 
 def test_bands_cost_little_room(large):

@@ -128,15 +128,7 @@ def start(
         seed=seed,
         reference=known,
     )
-    if not plan.watched:
-        raise InputError(_NOTHING)
-    if plan.label_share is not None and plan.remember < plan.patience:
-        # A label that is awaited would find its prediction forgotten, and never count.
-        msg = (
-            f"`remember` must be at least `patience` ({plan.patience:,}) where labels are asked "
-            f"for; got {plan.remember:,}: remember more, or wait less (--remember, --patience)"
-        )
-        raise DomainError(msg)
+    _refuse_forgetful(plan)
     return Monitor(plan, Seen(Ledger.empty(), Requests.empty(), plan.begun(), urn=plan.urn))
 
 
@@ -237,6 +229,19 @@ def refuse_other(
     ):
         msg = "the state was begun with other calibration data; drop them (--calibration)"
         raise InputError(msg)
+
+
+def _refuse_forgetful(plan: MonitorPlan) -> None:
+    """Refuse to watch nothing, and to wait for a label longer than its prediction is known."""
+    if not plan.watched:
+        raise InputError(_NOTHING)
+    if plan.label_share is not None and plan.remember < plan.patience:
+        # A label that is awaited would find its prediction forgotten, and never count.
+        msg = (
+            f"`remember` must be at least `patience` ({plan.patience:,}) where labels are asked "
+            f"for; got {plan.remember:,}: remember more, or wait less (--remember, --patience)"
+        )
+        raise DomainError(msg)
 
 
 def _refuse_idle(rule: object) -> None:

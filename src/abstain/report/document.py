@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import abstain as ab
 from abstain.plots.drawable import Drawable
-from abstain.plots.style import dash, variable
 from abstain.report.cells import (
     EVERYWHERE,
     METHOD,
@@ -39,6 +38,7 @@ from abstain.report.cells import (
     numbers,
     rows_of,
 )
+from abstain.report.choices import Choice, Find, Jump, Option, Switch, line_option
 
 if TYPE_CHECKING:
     from abstain.benchmark.results import BenchmarkResults
@@ -53,21 +53,27 @@ __all__ = [
     "READ",
     "SCREEN",
     "Cell",
+    "Choice",
     "Column",
     "Entry",
+    "Find",
     "Form",
     "Format",
+    "Jump",
     "Label",
     "Number",
+    "Option",
     "Range",
     "Remark",
     "Row",
     "Rows",
     "Shot",
     "Span",
+    "Switch",
     "Text",
     "ends",
     "joined",
+    "line_option",
     "numbers",
     "rows_of",
 ]
@@ -187,6 +193,19 @@ class Chart(Block):
 
 
 @dataclass(frozen=True)
+class Dial(Block):
+    """A slider through the thresholds of the curves that the page holds, by its reader's browser.
+
+    It shows the working point of a threshold, what is accepted and refused there, and its place on
+    the charts. `of` are the heads of what is summed over samples, and of its mean.
+    """
+
+    title: str
+    about: str
+    of: tuple[str, str]
+
+
+@dataclass(frozen=True)
 class Glossary(Block):
     """Words and their meanings."""
 
@@ -217,64 +236,6 @@ class Links(Block):
 
 
 # ------------------------------------------------------------------------------ what is chosen
-@dataclass(frozen=True)
-class Option:
-    """One of a choice; `color` and `dash` draw its line beside it."""
-
-    key: str
-    label: str
-    color: str = ""
-    dash: str = ""
-    on: bool = True
-
-
-def line_option(index: int, name: str, *, on: bool = True) -> Option:
-    """Return a score or a method to choose, with the line that the figures draw it by."""
-    pattern = " ".join(map(str, dash(index)))
-    return Option(str(index), name, variable(index), pattern, on=on)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What a page shows of its tagged parts.
-
-    A part tagged ``{name: key}`` is seen where the key is chosen; several keys are parted by
-    blanks, and the option "" shows all. ``some`` makes buttons that hide and show each option,
-    also the parts of figures of class ``name-key``.
-    """
-
-    name: str
-    label: str
-    options: tuple[Option, ...]
-    some: bool = False
-    chosen: str = ""
-
-
-@dataclass(frozen=True)
-class Switch:
-    """A box to tick: sets the class `name` on the page."""
-
-    name: str
-    label: str
-    on: bool = False
-
-
-@dataclass(frozen=True)
-class Find:
-    """A field to search the rows of the table at `anchor`; says how many `what` are shown."""
-
-    anchor: str
-    what: str
-
-
-@dataclass(frozen=True)
-class Jump:
-    """Places to go to, in groups with titles."""
-
-    label: str
-    groups: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-
-
 @dataclass(frozen=True)
 class Controls(Block):
     """What a page lets its reader choose; `sticky` stays in view."""

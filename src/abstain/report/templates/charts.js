@@ -71,9 +71,20 @@
   const ignorance = (kind) => () => shown().slice(0, 1).flatMap((c) => [
     { x: 0, y: kind === "selective" ? c.risk : 0 }, { x: 1, y: c.risk },
   ]);
+  // The working point that the slider is at, on both charts.
+  const dial = { score: document.querySelector("[data-dial=score]"), place: document.querySelector("[data-dial=place]") };
+  const dialed = () => {
+    const c = dial.score && shown().find((one) => String(one.score) === dial.score.value);
+    return c ? { ...rowsOf(c.curve, data.scores[c.score])[dial.place.value], all: rowsOf(c.curve, "").at(-1) } : undefined;
+  };
+  const chosenOn = (kind) => () => {
+    const at = dialed();
+    return at ? [{ score: at.score, coverage: at.coverage, risk: at[kind] }] : [];
+  };
+  const risky = (kind) => ({ curves: risks(kind), reference: ignorance(kind), chosen: chosenOn(kind), ...bandsOf(kind) });
   const sources = {
-    selective: { curves: risks("selective"), reference: ignorance("selective"), ...bandsOf("selective") },
-    generalized: { curves: risks("generalized"), reference: ignorance("generalized"), ...bandsOf("generalized") },
+    selective: risky("selective"),
+    generalized: risky("generalized"),
     reliability: { reliability: part("reliability"), reference: () => [{ x: 0, y: 0 }, { x: 1, y: 1 }] },
     cwsa: { curves: part("cwsa") },
     cwsa_plus: { curves: part("cwsa_plus") },
@@ -174,11 +185,45 @@
     return [...places].map((i) => pointRow(c, i));
   }));
 
+  // ------------------------------------------------------------------- a slider of thresholds
+  const share100 = (value) => `${short(100 * value)} %`;
+  const turn = () => {
+    const at = dialed();
+    if (!at) return;
+    byId("dial-said").textContent = `Accept from a confidence of ${short(at.threshold)}: ${share100(at.coverage)} are accepted. `
+      + `Risk of the accepted: ${short(at.selective)}; accepted and wrong, of all: ${short(at.generalized)}.`;
+    const rows = [[at.accepted, at.failures], [at.all.accepted - at.accepted, at.all.failures - at.failures]];
+    all(".dialed tbody tr").forEach((row, i) => {
+      const [count, wrong] = rows[i];
+      const said = [count, wrong, count ? wrong / count : 0];
+      said.forEach((value, j) => { row.cells[j + 1].textContent = Number.isInteger(value) && j < 2 ? value.toLocaleString("en") : short(value); });
+    });
+    for (const kind of ["selective", "generalized"]) state.charts.get(kind)?.data("chosen", sources[kind].chosen()).runAsync();
+  };
+  const offer = () => {
+    if (!dial.score) return;
+    const before = dial.score.value;
+    dial.score.replaceChildren(...shown().map((c) => new Option(data.scores[c.score], c.score)));
+    if ([...dial.score.options].some((one) => one.value === before)) dial.score.value = before;
+    const c = shown().find((one) => String(one.score) === dial.score.value);
+    const last = c ? c.curve.threshold.length - 1 : 0;
+    // Where four in five are accepted at most, until somebody moves it.
+    const usual = c ? Math.max(0, c.curve.coverage.filter((coverage) => coverage <= 0.8).length - 1) : 0;
+    const moved = dial.place.dataset.moved;
+    dial.place.max = last;
+    dial.place.value = moved ? Math.round(moved * last) : usual;
+    turn();
+  };
+  dial.place?.addEventListener("input", () => { dial.place.dataset.moved = dial.place.value / (dial.place.max || 1); turn(); });
+  dial.score?.addEventListener("change", offer);
+
   // ------------------------------------------------------------------------------------ start
   page.later.push(() => {
     fillPoints();
+    offer();
     for (const name of state.charts.keys()) fill(name);
   });
   fillPoints();
+  offer();
   all(".canvas").forEach(draw);
 })();

@@ -214,10 +214,11 @@ class _Axes:
 def risk_coverage(scores: list[str], *, kind: str, zero_one: bool, level: str = "") -> Json:
     """Return the selective or the generalized risk-coverage chart.
 
-    The datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable, score) and
-    ``reference`` (coverage, risk: what accepting everything costs) are set by the page; with
-    bands, whose `level` is in words, also ``bands`` (coverage, risk_low, risk_high, score) and
-    ``edges`` (coverage, risk, end, score: the band of the whole curve).
+    The page sets the datasets ``curves`` (coverage, risk, threshold, accepted, failures, usable,
+    score), ``reference`` (coverage, risk: what accepting everything costs) and ``chosen``
+    (coverage, risk, score: the working point that its reader has chosen); with bands, whose `level`
+    is in words, also ``bands`` (coverage, risk_low, risk_high, score) and ``edges`` (coverage,
+    risk, end, score: the band of the whole curve).
     """
     y = _number("risk", title=_RISK_TITLES[kind, zero_one], scale=_FROM_ZERO)
     axes = _Axes(scores, _number("coverage", title=_COVERAGE, scale=_UNIT), y)
@@ -226,12 +227,23 @@ def risk_coverage(scores: list[str], *, kind: str, zero_one: bool, level: str = 
         axes.reference(),
         axes.line(strokeWidth=2, strokeJoin="round"),
         {**points, "transform": [{"filter": "datum.usable"}]},
+        *_chosen(axes),
         axes.dots(_TOOLTIPS[kind]),
     ]
     said = _DESCRIPTIONS[kind]
     if not level:
         return _chart(layers, said)
     return _chart([*_bands(axes), *layers], f"{said} The light areas are {level} bands.")
+
+
+def _chosen(axes: _Axes) -> list[Json]:
+    """Draw the working point that the reader has chosen: its coverage, and its place."""
+    rule = {
+        "data": {"name": "chosen"},
+        "mark": _mark("rule", color=_INK, strokeWidth=1, opacity=0.6),
+        "encoding": {"x": axes.x},
+    }
+    return [rule, axes.layer(_mark("point", size=110, strokeWidth=2, color=_INK), data="chosen")]
 
 
 def _bands(axes: _Axes) -> list[Json]:

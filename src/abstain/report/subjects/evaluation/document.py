@@ -131,6 +131,7 @@ def _curves(found: Pivot) -> doc.Section:
             ),
             *([option] if bands else []),
             doc.Box(pair, "pair"),
+            doc.Dial("Move the threshold", _DIAL, _WRONG if zero_one else _LOSS, only=doc.PAGE),
             *([doc.Prose(_AREAS, "about")] if bands else []),
             doc.Prose(hint, "hint"),
             *([_points(found, bands)] if bands else []),
@@ -303,6 +304,12 @@ _AREAS: Final = (
     "once, from a coverage of 5 % or ten accepted samples up. Bands of two scores may overlap "
     "although the scores differ: both were measured on the same samples."
 )
+_DIAL: Final = (
+    "What is accepted and refused at each threshold of the curves. Drag the slider, or use the "
+    "arrow keys; the charts show the place."
+)
+_WRONG: Final = ("Wrong", "Share wrong")
+_LOSS: Final = ("Loss", "Mean loss")
 _HINT: Final = (
     "Hover or tap for the threshold behind a point{bands}. Drag to pan, hold Ctrl and turn the "
     "wheel to zoom, or use the buttons."
