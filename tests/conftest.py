@@ -41,10 +41,22 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the long tests, and trace none of them for coverage: it would double their time."""
+    _once(items)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker("no_cover")
+
+
+def _once(items: list[pytest.Item]) -> None:
+    """Keep one of the doctests that are the same: bound methods under names of their own."""
+    seen = set()
+    for item in list(items):
+        test = getattr(item, "dtest", None)
+        place = test and (test.filename, test.lineno, test.docstring)
+        if place and place in seen:
+            items.remove(item)
+        seen.add(place)
 
 
 @pytest.fixture(scope="session")

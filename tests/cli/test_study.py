@@ -138,13 +138,14 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(folder, caps
 
 
 def test_what_was_found_is_printed_when_its_files_cannot_be_written(folder, capsys):
-    (folder / "out" / "summary.csv").mkdir(parents=True)
-    assert run(["study", "weights", "--sizes", "8", "--points", "9", "--out", "out"]) == 2
+    (folder / "out" / "differences.csv").mkdir(parents=True)
+    asked = ["--population", "uniform-scores", "--sizes", "50"]
+    assert run(["study", "population-forms", *asked, "--out", "out"]) == 2
     captured = capsys.readouterr()
-    assert "The plug-in weights average to 1" in words(captured.out)
-    assert "summary.csv' is a folder" in captured.err
+    assert "AURC_a and AURC_p differ by" in words(captured.out)
+    assert "differences.csv' is a folder" in captured.err
     assert captured.err.count("\n") == 1
-    assert [path.name for path in (folder / "out").iterdir()] == ["summary.csv"]
+    assert [path.name for path in (folder / "out").iterdir()] == ["differences.csv"]
 
 
 def test_more_than_memory_is_one_line(folder, capsys, monkeypatch):

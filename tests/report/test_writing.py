@@ -3,7 +3,7 @@
 import pytest
 from tests.plots.comparisons import made_up
 from tests.report.made_benchmark import made_results
-from tests.report.test_study_page import weights
+from tests.report.test_study_page import bias
 from tests.report.test_threshold_page import plain as rule
 
 from abstain import report
@@ -21,7 +21,7 @@ def results(plain):
             report.write_comparison,
         ),
         "rule": (rule(), report.threshold_html, report.write_threshold),
-        "study": (weights(), report.study_html, report.write_study),
+        "study": (bias(), report.study_html, report.write_study),
         "benchmark": (
             made_results(("msr", "pe"), metrics=("augrc",), severities=()),
             report.benchmark_html,
