@@ -68,11 +68,11 @@ def test_other_metrics_read_nothing_again(tmp_path, capsys):
     files, state = _parts(tmp_path / "big"), str(tmp_path / "state")
     options = ["--engine", "stream", "--resume", state]
     assert run(["evaluate", files, *options]) == 0
-    (kept,) = (tmp_path / "state").iterdir()
+    (kept,) = (tmp_path / "state").glob("*.npz")
     before = kept.read_bytes()
     assert run(["evaluate", files, *options, "--metric", "sele"]) == 0
     assert "SELE" in capsys.readouterr().out
-    assert [path.name for path in (tmp_path / "state").iterdir()] == [kept.name]
+    assert list((tmp_path / "state").glob("*.npz")) == [kept]
     assert len(kept.read_bytes()) == len(before)
 
 
@@ -81,6 +81,8 @@ def test_other_metrics_read_nothing_again(tmp_path, capsys):
     [
         (["--resume", "x"], "--resume: without effect with --engine memory"),
         (["--skip-bad"], "--skip-bad: without effect with --engine memory"),
+        (["--memory", "2"], "--memory: without effect with --engine memory"),
+        (["--engine", "stream", "--memory", "-1"], "--memory must be a number of GiB above 0"),
         (["--engine", "stream", "--scheduler", "tcp://x"], "take --engine dask"),
         (["--engine", "dask", "--resume", "x"], "--resume: without effect with --engine dask"),
         (["--engine", "stream", "--interval", "bootstrap"], "--interval bootstrap draws from all"),
@@ -90,6 +92,20 @@ def test_other_metrics_read_nothing_again(tmp_path, capsys):
 def test_what_has_no_effect_is_refused(tmp_path, capsys, options, said):
     assert run(["evaluate", _parts(tmp_path / "big", parts=1), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_memory_says_what_is_computed_of_graded_losses(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"confidence": rng.random(900), "cost": rng.random(900)})
+    frame.write_parquet(tmp_path / "part.parquet")
+    command = ["evaluate", str(tmp_path / "part.parquet"), "--own-loss", "cost"]
+    for memory, there in (("1", True), ("1e-9", False)):
+        out = tmp_path / memory
+        assert run([*command, "--engine", "stream", "--memory", memory, "--out", str(out)]) == 0
+        found = set(_table(out)["metric"])
+        assert "augrc" in found
+        assert ("selective_risk@80cov" in found) == there
+    assert capsys.readouterr().err == ""
 
 
 def test_bad_rows_are_left_out_and_said(tmp_path, capsys):

@@ -55,6 +55,20 @@ def _said(found: ab.Evaluation) -> tuple:
     return found.rows().__repr__(), cases, found.findings
 
 
+def test_one_folder_counts_the_same_files_once_at_a_time(files, tmp_path):
+    folder = tmp_path / "state"
+
+    def again(_):
+        # As another process would, while the first one counts.
+        with pytest.raises(InputError, match=r"another run counts the same files.*`resume`"):
+            counted_evaluation(_scan(files), _plan(folder))
+
+    first = counted_evaluation(_scan(files), _plan(folder, again))
+    assert _said(counted_evaluation(_scan(files), _plan(folder))) == _said(first)
+    # Other options count apart.
+    counted_evaluation(_scan(files, group=None), _plan(folder))
+
+
 @pytest.mark.parametrize("after", [1, 4, 11])
 def test_an_interrupted_run_goes_on_to_the_same_result(files, tmp_path, after):
     seen = []

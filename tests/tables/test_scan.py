@@ -221,7 +221,7 @@ def test_a_column_that_sets_rows_apart_is_named(tmp_path):
     assert not any(note.startswith(said) for note in scan_predictions(path, by="study").notes)
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather"])
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".feather", ".npz"])
 def test_parts_without_rows_are_parts(tmp_path, suffix):
     """Spark leaves them wherever a partition was filtered to nothing, and often the first."""
     frame = _frame(40)

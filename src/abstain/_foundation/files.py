@@ -62,6 +62,34 @@ def sweep(folder: Path, pattern: str = ".*.tmp") -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@contextlib.contextmanager
+def held(path: Path, msg: str) -> Iterator[None]:
+    """Hold a file, so that no other process does, or refuse with a message.
+
+    The system lets go of it when the process ends, however it does; the file stays and is empty.
+    """
+    with path.open("ab") as file:
+        try:
+            _hold(file)
+        except BlockingIOError as error:
+            raise InputError(msg) from error
+        yield
+
+
+def _hold(file: IO[bytes]) -> None:
+    """Lock a file; where a file system has no locks nothing is held."""
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # pragma: no cover  # Windows
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:  # pragma: no cover  # such as a network file system
+        return
+
+
 def make_folder(path: Path) -> None:
     """Make a folder and those above it; refuse a path on which something else stands."""
     try:

@@ -1,5 +1,6 @@
 """Where `evaluate` reads and counts: in memory, in batches, or by the processes of a cluster."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -37,6 +38,10 @@ class Engine:
         bool,
         Parameter(help="leave out bad rows and parts of a stream, and count them", negative=()),
     ] = False
+    memory: Annotated[
+        float | None,
+        Parameter(help="GiB that graded losses or weights of a stream may take (default: 4)"),
+    ] = None
     scheduler: Annotated[
         str | None,
         Parameter(help="of a dask cluster (default: two processes of this machine)"),
@@ -46,6 +51,7 @@ class Engine:
     def in_memory(self) -> bool:
         """Whether all samples are read at once; refuses options without effect."""
         idle = ["--resume"] if self.resume is not None and self.engine != "stream" else []
+        idle += ["--memory"] if self.memory is not None and self.engine != "stream" else []
         idle += ["--skip-bad"] if self.skip_bad and self.engine == "memory" else []
         idle += ["--scheduler"] if self.scheduler and self.engine != "dask" else []
         if idle:
@@ -64,11 +70,22 @@ class Engine:
         with interruptible(self._said), working("Counting") as told:
             options = ab.StreamOptions(
                 resume=self.resume,
+                **self._bytes,
                 told=lambda progress: told(progress_said(progress)),
                 engine="dask" if self.engine == "dask" else "local",
                 scheduler=self.scheduler or "",
             )
             return ab.evaluate(scan, stream=options, **asked)
+
+    @property
+    def _bytes(self) -> dict[str, int]:
+        """Return the memory as bytes, where it is asked for."""
+        if self.memory is None:
+            return {}
+        if not 0 < self.memory < math.inf:
+            msg = f"--memory must be a number of GiB above 0; got {self.memory}"
+            raise InputError(msg)
+        return {"memory": max(int(self.memory * 2**30), 1)}
 
     @property
     def _said(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from abstain._foundation.option_words import option
 from abstain.errors import DomainError, UncountedError
 from abstain.evaluation.records import Result
 from abstain.evaluation.uncertainty import Uncertainty
@@ -27,7 +28,7 @@ class RankAreas:
         failures, tied = self._seen()
         beyond = (
             f"needs all {self.state.n:,} rows in memory, for losses or weights that differ; more "
-            "`memory` in `StreamOptions`, or fewer rows, would do"
+            f"{option('memory')}, or fewer rows, would do"
         )
         for metric in METRICS.values() if metrics is None else metrics:
             try:

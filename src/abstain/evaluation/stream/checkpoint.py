@@ -7,6 +7,7 @@ others nothing is found, and the count begins anew.
 import hashlib
 import json
 from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.archives import Archive
-from abstain._foundation.files import make_folder, sweep, writing
+from abstain._foundation.files import held, make_folder, sweep, writing
+from abstain._foundation.option_words import option
 from abstain.errors import FileFormatError, InputError
 from abstain.evaluation.records import ExtremeSample
 from abstain.evaluation.stream.counts import (
@@ -66,6 +68,16 @@ class Checkpoint:
     def runs(self) -> Path:
         """Where rows are written that cannot be counted."""
         return self.path.with_name(f"{self.path.stem}-rows")
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep others from counting the same here: each would take away what the other writes."""
+        msg = (
+            f"another run counts the same files in {str(self.path.parent)!r}; wait for it, or take "
+            f"another folder for {option('resume')}"
+        )
+        with held(self.path.with_suffix(".lock"), msg):
+            yield
 
     def load(self, memory: int) -> StreamCounts:
         """Return what was counted; of nothing where nothing is kept.

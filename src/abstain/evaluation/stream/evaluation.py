@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
-from abstain._foundation.checks import one_of
+from abstain._foundation.checks import one_of, positive_int
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
@@ -73,6 +73,7 @@ class StreamOptions:
     def __post_init__(self) -> None:
         """Refuse options that exclude each other."""
         one_of(self.engine, "engine", ("local", "dask"))
+        positive_int(self.memory, "memory")
         if self.engine == "dask" and self.resume is not None:
             msg = (
                 f"{option('resume')} is for one process; dask does again itself what a worker that "
@@ -133,7 +134,8 @@ def counted_evaluation(source: Any, plan: StreamPlan) -> Evaluation:
 def _folder(checkpoint: Checkpoint | None) -> Iterator[Path]:
     """Give a folder for rows: beside what is kept, or one that is taken away."""
     if checkpoint is not None:
-        yield checkpoint.runs
+        with checkpoint.held():
+            yield checkpoint.runs
         return
     with TemporaryDirectory(prefix="abstain-rows-") as folder:
         yield Path(folder)

@@ -257,6 +257,9 @@ def _open_ipc(piece: Piece) -> DataTable:
 
 
 def _cut_npz(path: Path, rows: int) -> Iterator[Piece]:
+    if {header.shape[0] for header in Archive(path).headers.values() if header.shape} == {0}:
+        # A part without rows, as the other formats may have.
+        return
     height = open_table(path).height
     yield from _stretches(path, "", (0, height), rows, height=height)
 
