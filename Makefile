@@ -23,7 +23,7 @@ EXAMPLES ?= quick
 COVERAGE ?=
 
 .PHONY: demo study check test test-slow test-all test-minimal test-lowest test-smoke lint laws docs links clean
-.PHONY: bench bench-check bench-install
+.PHONY: bench bench-check bench-install release
 .DEFAULT_GOAL := test
 
 # A newcomer's first look: a plain install (not editable) of what the demo needs, then the demo.
@@ -135,6 +135,10 @@ docs:
 # Every address that the pages name, asked for: needs a network, and `make docs` before it.
 links:
 	$(VENV)/docs/bin/python -m sphinx -q -b linkcheck docs docs/_build/links
+
+# Wheel and sdist of the last commit, each installed from scratch: docs/releasing.md.
+release:
+	$(PYTHON) tools/release.py
 
 clean:
 	rm -rf $(VENV) build dist docs/_build docs/generated
