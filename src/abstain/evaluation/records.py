@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from abstain._foundation.notebook import InNotebook
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
@@ -177,7 +178,7 @@ def ordered(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(InNotebook):
     """All results of one call of `evaluate`.
 
     Attributes

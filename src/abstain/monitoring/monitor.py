@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from abstain._foundation import checks, json_records
+from abstain._foundation.notebook import InNotebook
 from abstain.errors import DomainError, FileFormatError, InputError, ShapeError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
@@ -29,7 +30,7 @@ _NAN: Final = float("nan")
 
 
 @dataclass(frozen=True, eq=False)
-class Monitor:
+class Monitor(InNotebook):
     """A decision rule in use: what is watched, what was seen, and which alarms were given.
 
     Made by `start`; `update`, `labels` and `reset` return another one.

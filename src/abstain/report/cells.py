@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 #: The formats, as `render` takes them.
-Format = Literal["html", "terminal", "markdown", "latex"]
+Format = Literal["html", "terminal", "markdown", "latex", "notebook"]
 
 #: Formats that a block, a column or a section is meant for.
-EVERYWHERE: Final[tuple[Format, ...]] = ("html", "terminal", "markdown", "latex")
+EVERYWHERE: Final[tuple[Format, ...]] = ("html", "terminal", "markdown", "latex", "notebook")
 PAGE: Final[tuple[Format, ...]] = ("html",)
-SCREEN: Final[tuple[Format, ...]] = ("terminal",)
+TERMINAL: Final[tuple[Format, ...]] = ("terminal",)
+NOTEBOOK: Final[tuple[Format, ...]] = ("notebook",)
+#: What is said in brief.
+SCREEN: Final[tuple[Format, ...]] = (*TERMINAL, *NOTEBOOK)
 PAPER: Final[tuple[Format, ...]] = ("markdown", "latex")
 #: What is read at leisure: a page or a paper, not a terminal.
 READ: Final[tuple[Format, ...]] = (*PAGE, *PAPER)

@@ -15,10 +15,12 @@ from abstain.report.cells import (
     EVERYWHERE,
     METHOD,
     NAN,
+    NOTEBOOK,
     PAGE,
     PAPER,
     READ,
     SCREEN,
+    TERMINAL,
     Cell,
     Column,
     Entry,
@@ -48,10 +50,12 @@ __all__ = [
     "EVERYWHERE",
     "METHOD",
     "NAN",
+    "NOTEBOOK",
     "PAGE",
     "PAPER",
     "READ",
     "SCREEN",
+    "TERMINAL",
     "Cell",
     "Choice",
     "Column",
@@ -288,10 +292,10 @@ class Section(Block):
 class Document:
     """All that is said of one subject.
 
-    `sections` returns the blocks of a page or a paper, `brief` those of a terminal. `eyebrow` says
-    what kind of document it is, `verdict` what was found, for someone who never read a paper,
-    `facts` what was done on what (an empty one is left out), `findings` what to know before
-    trusting the numbers; `data` returns what its charts draw. With `alarm` the first sentence of
+    `sections` returns the blocks of a page or a paper, `brief` those of a terminal or a notebook.
+    `eyebrow` says what kind of document it is, `verdict` what was found, for someone who never read
+    a paper, `facts` what was done on what (an empty one is left out), `findings` what to know
+    before trusting the numbers; `data` what its charts draw. With `alarm` the first sentence of
     the verdict is bad news; `longest` are the letters of the longest name that tables give a line.
     `elsewhere` are the anchors that other pages have, with the addresses of these.
     """

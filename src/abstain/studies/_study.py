@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
+from abstain._foundation.notebook import InNotebook
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
 
@@ -24,7 +25,7 @@ RESULTS: Final = "results"
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult:
+class StudyResult(InNotebook):
     """What a study found: numbers, figures and what they say.
 
     Attributes

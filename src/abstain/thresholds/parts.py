@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.notebook import InNotebook
 from abstain._foundation.records import Chance
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
@@ -28,7 +29,7 @@ _UNSEEN: Final = "no calibration sample was of this group"
 
 
 @dataclass(frozen=True)
-class RuleSet(PartsSummary):
+class RuleSet(PartsSummary, InNotebook):
     """Decision rules that stand together: a threshold for each group, or one with several limits.
 
     Read like a `DecisionRule`: `n`, `accepted`, `failures`, `coverage` and `risk` are of all

@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import like
+from abstain._foundation.notebook import InNotebook
 from abstain._foundation.records import Chance, Count, Fraction, NotNegative, Number
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError
@@ -32,7 +33,7 @@ _LATER: Final[dict[int, dict[str, str]]] = {
 
 
 @dataclass(frozen=True)
-class DecisionRule:
+class DecisionRule(InNotebook):
     """When to answer: accept a sample whose confidence is at least `threshold`.
 
     A rule without a threshold says why in `reason` and accepts nothing.

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from abstain._foundation.notebook import InNotebook
 from abstain.benchmark.costs import Cost
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results.published import PublishedNumber, PublishedOrder
@@ -188,7 +189,7 @@ class CurvePoints:
 
 
 @dataclass(frozen=True, eq=False)
-class BenchmarkResults:
+class BenchmarkResults(InNotebook):
     """All that a folder of runs says.
 
     Attributes

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from abstain._foundation.notebook import InNotebook
 from abstain.evaluation.records import Finding, counted
 from abstain.thresholds.cascade import Cascade, CascadeCheck, CascadeFrontier
 
@@ -16,7 +17,7 @@ CHOSEN_HERE: Final = "chosen here"
 
 
 @dataclass(frozen=True, eq=False)
-class CascadeChecks:
+class CascadeChecks(InNotebook):
     """A cascade and what it achieves on other data sets.
 
     Attributes

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from abstain._foundation.names import split_name
+from abstain._foundation.notebook import InNotebook
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.comparison.rows import (
     MEAN,
@@ -38,7 +39,7 @@ _CURVES = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(InNotebook):
     """All that one call of `compare` found.
 
     Attributes

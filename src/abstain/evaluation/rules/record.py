@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from abstain._foundation.notebook import InNotebook
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import Finding, counted
 from abstain.evaluation.rules.estimates import estimate_columns
@@ -54,7 +55,7 @@ CHECK_COLUMNS: Final = (
 
 
 @dataclass(frozen=True, eq=False)
-class RuleChecks:
+class RuleChecks(InNotebook):
     """A decision rule and what it achieves on other data sets.
 
     Attributes

@@ -1,4 +1,4 @@
-"""Any document in any format: HTML, a terminal, Markdown, LaTeX."""
+"""Any document in any format: HTML, a terminal, Markdown, LaTeX, the cell of a notebook."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def render(document: Document, format: str) -> Any:
     ----------
     document : Document
         What to write.
-    format : {"html", "terminal", "markdown", "latex"}
+    format : {"html", "terminal", "markdown", "latex", "notebook"}
         The format.
 
     Returns

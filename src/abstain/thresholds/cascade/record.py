@@ -9,6 +9,7 @@ import numpy as np
 from abstain._foundation import checks, json_records, records
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.json_records import READERS
+from abstain._foundation.notebook import InNotebook
 from abstain._foundation.records import Count, Fraction, NotNegative
 from abstain.confidence import ConfidenceScore
 from abstain.errors import DomainError, InputError
@@ -23,7 +24,7 @@ VERSION: Final = 1
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(InNotebook):
     """Who answers each sample: the first stage whose confidence reaches its threshold, or a person.
 
     Without thresholds that keep the promise, `reason` says why, and everything is the person's.

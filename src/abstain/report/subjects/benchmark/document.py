@@ -13,7 +13,7 @@ from abstain.report import document as doc
 from abstain.report.glossary import metric_words
 from abstain.report.subjects.benchmark.corruption import corruption_section
 from abstain.report.subjects.benchmark.costs import costs_section
-from abstain.report.subjects.benchmark.front import front_blocks
+from abstain.report.subjects.benchmark.front import front_blocks, front_curve
 from abstain.report.subjects.benchmark.grids import TOP, back, head_of, inlier_tables, main_tables
 from abstain.report.subjects.benchmark.leaderboard import (
     Grid,
@@ -134,6 +134,7 @@ def _brief(board: Leaderboard) -> Iterator[doc.Block]:
     if results.left_out:
         yield doc.Prose(f"Left out, see the report: {', '.join(results.left_out)}.", "notes")
     yield from (doc.Prose(""), doc.Findings(findings_of(results)))
+    yield from front_curve(board)
 
 
 def _leaders(grid: Grid, base: str) -> doc.Table:

@@ -1,6 +1,7 @@
 """What a benchmark says to who never heard of it: the task, its shifts, one curve, five methods."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -96,6 +97,13 @@ def front_blocks(board: Leaderboard, pictures: Pictures | None) -> Iterator[doc.
     display = _curve(board, best)
     figures = figure(display, "front", "Wrong among the accepted", f"{about}{_CURVE}")
     yield doc.Box((*figures, _table(board)), "side")
+
+
+def front_curve(board: Leaderboard) -> Iterator[doc.Figure]:
+    """Yield the one figure of a notebook: the curves of the best method."""
+    display = _curve(board, best_method(board))
+    for drawn in figure(display, "front", "Wrong among the accepted", _CURVE):
+        yield replace(drawn, only=doc.NOTEBOOK)
 
 
 def _shots(studies: Sequence[Study], pictures: Pictures | None) -> Iterator[doc.Shot]:

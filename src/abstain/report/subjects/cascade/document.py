@@ -75,6 +75,8 @@ def _brief(checks: CascadeChecks) -> Iterator[doc.Block]:
     if checks.checks:
         level = percent(checks.level)
         yield doc.Prose(f"In brackets: {level} intervals. Risk and load are fractions.", "notes")
+    for key, display in cascade_figures(checks):
+        yield doc.Figure(key, display.title, display, _ABOUT, only=doc.NOTEBOOK)
 
 
 def _stages(checks: CascadeChecks) -> doc.Table:

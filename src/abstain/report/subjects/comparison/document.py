@@ -10,7 +10,7 @@ from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words
 from abstain.report.subjects.comparison.across import metrics_compared, over_all, ranks, stability
 from abstain.report.subjects.comparison.brief import brief
-from abstain.report.subjects.comparison.figures import Shown
+from abstain.report.subjects.comparison.figures import Shown, first_curve
 from abstain.report.subjects.comparison.place import Place, places_of
 from abstain.report.subjects.comparison.tables import (
     glance_table,
@@ -41,7 +41,7 @@ def comparison_document(comparison: Comparison, origin: doc.Origin) -> doc.Docum
         origin.title or _TITLE,
         _TITLE,
         lambda: _sections(comparison, data, origin.command),
-        lambda: brief(comparison, full=origin.full),
+        lambda: (*brief(comparison, full=origin.full), *first_curve(comparison)),
         verdict=tuple(comparison_verdict(comparison)),
         facts=tuple(_facts(comparison, origin.source)),
         findings=remarks(comparison.findings, [*origin.notes, *_left_out(comparison, data)]),

@@ -14,12 +14,15 @@ from abstain.plots import (
     RankBlobDisplay,
     RankingChangeDisplay,
     RiskCoverageBandDisplay,
+    Series,
+    SeriesDisplay,
     SignificanceMapDisplay,
 )
 from abstain.plots.drawable import Drawable
 from abstain.plots.words import checked, sentence
-from abstain.report.document import Block, Box, Figure
+from abstain.report.document import NOTEBOOK, Block, Box, Figure
 from abstain.report.subjects.comparison.place import Place, places_of
+from abstain.tables import split_name
 from abstain.typing import Split
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9.]+")
@@ -80,6 +83,24 @@ def comparison_figures(comparison: Comparison) -> Iterator[tuple[str, Drawable]]
     """Yield every figure with its name."""
     every = figures_of(checked(comparison), comparison.data)
     return ((drawn.name, drawn.display) for drawn in every)
+
+
+def first_curve(comparison: Comparison) -> Iterator[Figure]:
+    """Yield the one figure of a notebook: the curves of the first data set, without bands."""
+    first = comparison.data[0]
+    display = RiskCoverageBandDisplay.from_comparison(
+        comparison, data=first, methods=comparison.with_curves
+    )
+    lines = tuple(
+        Series(method, tuple(band.coverage.tolist()), tuple(band.risk.tolist()))
+        for method, band in display.bands.items()
+    )
+    if lines:
+        axes = ("Coverage", "Selective risk")
+        drawn = SeriesDisplay(lines, "Selective risk by coverage", *axes, log_x=False)
+        place = f" of {split_name(first)}" if first else ""
+        about = f"Selective risk by coverage{place}: how wrong the accepted are."
+        yield Figure("curve", drawn.title, drawn, about, only=NOTEBOOK)
 
 
 def figures_of(comparison: Comparison, data: Sequence[Split]) -> Iterator[Drawn]:

@@ -7,7 +7,10 @@ from typing import Final
 
 import numpy as np
 
+from abstain._foundation.arrays import to_numpy
+from abstain.curves.risk_coverage import thin
 from abstain.evaluation.records import Case, Evaluation, Result
+from abstain.plots import Series, SeriesDisplay
 from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words, skipped_words
@@ -22,6 +25,10 @@ _TITLE: Final = "Selective classification report"
 
 #: Scores that the facts name before the rest is only counted.
 _NAMED: Final = 6
+
+#: Scores whose curves a notebook shows.
+_DRAWN: Final = 5
+_VERTICES: Final = 200
 
 #: Bands of more scores than these hide each other.
 _BANDS: Final = 3
@@ -68,7 +75,35 @@ def _brief(found: Pivot, full: bool) -> Iterator[doc.Block]:
         yield from tables.spans(found)
     yield doc.Findings(remarks(found.evaluation.findings), whole=full)
     best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
-    yield doc.Prose(best if full else f"{best} --full shows every metric.", "notes")
+    more = "" if full else " --full shows every metric."
+    yield doc.Prose(f"{best}{more}", "notes", only=doc.TERMINAL)
+    yield doc.Prose(f"{best} .frame() has every number.", "notes", only=doc.NOTEBOOK)
+    yield from _curve(found)
+
+
+def _curve(found: Pivot) -> Iterator[doc.Figure]:
+    """Yield the one curve of a notebook: the scores of the first split, as far as they differ."""
+    split = found.splits[0] if found.splits else ()
+    cases = [case for case in found.evaluation.cases if case.split == split]
+    if not cases:
+        return
+    display = SeriesDisplay(
+        tuple(_line(case) for case in cases[:_DRAWN]),
+        "Selective risk by coverage",
+        "Coverage",
+        "Selective risk",
+        log_x=False,
+    )
+    place = f" of {split_name(split)}" if found.several else ""
+    left = f"; the first {_DRAWN} of {len(cases)} scores" if len(cases) > _DRAWN else ""
+    about = f"Selective risk by coverage{place}: how wrong the accepted are{left}."
+    yield doc.Figure("curve", display.title, display, about, only=doc.NOTEBOOK)
+
+
+def _line(case: Case) -> Series:
+    curve = thin(case.selective, vertices=_VERTICES)
+    x, y = (np.asarray(to_numpy(v, "curve"), float) for v in (curve.coverage, curve.risk))
+    return Series(case.score, tuple(x.tolist()), tuple(y.tolist()))
 
 
 def _sections(found: Pivot, command: str) -> Iterator[doc.Block]:

@@ -303,3 +303,5 @@ def _brief(monitor: Monitor) -> Iterator[doc.Block]:
     yield from (doc.Prose(""), _table(monitor), *_estimates(monitor))
     yield doc.Prose("")
     yield doc.Findings(tuple(doc.Remark("note", said) for said in _remarks(monitor)))
+    for key, display in monitor_figures(monitor)[:1]:
+        yield doc.Figure(key, display.title, display, only=doc.NOTEBOOK)

@@ -209,6 +209,8 @@ def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
     yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))
     if checks.checks:
         yield doc.Prose(_footer(checks), "notes")
+    for key, display in rule_figures(checks)[:1]:
+        yield doc.Figure(key, display.title, display, _ABOUT[key], only=doc.NOTEBOOK)
 
 
 def _footer(checks: RuleChecks) -> str:
