@@ -204,6 +204,11 @@ def _choose_answers(table: DataTable, asked: ReadingOptions, out: ChosenColumns)
 
 
 def _no_truth(table: DataTable, out: ChosenColumns, *, scored: bool) -> str:
+    if table.grades:
+        return (
+            f"{table.source} holds several grades of its answers ({', '.join(table.grades)}); "
+            f"name the one to take with {option('correct')}"
+        )
     lacking = [
         f"{what} ({option(role)}; usual names: {', '.join(USUAL[role])})"
         for role, what, there in (
@@ -218,6 +223,11 @@ def _no_truth(table: DataTable, out: ChosenColumns, *, scored: bool) -> str:
         f"{' or '.join(lacking)}, and none named correct or loss. "
         f"Its {what}: {', '.join(table.names[:30])}.{_score_hint(table, out)}"
     )
+
+
+def _met(table: DataTable) -> str:
+    """Say what was met on opening, where it may explain what is not found."""
+    return f" Of the file: {'; '.join(table.notes)}." if table.notes else ""
 
 
 def _choose_confidence(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
@@ -235,7 +245,7 @@ def _choose_confidence(table: DataTable, asked: ReadingOptions, out: ChosenColum
         msg = (
             f"{table.source} has no column for the confidence (usual names: "
             f"{', '.join(USUAL['confidence'])}); name it with {option('confidence')}. "
-            f"Its columns: {', '.join(table.names[:30])}.{_score_hint(table, out)}"
+            f"Its columns: {', '.join(table.names[:30])}.{_score_hint(table, out)}{_met(table)}"
         )
         raise MissingInputError(msg)
 
@@ -307,7 +317,9 @@ def _note_unused(table: DataTable, asked: ReadingOptions, out: ChosenColumns) ->
 
 
 def _score_hint(table: DataTable, out: ChosenColumns) -> str:
-    """Point to columns that look like class scores and were not used."""
+    """Point to columns that look like class scores and were not used; a log has none."""
+    if table.meant:
+        return ""
     families = [f for f in score_families(table) if not set(f[1]) & set(out.names())]
     if not families:
         return ""

@@ -137,15 +137,15 @@ def _plain_lines(text: bytes, columns: int, separator: str) -> int | None:
 
 
 # ------------------------------------------------------------------------------------ JSON lines
-def first_keys(path: Path) -> int:
-    """Return how many keys the first line has; 0 if it is no JSON, which its reader will say."""
+def first_keys(path: Path) -> tuple[str, ...]:
+    """Return the keys of the first line; none if it is no JSON, which its reader will say."""
     with opened(path) as file:
         line = next((x for x in lines_of(file, path.name) if x.strip()), "")
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        return 0
-    return len(found) if isinstance(found, dict) else 0
+        return ()
+    return tuple(found) if isinstance(found, dict) else ()
 
 
 def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:

@@ -27,6 +27,7 @@ from abstain.tables._lines import (
     read_header,
 )
 from abstain.tables.column import DataColumn, from_series
+from abstain.tables.logs import inspect_ai, lm_eval
 from abstain.tables.model_outputs import open_json, open_torch
 from abstain.tables.table import (
     DataTable,
@@ -52,6 +53,7 @@ SUFFIXES = (
     ".json",
     ".pth",
     ".pt",
+    ".eval",
 )
 
 #: From so many bytes on a CSV file is looked at by columns, whose types its first rows tell.
@@ -210,10 +212,17 @@ def _format(path: Path) -> str:
 
 
 def _open_jsonl(path: Path) -> DataTable:
-    _refuse_too_wide(first_keys(path), path.name)
+    _refuse_too_wide(len(first_keys(path)), path.name)
     refuse_beyond_memory(size_of(path), path.name, "its text")
     with opened(path) as file:
+        if is_log(path):
+            return lm_eval.table_of(json_rows(file, path.name), path.name)
         return lines_table(file, path.name)
+
+
+def is_log(path: Path) -> bool:
+    """Tell whether a file of JSON lines holds the samples of lm-evaluation-harness."""
+    return set(first_keys(path)) >= lm_eval.SAMPLE_FIELDS
 
 
 def lines_table(file: IO[bytes], source: str) -> DataTable:
@@ -320,6 +329,7 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
     ".json": open_json,
     ".pth": open_torch,
     ".pt": open_torch,
+    ".eval": inspect_ai.open_log,
 }
 
 

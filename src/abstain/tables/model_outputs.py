@@ -20,6 +20,7 @@ from abstain._foundation.imports import Deferred
 from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
 from abstain._foundation.json_records import parsed
 from abstain.errors import FileFormatError, InputError, MissingInputError
+from abstain.tables.logs import inspect_ai
 from abstain.tables.table import DataTable, from_arrays
 from abstain.typing import Array
 
@@ -51,6 +52,8 @@ def open_json(path: Path) -> DataTable:
             _refuse(path, "holds no JSON object", _AS_JSON)
         msg = f"{path.name} cannot be read as json: {error}"
         raise FileFormatError(msg) from None
+    if found.keys() >= inspect_ai.LOG_FIELDS:
+        return inspect_ai.table_of(found, path.name)
     lists = {name: x for name, x in found.items() if isinstance(x, list)}
     return _table({name: _array(path, name, x) for name, x in lists.items()}, found, path, _AS_JSON)
 

@@ -47,8 +47,9 @@ def read_predictions(
     ----------
     source : path, list of paths, dataframe, or mapping from name to array
         Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz,
-        .json (one object of arrays), .pth, .pt (tensors, as `torch.save` writes them); a folder
-        of FD-Shifts results (its data sets become splits). Dataframes of pandas, polars, pyarrow
+        .json (one object of arrays), .pth, .pt (tensors, as `torch.save` writes them); logs of
+        Inspect (.eval, .json) and samples of lm-evaluation-harness (.jsonl); a folder of
+        FD-Shifts results (its data sets become splits). Dataframes of pandas, polars, pyarrow
         and whatever else narwhals knows.
     label : str, optional
         The true class. By default the first of label, labels, y_true, target that exists.

@@ -39,6 +39,8 @@ class DataTable:
     typeless: bool = False
     #: Which key is the logits, the label and so on, where the layout is a known one.
     meant: Mapping[str, str] = field(default_factory=dict)
+    #: The columns of which each could say what is right, where a log holds several.
+    grades: tuple[str, ...] = ()
     #: What was met on opening.
     notes: tuple[str, ...] = ()
     #: The number of rows of each key, where they may differ (archives).

@@ -17,7 +17,14 @@ from abstain._foundation.archives import Archive
 from abstain._foundation.input_files import opened, size_of
 from abstain.errors import FileFormatError
 from abstain.tables.column import DataColumn, from_array
-from abstain.tables.files import lines_table, open_table, plain_words, refuse_columnless, text_table
+from abstain.tables.files import (
+    is_log,
+    lines_table,
+    open_table,
+    plain_words,
+    refuse_columnless,
+    text_table,
+)
 from abstain.tables.scan.footer import row_groups
 from abstain.tables.table import DataTable, from_scan
 
@@ -70,7 +77,7 @@ class Piece:
 
     def open(self) -> DataTable:
         """Open it as a table, of which only the columns that are asked for are read."""
-        table = _FORMATS[self.path.suffix.lower()].open(self)
+        table = _format_of(self.path).open(self)
         return replace(table, source=self.source, first=self.row)
 
 
@@ -93,11 +100,16 @@ def pieces_of(path: Path, width: int = 1) -> Iterator[Piece]:
     A file that has columns and no rows, as programs that write many parts leave them, has none.
     """
     rows = min(max(_BYTES // (8 * max(width, 1)), _LEAST), _MOST)
-    found = _FORMATS.get(path.suffix.lower())
-    if found is None or size_of(path) == 0:
+    if path.suffix.lower() not in _FORMATS or size_of(path) == 0:
         open_table(path)  # which says what is wrong
     else:
-        yield from found.cut(path, rows)
+        yield from _format_of(path).cut(path, rows)
+
+
+def _format_of(path: Path) -> _Format:
+    found = _FORMATS[path.suffix.lower()]
+    # The lines of a log that speak of one answer may lie anywhere in it.
+    return _WHOLE if found is _LINES and is_log(path) else found
 
 
 # ------------------------------------------------------------------------------------ text
@@ -313,4 +325,5 @@ _FORMATS: dict[str, _Format] = {
     ".json": _WHOLE,
     ".pth": _WHOLE,
     ".pt": _WHOLE,
+    ".eval": _WHOLE,
 }

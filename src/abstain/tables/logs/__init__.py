@@ -1,0 +1,1 @@
+"""Logs of evaluations of language models, read without the tools that wrote them."""

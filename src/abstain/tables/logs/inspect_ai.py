@@ -1,0 +1,191 @@
+"""Logs of Inspect (inspect_ai): `.eval`, a zip archive of JSON, and the same as one `.json`."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any, Final
+
+from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
+from abstain._foundation.json_records import parsed
+from abstain.errors import FileFormatError, InputError
+from abstain.tables.logs.answers import CONFIDENCE, LoggedAnswer, answer_table, number, plain
+from abstain.tables.logs.log_probabilities import of_tokens
+from abstain.tables.table import DataTable
+
+#: What a log in one JSON object always has.
+LOG_FIELDS: Final = frozenset({"version", "status", "eval", "samples"})
+
+#: How Inspect writes grades in words; its own reading of them.
+_GRADES: Final[Mapping[str, float]] = {
+    "C": 1.0,
+    "P": 0.5,
+    "I": 0.0,
+    "N": 0.0,
+    "yes": 1.0,
+    "true": 1.0,
+    "no": 0.0,
+    "false": 0.0,
+}
+_NO_ANSWER: Final = "N"
+_FILTERED: Final = "content_filter"
+
+#: By the number in the archive; what Python's zipfile cannot unpack before 3.14.
+_ZSTANDARD: Final = 93
+#: Of a member's own header in an archive, before its name.
+_LOCAL: Final = 30
+#: No JSON holds this character as it is.
+_NOWHERE: Final = "\x1f"
+#: How many bytes of memory the values of a JSON text take for each of it.
+_OF_VALUES: Final = 16
+
+
+def open_log(path: Path) -> DataTable:
+    """Open an `.eval` archive."""
+    return _table(list(_samples(path)), path.name)
+
+
+def table_of(log: Mapping[str, Any], source: str) -> DataTable:
+    """Return the table of a log that is one JSON object."""
+    samples = log["samples"]
+    if not isinstance(samples, list):
+        msg = f"{source} is a log of Inspect without samples; it was written as a header alone"
+        raise FileFormatError(msg)
+    return _table([_answer(sample, source) for sample in samples], source)
+
+
+def _table(answers: list[LoggedAnswer], source: str) -> DataTable:
+    notes = []
+    ungraded = sum(not a.grades for a in answers)
+    if ungraded:
+        notes.append(f"{ungraded:,} of {len(answers):,} samples have no score: not finished")
+    epochs = len({a.facts["epoch"] for a in answers})
+    if epochs > 1:
+        notes.append(
+            f"each question was asked up to {epochs} times; its rows are not independent: name "
+            "'id' as the group and ask for clustered intervals"
+        )
+    return answer_table(answers, source, notes)
+
+
+# ------------------------------------------------------------------------------------ archive
+def _samples(path: Path) -> Iterator[LoggedAnswer]:
+    """Yield the answers of an archive, of which one sample at a time is in memory."""
+    with (
+        opened(path) as file,
+        plain_words(path.name, "a log of Inspect"),
+        zipfile.ZipFile(file) as archive,
+    ):
+        # A sample that was written again comes later, and counts.
+        members = {m.filename: m for m in archive.infolist()}
+        if not {"header.json", "_journal/start.json"} & set(members):
+            msg = f"{path.name} is no log of Inspect, which holds a header.json"
+            raise FileFormatError(msg)
+        for name, member in members.items():
+            if name.startswith("samples/") and name.endswith(".json"):
+                yield _answer(_member(archive, file, member, path.name), path.name)
+
+
+def _member(
+    archive: zipfile.ZipFile, file: IO[bytes], member: zipfile.ZipInfo, source: str
+) -> dict[str, Any]:
+    refuse_beyond_memory(_OF_VALUES * member.file_size, source, member.filename)
+    packed = member.compress_type == _ZSTANDARD
+    text = _unpacked(file, member) if packed else archive.read(member)
+    try:
+        return parsed(text.decode(), finite=False)
+    except InputError as error:
+        msg = f"{source}: {member.filename} cannot be read as json: {error}"
+        raise FileFormatError(msg) from None
+
+
+def _unpacked(file: IO[bytes], member: zipfile.ZipInfo) -> bytes:
+    """Unpack Zstandard by polars, which brings it along for its own files."""
+    import polars as pl
+
+    file.seek(member.header_offset)
+    before = file.read(_LOCAL)
+    # Of the name and of what else stands before the member's bytes.
+    file.seek(sum(int.from_bytes(before[at : at + 2], "little") for at in (26, 28)), 1)
+    packed = file.read(member.compress_size)
+    lines = pl.read_csv(
+        BytesIO(packed),
+        has_header=False,
+        separator=_NOWHERE,
+        quote_char=None,
+        infer_schema=False,
+        new_columns=["line"],
+    )
+    text = "\n".join(line or "" for line in lines["line"]).encode()
+    if len(text) != member.file_size or zlib.crc32(text) != member.CRC:
+        msg = f"{member.filename} is not what its checksum says"
+        raise ValueError(msg)
+    return text
+
+
+# ------------------------------------------------------------------------------------ samples
+def _answer(sample: Any, source: str) -> LoggedAnswer:
+    fields = _fields(sample)
+    name, epoch = fields.get("id"), fields.get("epoch")
+    if not isinstance(name, str | int) or not isinstance(epoch, int):
+        msg = f"{source} is no log of Inspect: a sample must have an id and an epoch"
+        raise FileFormatError(msg)
+    facts = {"id": str(name), "epoch": epoch, **plain(fields.get("metadata"), "metadata")}
+    scores = _fields(fields.get("scores"))
+    grades: dict[str, float | None] = {}
+    stated: dict[str, float] = {}
+    for name, score in scores.items():
+        read = _read_score(name, _fields(score))
+        stated |= {k: x for k, x in read.items() if _is_confidence(k) and x is not None}
+        grades |= {k: x for k, x in read.items() if not _is_confidence(k)}
+    choice = _first(_fields(fields.get("output")).get("choices"))
+    refused = choice.get("stop_reason") == _FILTERED or any(
+        _fields(score).get("value") == _NO_ANSWER for score in scores.values()
+    )
+    return LoggedAnswer(facts, grades, stated | _token_confidence(choice), refused)
+
+
+def _read_score(scorer: str, score: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the numbers of a score: its value, or each of its values; the stated confidence."""
+    value = score.get("value")
+    if isinstance(value, dict):
+        out = {f"{scorer}.{k}": _grade(x) for k, x in value.items()}
+    else:
+        out = {scorer: _grade(value)}
+    stated = number(_fields(score.get("metadata")).get(CONFIDENCE))
+    if stated is not None:
+        out.setdefault(f"{scorer}.{CONFIDENCE}", stated)
+    return out
+
+
+def _is_confidence(name: str) -> bool:
+    return name.rpartition(".")[2] == CONFIDENCE
+
+
+def _grade(value: Any) -> float | None:
+    """Return a value as a number, as Inspect does; None for none, and for words of a grader."""
+    if not isinstance(value, str):
+        return number(value)
+    known = _GRADES.get(value, _GRADES.get(value.lower()))
+    if known is not None:
+        return known
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def _token_confidence(choice: Mapping[str, Any]) -> dict[str, float]:
+    content = _fields(choice.get("logprobs")).get("content")
+    tokens = content if isinstance(content, list) else []
+    found = [number(_fields(token).get("logprob")) for token in tokens]
+    return of_tokens([x for x in found if x is not None])
+
+
+def _first(choices: Any) -> Mapping[str, Any]:
+    return _fields(choices[0]) if isinstance(choices, list) and choices else {}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,234 @@
+"""Logs of evaluations of language models, as Inspect and lm-evaluation-harness wrote them."""
+
+import contextlib
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import (
+    AbstainError,
+    DomainError,
+    FileFormatError,
+    MissingInputError,
+    UnknownNameError,
+)
+from abstain.tables import read_predictions
+from abstain.tables.logs.log_probabilities import of_choices, of_tokens
+
+LOGS = Path(__file__).parent / "logs"
+EVAL, JSON = LOGS / "arithmetic.eval", LOGS / "arithmetic.json"
+CHOICE, TEXTS = LOGS / "samples_tiny_mc.jsonl", LOGS / "samples_tiny_gen.jsonl"
+
+
+def edited(tmp_path, change):
+    """Write the JSON log with one thing changed."""
+    log = json.loads(JSON.read_text())
+    change(log)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    return path
+
+
+# ------------------------------------------------------------------------------------ Inspect
+def test_the_grades_of_a_scorer_and_what_the_model_stated():
+    reading = read_predictions(EVAL, correct="judged", missing="reject")
+    found = reading.only()
+    np.testing.assert_array_equal(found.loss, [0, 0, 1, 1, 0])
+    # The fourth is a refusal, however sure its tokens are.
+    np.testing.assert_array_equal(found.confidence["judged.confidence"], [0.9, 0.9, 0.8, 0.8, 0.9])
+    assert "1 of 5 answers are refusals, which have no confidence" in reading.notes
+
+
+def test_log_probabilities_of_the_tokens():
+    names = ["mean_logprob", "sum_logprob", "least_logprob"]
+    found = read_predictions(EVAL, correct="match", confidence=names, missing="drop").only()
+    tokens = [[-0.01], [-0.1, -0.05], [-0.9, -0.7, -0.1], [-0.3, -0.2]]
+    for name, of in zip(names, (np.mean, np.sum, np.min), strict=True):
+        np.testing.assert_allclose(found.confidence[name], [of(x) for x in tokens])
+
+
+def test_a_scorer_of_several_values_and_grades_between():
+    reading = read_predictions(EVAL, correct="detailed.grade", missing="drop")
+    np.testing.assert_array_equal(reading.only().loss, [0.5, 0.5, 0.5, 0.5])
+    by = read_predictions(EVAL, correct="match", by="metadata.subject", missing="drop")
+    assert list(by) == [(("metadata.subject", "arithmetic"),)]
+
+
+def test_what_must_be_named_is_said():
+    with pytest.raises(MissingInputError, match=r"\(judged, match, detailed\.right, detailed\.gr"):
+        read_predictions(EVAL)
+    with pytest.raises(UnknownNameError, match=r"no column 'judge'.*Did you mean 'judged'"):
+        read_predictions(EVAL, correct="judge")
+    with pytest.raises(DomainError, match=r"no confidence in 'judged.confidence'.*'reject'"):
+        read_predictions(EVAL, correct="judged")
+
+
+def test_a_log_in_one_json_object_needs_no_options():
+    reading = read_predictions(JSON)
+    np.testing.assert_array_equal(reading.only().loss, [0, 0])
+    assert "took correct from 'judged', confidence from 'judged.confidence'" in reading.notes[-1]
+
+
+def test_epochs_are_rows_of_one_question(tmp_path):
+    path = edited(
+        tmp_path, lambda log: log["samples"].extend({**x, "epoch": 2} for x in log["samples"][:])
+    )
+    reading = read_predictions(path, group="id")
+    assert np.unique(reading.only().group, return_counts=True)[1].tolist() == [2, 2]
+    assert any("up to 2 times" in note for note in reading.notes)
+
+
+@pytest.mark.parametrize(
+    ("value", "loss"), [("P", 0.5), ("C", 0), ("no", 1), ("0.25", 0.75), (True, 0), (0.5, 0.5)]
+)
+def test_values_read_as_inspect_reads_them(tmp_path, value, loss):
+    def change(log):
+        log["samples"][0]["scores"]["judged"]["value"] = value
+
+    assert read_predictions(edited(tmp_path, change)).only().loss[0] == loss
+
+
+def test_unfinished_samples_have_no_grade(tmp_path):
+    path = edited(tmp_path, lambda log: log["samples"][1].update(scores=None, error={}))
+    with pytest.raises(DomainError, match=r"1 of 2 rows .* no correct in 'judged'"):
+        read_predictions(path, missing="reject")
+    reading = read_predictions(path, missing="drop")
+    assert reading.only().n == 1
+    assert "1 of 2 samples have no score: not finished" in reading.notes
+
+
+def test_logs_without_confidences_or_samples(tmp_path):
+    def silence(log):
+        for sample in log["samples"]:
+            sample["scores"]["judged"].pop("metadata")
+            sample["output"]["choices"][0].pop("logprobs")
+
+    with pytest.raises(MissingInputError, match="the log holds no confidence: have the model's"):
+        read_predictions(edited(tmp_path, silence))
+    with pytest.raises(FileFormatError, match="without samples"):
+        read_predictions(edited(tmp_path, lambda log: log.update(samples=None)))
+    with pytest.raises(FileFormatError, match="holds no answers"):
+        read_predictions(edited(tmp_path, lambda log: log.update(samples=[])))
+
+
+@pytest.mark.parametrize(
+    "field", ["id", "epoch", "scores", "output", "metadata", "scores.judged", "output.choices"]
+)
+@pytest.mark.parametrize("value", [None, [], [7], 10**400, "x", {"x": [1]}])
+def test_nothing_a_sample_may_hold_surprises(tmp_path, field, value):
+    def change(log):
+        place = log["samples"][0]
+        *path, last = field.split(".")
+        for name in path:
+            place = place[name]
+        place[last] = value
+
+    with contextlib.suppress(AbstainError):
+        read_predictions(edited(tmp_path, change), missing="reject")
+
+
+def test_damaged_archives(tmp_path):
+    path = tmp_path / "a.eval"
+    content = EVAL.read_bytes()
+    with zipfile.ZipFile(EVAL) as archive:
+        place = archive.getinfo("samples/q1_epoch_1.json").header_offset + 900
+    changed = bytes([content[place] ^ 255])
+    for cut in (content[:4000], content[:place] + changed + content[place + 1 :]):
+        path.write_bytes(cut)
+        with pytest.raises(FileFormatError, match=r"a\.eval"):
+            read_predictions(path, correct="judged", missing="drop")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.json", "{}")
+    with pytest.raises(FileFormatError, match="is no log of Inspect, which holds a header"):
+        read_predictions(path)
+
+
+def test_archives_of_other_methods_are_read_too(tmp_path):
+    path = tmp_path / "a.eval"
+    samples = json.loads(JSON.read_text())["samples"]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        for i, sample in enumerate(samples):
+            archive.writestr(f"samples/{i}_epoch_1.json", json.dumps(sample))
+    np.testing.assert_array_equal(
+        read_predictions(path).only().loss, read_predictions(JSON).only().loss
+    )
+
+
+@pytest.mark.parametrize(("path", "grade"), [(EVAL, "match"), (CHOICE, "acc")])
+def test_in_batches_a_log_is_one_batch(path, grade):
+    options = {"correct": grade, "missing": "drop"}
+    scan = ab.evaluate(ab.scan_predictions(path, **options), metrics=["augrc"])
+    whole = ab.evaluate(read_predictions(path, **options), metrics=["augrc"])
+    assert [r.value for r in scan.results] == [r.value for r in whole.results]
+
+
+# ------------------------------------------------------------------------------------ harness
+def test_choices_give_their_probability_and_margin():
+    names = ["choice_probability", "choice_margin"]
+    found = read_predictions(CHOICE, correct="acc", confidence=names).only()
+    rows = [json.loads(line) for line in CHOICE.read_text().splitlines()]
+    np.testing.assert_array_equal(found.loss, [1 - row["acc"] for row in rows])
+    for i, row in enumerate(rows):
+        x = np.array([float(r[0][0]) for r in row["resps"]])
+        assert found.confidence["choice_probability"][i] == pytest.approx(
+            np.exp(x).max() / np.exp(x).sum()
+        )
+        assert found.confidence["choice_margin"][i] == pytest.approx(x.max() - np.sort(x)[-2])
+
+
+def test_filters_are_grades_of_one_answer(tmp_path):
+    with pytest.raises(MissingInputError, match="exact_match,strict-match, exact_match,flexible-e"):
+        read_predictions(TEXTS)
+    with pytest.raises(MissingInputError, match="the log holds no confidence"):
+        read_predictions(TEXTS, correct="exact_match,strict-match")
+    rows = [json.loads(line) for line in TEXTS.read_text().splitlines()]
+    for row in rows:
+        row["metrics"].append("confidence")
+        row["confidence"] = row["doc_id"] / 10
+    path = shutil.copy(TEXTS, tmp_path / "b.jsonl")
+    path.write_text("\n".join(map(json.dumps, rows)))
+    reading = read_predictions(path, correct="exact_match,flexible-extract", missing="reject")
+    refused = {r["doc_id"] for r in rows if r["filtered_resps"] == ["[invalid]"]}
+    assert reading.only().n == 4
+    assert f"{len(refused)} of 4 answers are refusals, which have no confidence" in reading.notes
+
+
+def test_older_versions_and_other_lines(tmp_path):
+    rows = [json.loads(line) for line in CHOICE.read_text().splitlines()]
+    for row in rows:
+        for name in ("metrics", "filter", "acc_norm"):
+            row.pop(name)
+        row["resps"] = [[[float(r[0][0]), False]] for r in row["resps"]]
+    path = tmp_path / "samples.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    old, new = read_predictions(path).only(), read_predictions(CHOICE, correct="acc").only()
+    np.testing.assert_array_equal(old.loss, new.loss)
+    np.testing.assert_allclose(
+        old.confidence["choice_probability"], new.confidence["choice_probability"]
+    )
+    path.write_text(json.dumps(rows[0]) + '\n{"doc_id": 1}\n')
+    with pytest.raises(FileFormatError, match="line 2 is no sample of lm-evaluation-harness"):
+        read_predictions(path)
+
+
+def test_the_likelihood_of_the_target_alone_is_no_confidence(tmp_path):
+    rows = [json.loads(line) for line in CHOICE.read_text().splitlines()]
+    for row in rows:
+        row["resps"] = row["resps"][:1]
+    path = tmp_path / "lambada.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(MissingInputError, match="the log holds no confidence"):
+        read_predictions(path, correct="acc")
+
+
+def test_confidences_of_nothing():
+    assert of_tokens([]) == {}
+    assert of_choices([]) == of_choices([-1.0]) == of_choices([-np.inf, -np.inf]) == {}
+    assert of_choices([-np.inf, -2.0])["choice_probability"] == 1
+    assert of_choices([-5000.0, -5000.0])["choice_probability"] == 0.5
