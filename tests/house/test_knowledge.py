@@ -18,7 +18,7 @@ from abstain.thresholds import RULES
 OTHER_WORDS = {
     # What is asked for unless something else is: the metrics of a command, a study, a benchmark.
     "benchmark/specification/config.py": "default",
-    "integrations/torchmetrics/metric.py": "default",
+    "integrations/trackers.py": "default",
     # Classes and scorers that other libraries find by a metric's name.
     "integrations/sklearn/scorers.py": "its name",
     "integrations/torchmetrics/named.py": "its name",

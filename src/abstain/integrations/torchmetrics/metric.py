@@ -17,6 +17,7 @@ from abstain.integrations.torchmetrics._state import (
     histogram,
     joined,
 )
+from abstain.integrations.trackers import DEFAULTS
 from abstain.metrics import Need, metric_named
 from abstain.metrics.catalogue import PRIMARY
 from abstain.metrics.entry import value_of
@@ -219,9 +220,6 @@ def _of_confidence_and_loss(name: str) -> str:
         msg = f"`metric` must need no more than a confidence and a loss; {name!r} {why}"
         raise InputError(msg)
     return name
-
-
-DEFAULTS = ("augrc", "aurc", "failure_auroc", "selective_risk@80cov", "coverage@5risk")
 
 
 def selective_metrics(
