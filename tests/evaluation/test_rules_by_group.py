@@ -162,3 +162,12 @@ def test_without_labels_the_coverage_of_each_group_is_known_and_nothing_else():
     assert np.isnan(risk.difference)
     one = check_rule(set_threshold(CAL, **OPTIONS), {"later": bare})
     assert [c.verdict for c in one.every()] == ["cannot tell"] * 4
+
+
+def test_what_was_read_is_taken_under_a_name_of_its_own():
+    rule = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
+    one = ab.Predictions(confidence=[0.9, 0.8], loss=[0, 1])
+    (check,) = check_rule(rule, {"later": {(): one}}).checks
+    assert (check.name, check.accepted) == ("later", 2)
+    with pytest.raises(InputError, match=r"`predictions\['later'\]` holds 2 data sets"):
+        check_rule(rule, {"later": {(("site", "a"),): one, (("site", "b"),): one}})

@@ -191,12 +191,29 @@ def named(data: object) -> list[tuple[Split, str, object]]:
     """
     if not isinstance(data, Mapping):
         return [((), "data", data)]
+    within = {key: one for key, one in data.items() if isinstance(one, Mapping)}
+    if within:
+        # What was read from one file, under a name of its own: alone in it, that is meant.
+        return named({key: _alone(key, one) for key, one in data.items()})
     keys = [_key(key) for key in data]
     short = [_name(key, full=False) for key in keys]
     clear = len(set(short)) == len(short)
     names = short if clear else [_name(key, full=True) for key in keys]
     splits: list[Split] = [() if isinstance(key, str) else key for key in keys]
     return list(zip(splits, names, data.values(), strict=True))
+
+
+def _alone(key: object, data: object) -> object:
+    """Return a data set that stands alone in a mapping; refuse several under one name."""
+    if not isinstance(data, Mapping):
+        return data
+    if len(data) != 1:
+        msg = (
+            f"`predictions[{key!r}]` holds {len(data)} data sets; pass what was read as it is, or "
+            "one of them under each name"
+        )
+        raise InputError(msg)
+    return next(iter(data.values()))
 
 
 def _key(key: object) -> str | Split:
