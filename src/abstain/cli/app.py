@@ -19,6 +19,7 @@ COMMANDS = {
     "benchmark": "Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
     "data": "Fetch published data sets, and list them.",
     "list": "List what there is to ask for by name.",
+    "completion": "Print what makes a shell complete commands and options.",
 }
 
 
