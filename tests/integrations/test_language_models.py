@@ -1,0 +1,93 @@
+"""Metrics for Inspect and lm-evaluation-harness, against the parts of their interfaces in use.
+
+Run for real in inspect_ai 0.3.285 and lm-evaluation-harness 0.4.13.
+"""
+
+import asyncio
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+import abstain as ab
+from abstain.errors import MissingInputError, UnknownNameError
+from abstain.integrations.language_models import (
+    choice_confidence,
+    harness_aggregation,
+    inspect_metric,
+    inspect_scorer,
+)
+
+
+@pytest.fixture
+def inspect_ai(monkeypatch):
+    """Stand in for `inspect_ai.scorer`: decorators that take options, and grades."""
+
+    def registered(**options):
+        return lambda made: lambda: SimpleNamespace(**options, call=made())
+
+    grades = {"C": 1.0, "I": 0.0, "N": 0.0}
+    scorer = ModuleType("inspect_ai.scorer")
+    scorer.metric = scorer.scorer = registered
+    scorer.value_to_float = lambda: lambda value: grades.get(value, value)
+    monkeypatch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
+    monkeypatch.setitem(sys.modules, "inspect_ai.scorer", scorer)
+
+
+def sample(value, **metadata):
+    return SimpleNamespace(score=SimpleNamespace(value=value, metadata=metadata or None))
+
+
+def test_an_aggregation_is_the_metric():
+    rng = np.random.default_rng(0)
+    confidence, right = rng.random(50), rng.integers(2, size=50)
+    for name, function in (("augrc", ab.augrc), ("failure_auroc", ab.failure_auroc)):
+        found = harness_aggregation(name)(zip(confidence, right, strict=True))
+        assert found == function(confidence, 1 - right)
+    with pytest.raises(UnknownNameError):
+        harness_aggregation("augcr")
+    assert np.isnan(harness_aggregation("augrc")([]))
+
+
+def test_refusals_are_tied_with_the_least_confident():
+    found = harness_aggregation("aurc")([(0.9, 1), (None, 0), (0.3, 1), (None, 0)])
+    assert found == ab.aurc([0.9, 0.3, 0.3, 0.3], [0, 1, 0, 1])
+
+
+def test_a_choice():
+    assert choice_confidence([-1.0, -1.0]) == 0.5
+    with pytest.raises(MissingInputError, match="two answers or more"):
+        choice_confidence([-1.0])
+
+
+@pytest.mark.usefixtures("inspect_ai")
+def test_a_metric_of_inspect():
+    made = inspect_metric("augrc")
+    assert made.name == "augrc"
+    scores = [sample("C", confidence=0.9), sample("N"), sample(0.5, confidence=0.4)]
+    assert made.call(scores) == ab.augrc([0.9, 0.4, 0.4], [0, 1, 0.5])
+    with pytest.raises(MissingInputError, match=r"no 'confidence' in its metadata.*logprobs=True"):
+        made.call([sample("C")])
+    assert inspect_metric("augrc", confidence="p").call([sample("I", p=1), sample("C", p=0)]) == (
+        ab.augrc([1, 0], [1, 0])
+    )
+
+
+@pytest.mark.usefixtures("inspect_ai")
+def test_a_scorer_of_inspect_notes_the_confidence():
+    async def inner(state, target):
+        return SimpleNamespace(value="C", metadata={"kept": target})
+
+    made = inspect_scorer(inner, ["accuracy"], confidence="least_logprob", name="sure")
+    assert (made.name, made.metrics) == ("sure", ["accuracy"])
+    tokens = [SimpleNamespace(logprob=x) for x in (-0.5, -2.0)]
+    choice = SimpleNamespace(logprobs=SimpleNamespace(content=tokens))
+    for choices, noted in (
+        ([choice], {"confidence": -2.0}),
+        ([SimpleNamespace(logprobs=None)], {}),
+        ([], {}),
+    ):
+        state = SimpleNamespace(output=SimpleNamespace(choices=choices))
+        score = asyncio.run(made.call(state, "4"))
+        assert score.metadata == {"kept": "4"} | noted
