@@ -19,6 +19,7 @@ from abstain.errors import (
 )
 from abstain.tables import read_predictions
 from abstain.tables.logs.log_probabilities import of_choices, of_tokens
+from abstain.tables.logs.zstandard import most_bytes, text_of
 
 LOGS = Path(__file__).parent / "logs"
 EVAL, JSON = LOGS / "arithmetic.eval", LOGS / "arithmetic.json"
@@ -146,6 +147,28 @@ def test_damaged_archives(tmp_path):
         archive.writestr("a.json", "{}")
     with pytest.raises(FileFormatError, match="is no log of Inspect, which holds a header"):
         read_predictions(path)
+
+
+def packed_members():
+    """Yield what Inspect packed, and how many bytes it was."""
+    content = EVAL.read_bytes()
+    with zipfile.ZipFile(EVAL) as archive:
+        for m in archive.infolist():
+            start = m.header_offset + 30 + len(m.filename)
+            yield content[start : start + m.compress_size], m.file_size
+
+
+def test_what_is_packed_is_bounded_before_it_is_unpacked():
+    for packed, size in packed_members():
+        assert size <= most_bytes(packed) <= size + (1 << 17)
+        assert most_bytes(packed + packed) == 2 * most_bytes(packed)
+        assert len(text_of(packed + packed)) == 2 * size
+        with pytest.raises(ValueError, match="cut short"):
+            most_bytes(packed[:40])
+    # A block of four bytes that stands for 128 kB, a thousand times.
+    block = (1 << 17 << 3 | 1 << 1).to_bytes(3, "little") + b" "
+    bomb = b"\x28\xb5\x2f\xfd\x00\x58" + 999 * block + bytes([block[0] | 1]) + block[1:]
+    assert most_bytes(bomb) == 1000 << 17
 
 
 def test_archives_of_other_methods_are_read_too(tmp_path):

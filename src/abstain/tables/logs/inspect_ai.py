@@ -3,7 +3,6 @@
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -12,6 +11,7 @@ from abstain._foundation.json_records import parsed
 from abstain.errors import FileFormatError, InputError
 from abstain.tables.logs.answers import CONFIDENCE, LoggedAnswer, answer_table, number, plain
 from abstain.tables.logs.log_probabilities import of_tokens
+from abstain.tables.logs.zstandard import most_bytes, text_of
 from abstain.tables.table import DataTable
 
 #: What a log in one JSON object always has.
@@ -35,8 +35,6 @@ _FILTERED: Final = "content_filter"
 _ZSTANDARD: Final = 93
 #: Of a member's own header in an archive, before its name.
 _LOCAL: Final = 30
-#: No JSON holds this character as it is.
-_NOWHERE: Final = "\x1f"
 #: How many bytes of memory the values of a JSON text take for each of it.
 _OF_VALUES: Final = 16
 
@@ -92,7 +90,7 @@ def _member(
 ) -> dict[str, Any]:
     refuse_beyond_memory(_OF_VALUES * member.file_size, source, member.filename)
     packed = member.compress_type == _ZSTANDARD
-    text = _unpacked(file, member) if packed else archive.read(member)
+    text = _unpacked(file, member, source) if packed else archive.read(member)
     try:
         return parsed(text.decode(), finite=False)
     except InputError as error:
@@ -100,24 +98,14 @@ def _member(
         raise FileFormatError(msg) from None
 
 
-def _unpacked(file: IO[bytes], member: zipfile.ZipInfo) -> bytes:
-    """Unpack Zstandard by polars, which brings it along for its own files."""
-    import polars as pl
-
+def _unpacked(file: IO[bytes], member: zipfile.ZipInfo, source: str) -> bytes:
     file.seek(member.header_offset)
     before = file.read(_LOCAL)
     # Of the name and of what else stands before the member's bytes.
     file.seek(sum(int.from_bytes(before[at : at + 2], "little") for at in (26, 28)), 1)
     packed = file.read(member.compress_size)
-    lines = pl.read_csv(
-        BytesIO(packed),
-        has_header=False,
-        separator=_NOWHERE,
-        quote_char=None,
-        infer_schema=False,
-        new_columns=["line"],
-    )
-    text = "\n".join(line or "" for line in lines["line"]).encode()
+    refuse_beyond_memory(_OF_VALUES * most_bytes(packed), source, member.filename)
+    text = text_of(packed)
     if len(text) != member.file_size or zlib.crc32(text) != member.CRC:
         msg = f"{member.filename} is not what its checksum says"
         raise ValueError(msg)
