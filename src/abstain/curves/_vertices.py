@@ -1,13 +1,17 @@
 """What curves have in common: arrays with an entry for each vertex, beside what holds for all."""
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.imports import later
 from abstain.typing import AnyArray, Array
 
 if TYPE_CHECKING:
     import polars as pl
+
+# Figures stand above the curves: they are loaded when one is drawn.
+_display = later("abstain.plots.curves:display_of")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +28,23 @@ class Vertices:
         import polars as pl
 
         return pl.DataFrame(self.on_host(), nan_to_null=self.nulls)
+
+    def plot(self, ax: Any = None, **kwargs: Any) -> Any:
+        """Draw the curve; return its display, with `ax_`, `figure_` and `save`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **kwargs
+            Passed to ``Axes.plot`` (color, linewidth, label).
+
+        Returns
+        -------
+        Display
+            That of this kind of curve in `abstain.plots`.
+        """
+        return _display(self).plot(ax, **kwargs)
 
     def __len__(self) -> int:
         """Count the vertices."""

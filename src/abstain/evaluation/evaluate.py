@@ -1,12 +1,13 @@
 """`evaluate`: every score that predictions allow, every metric that applies."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
 from abstain.evaluation.findings import sources
+from abstain.evaluation.given import given
 from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
 from abstain.evaluation.records import Evaluation, Finding
 from abstain.evaluation.uncertainty import ScoredPart, Uncertainty
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    predictions: "Predictions | Mapping[Split, Predictions] | PredictionScan",
+    predictions: "Predictions | Mapping[Split, Predictions] | PredictionScan | Any",
+    beside: AnyArray | None = None,
     *,
     scores: Sequence[str | ScoreState] | None = None,
     metrics: Sequence[str] | None = None,
@@ -42,7 +44,12 @@ def evaluate(
     predictions : Predictions, mapping from split to Predictions, or PredictionScan
         One set of predictions, or several parts evaluated by themselves, as
         `read_predictions` returns them; or files that need not fit in memory, as
-        `scan_predictions` finds them.
+        `scan_predictions` finds them. Also what `read_predictions` reads under usual names: a
+        path, a dataframe, a mapping from name to array; or the first of two arrays.
+    beside : array of shape (n, K) or (n,), optional
+        The second of two arrays: the probabilities of all classes, (n, K), where the first holds
+        the labels; the loss, 1 where wrong, where the first is a confidence. Their shapes say
+        which. A tuple of both does the same.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns or of the catalogue (``abstain list scores``), and what
         `abstain.confidence.fit` returned. By default all names that the predictions allow.
@@ -105,7 +112,10 @@ def evaluate(
     ... )
     >>> ab.evaluate(predictions, metrics=["augrc"]).value("augrc")
     0.09375
+    >>> ab.evaluate([0.9, 0.8, 0.7, 0.6], [0, 0, 1, 0]).value("augrc")
+    0.09375
     """
+    predictions, notes = given(predictions, beside, notes)
     chosen = metrics_of(metrics)
     how = Uncertainty.checked(
         interval, level=level, bootstrap=bootstrap, clustered=clustered, rng=rng

@@ -271,5 +271,20 @@ def _single(
         hint = suggest(metric, {r.metric for r in among})
         msg = f"there is no result for {asked}.{hint}"
         raise UnknownNameError(msg)
-    msg = f"{len(found)} results match {asked}; name the score and the split"
-    raise UnknownNameError(msg)
+    raise UnknownNameError(f"{len(found)} results match {asked}; {_to_add(metric, found)}")
+
+
+def _to_add(metric: str, found: list[Result]) -> str:
+    """Say which arguments single one result out, with the values that there are."""
+    there: dict[str, list[Any]] = {
+        "score": [r.score for r in found],
+        "split": [r.split for r in found],
+    }
+    several = {name: list(dict.fromkeys(values)) for name, values in there.items()}
+    left = {name: values for name, values in several.items() if len(values) > 1}
+    call = ", ".join(f"{name}={values[0]!r}" for name, values in left.items())
+    known = "; ".join(
+        f"`{name}` is one of {', '.join(map(repr, values[:6]))}{', ...' * (len(values) > 6)}"
+        for name, values in left.items()
+    )
+    return f"add what is missing, as in `.value({metric!r}, {call})`: {known}"

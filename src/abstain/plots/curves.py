@@ -380,3 +380,16 @@ class AccuracyRejectionDisplay(_OfLosses[AccuracyRejectionCurve]):
 
     def _titles(self) -> tuple[str, str]:
         return "Rejection (share rejected)", "Accuracy of the accepted"
+
+
+def display_of(curve: object) -> Display[Any]:
+    """Return the display of a curve, not drawn yet."""
+    kinds: dict[type, type[Display[Any]]] = {
+        RiskCoverageCurve: RiskCoverageDisplay,
+        FailureRocCurve: FailureRocDisplay,
+        MetricCoverageCurve: MetricCoverageDisplay,
+        ReliabilityCurve: ReliabilityDisplay,
+        ErrorRetentionCurve: RetentionDisplay,
+        AccuracyRejectionCurve: AccuracyRejectionDisplay,
+    }
+    return kinds[type(curve)].from_curve(curve)

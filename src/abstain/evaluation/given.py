@@ -1,0 +1,119 @@
+"""What `evaluate` is given: predictions, a table of them, or the two arrays of an example."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from abstain._foundation.arrays import to_numpy
+from abstain.errors import InputError, ShapeError
+from abstain.evaluation.records import Finding
+from abstain.predictions import Predictions
+from abstain.typing import AnyArray, Array, Split
+
+if TYPE_CHECKING:
+    from abstain.tables import PredictionScan
+
+#: What `evaluate` works on, or has made of what it is given.
+Ready: TypeAlias = "Predictions | Mapping[Split, Predictions] | PredictionScan"
+
+_WAYS = (
+    "give `evaluate(labels, probabilities)` with probabilities of shape (n, K), "
+    "`evaluate(confidence, loss)` with 1 where the prediction is wrong, or "
+    "`evaluate(ab.Predictions(...))`, which names what each array is"
+)
+
+
+def given(
+    source: Any, beside: "AnyArray | None", notes: Sequence[str | Finding]
+) -> tuple[Any, Sequence[str | Finding]]:
+    """Return predictions of what was given, and the notes with those of a reader."""
+    if beside is not None:
+        return _pair(source, beside), notes
+    if isinstance(source, tuple) and len(source) == 2 and not _are_paths(source):
+        return _pair(*source), notes
+    if not _is_table(source):
+        return source, notes
+    from abstain.tables import read_predictions
+
+    reading = read_predictions(source)
+    said = [notes] if isinstance(notes, str) else list(notes)
+    warnings = [Finding.warning("source", warning) for warning in reading.warnings]
+    told = [note for note in reading.notes if note not in reading.warnings]
+    return reading, [*said, *warnings, *told]
+
+
+def _are_paths(source: Sequence[object]) -> bool:
+    return all(isinstance(one, str | Path) for one in source)
+
+
+def _is_table(source: object) -> bool:
+    """Tell whether this is a file, files, a dataframe or arrays by name, which a reader reads."""
+    if isinstance(source, str | Path):
+        return True
+    if isinstance(source, list | tuple):
+        return bool(source) and _are_paths(source)
+    if isinstance(source, Mapping):
+        return bool(source) and all(isinstance(name, str) for name in source)
+    return _is_frame(source)
+
+
+def _is_frame(source: object) -> bool:
+    """Tell a dataframe by the library it comes from."""
+    # A dask dataframe is read in parts, by those who count batches.
+    home = type(source).__module__.partition(".")[0]
+    return hasattr(source, "columns") and home in {
+        "pandas",
+        "polars",
+        "pyarrow",
+        "modin",
+        "cudf",
+        "narwhals",
+    }
+
+
+# ------------------------------------------------------------------------------------ two arrays
+def _pair(first: Any, second: Any) -> Predictions:
+    """Tell by the shapes which two arrays these are; nothing is guessed from values."""
+    if isinstance(first, Predictions | Mapping | str | Path) or _is_frame(first):
+        msg = f"a second argument stands beside an array; got {type(first).__name__}: {_WAYS}"
+        raise InputError(msg)
+    a, b = (_array(values, name) for values, name in ((first, "first"), (second, "second")))
+    if a.ndim == 1 and b.ndim == 2:
+        return Predictions(labels=first, probabilities=second)
+    if a.ndim == 2 and b.ndim == 1:
+        msg = f"the labels come first, then the probabilities; got shapes {a.shape} and {b.shape}"
+        raise ShapeError(f"{msg}: swap them, as in `evaluate(labels, probabilities)`")
+    if a.ndim != 1 or b.ndim != 1:
+        msg = f"two arrays of shapes {a.shape} and {b.shape} are no predictions: {_WAYS}"
+        raise ShapeError(msg)
+    _refuse_labels(a, b)
+    return Predictions(confidence=first, loss=second)
+
+
+def _array(values: Any, name: str) -> Array:
+    try:
+        return np.asarray(to_numpy(values, name))
+    except ValueError:
+        msg = f"the {name} array has rows of different lengths: {_WAYS}"
+        raise ShapeError(msg) from None
+
+
+def _refuse_labels(a: Array, b: Array) -> None:
+    """Refuse two arrays of one axis of which the first may as well be labels."""
+    if a.dtype.kind == "f":
+        return
+    if b.dtype.kind == "f" and not np.isin(b, (0, 1)).all():
+        msg = (
+            "the first array looks like labels and the second like the score of one class; give "
+            "probabilities of all classes, (n, K), as in "
+            "`evaluate(labels, np.column_stack([1 - p, p]))`"
+        )
+        raise InputError(msg)
+    msg = (
+        "the first of two arrays of one axis is the confidence, and this one may as well be labels "
+        f"({a.dtype}): give it as decimals, or name what each array is, as in "
+        "`evaluate(ab.Predictions(labels=..., prediction=..., confidence=...))`"
+    )
+    raise InputError(msg)

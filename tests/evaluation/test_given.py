@@ -1,0 +1,104 @@
+"""What `evaluate` takes: tables, two arrays by their shapes, and nothing that it would guess."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import abstain as ab
+from abstain.errors import InputError, ShapeError, UnknownNameError
+
+LABELS = np.array([0, 1, 1, 0, 1])
+SECOND = np.array([0.1, 0.9, 0.4, 0.3, 0.8])
+BOTH = np.column_stack([1 - SECOND, SECOND])
+WRONG = np.array([0, 0, 1, 0, 0])
+COLUMNS = {"label": LABELS, "prediction": [0, 1, 0, 0, 1], "confidence": BOTH.max(1)}
+
+
+def numbers(evaluation):
+    return {(r.score, r.metric): r.value for r in evaluation}
+
+
+def same(first, second):
+    assert numbers(first).keys() == numbers(second).keys()
+    np.testing.assert_equal(list(numbers(first).values()), list(numbers(second).values()))
+
+
+def test_labels_and_probabilities():
+    named = ab.evaluate(ab.Predictions(labels=LABELS, probabilities=BOTH), interval="none")
+    same(ab.evaluate(LABELS, BOTH, interval="none"), named)
+    same(ab.evaluate((LABELS, BOTH), interval="none"), named)
+    same(ab.evaluate(LABELS.tolist(), BOTH.tolist(), interval="none"), named)
+
+
+def test_names_as_labels_are_no_paths():
+    found = ab.evaluate(ab.Predictions(labels=["0", "1"], probabilities=BOTH[:2], classes="01"))
+    assert found.value("accuracy", score="msr") == 1
+    with pytest.raises(InputError, match="classes"):
+        ab.evaluate(["a", "b"], BOTH[:2])
+
+
+def test_confidence_and_loss():
+    named = ab.evaluate(ab.Predictions(confidence=SECOND, loss=WRONG), interval="none")
+    same(ab.evaluate(SECOND, WRONG, interval="none"), named)
+    same(ab.evaluate((SECOND, WRONG == 1), interval="none"), named)
+    assert named.value("augrc") == ab.augrc(SECOND, WRONG)
+
+
+def test_tables(tmp_path):
+    pd = pytest.importorskip("pandas")
+    named = ab.evaluate(ab.read_predictions(COLUMNS), interval="none")
+    pl.DataFrame(COLUMNS).write_csv(tmp_path / "p.csv")
+    path = tmp_path / "p.csv"
+    for source in (COLUMNS, pl.DataFrame(COLUMNS), pd.DataFrame(COLUMNS), path, str(path)):
+        found = ab.evaluate(source, interval="none", notes=["mine"])
+        same(found, named)
+        said = [finding.message for finding in found.findings]
+        assert "mine" in said
+        assert any("took label from 'label'" in message for message in said)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (BOTH, LABELS, "labels come first"),
+        (LABELS, SECOND, r"score of one class.*column_stack"),
+        (LABELS, LABELS, "may as well be labels"),
+        (["a", "b"], ["a", "b"], "may as well be labels"),
+        (BOTH, BOTH, "no predictions"),
+        (LABELS, [[1], [1, 2]], "rows of different lengths"),
+        (COLUMNS, LABELS, "stands beside an array"),
+        (pl.DataFrame(COLUMNS), LABELS, "stands beside an array"),
+        (LABELS[:2], BOTH, "one entry for each"),
+    ],
+)
+def test_what_is_not_sure_is_refused(first, second, said):
+    with pytest.raises((InputError, ShapeError), match=said):
+        ab.evaluate(first, second)
+
+
+def test_several_numbers_say_what_to_add():
+    found = ab.evaluate(LABELS, BOTH, interval="none")
+    with pytest.raises(UnknownNameError, match=r"\.value\('augrc', score='msr'\)") as refused:
+        found.value("augrc")
+    assert "split=" not in str(refused.value)
+    rows = {**COLUMNS, "part": ["a", "a", "a", "b", "b"]}
+    apart = ab.evaluate(ab.read_predictions(rows, by="part"), interval="none")
+    with pytest.raises(UnknownNameError, match=r"split=\(\('part', 'a'\),\)"):
+        apart.value("augrc")
+
+
+def test_every_curve_draws_itself():
+    from abstain import curves
+
+    made = [
+        curves.risk_coverage_curve(SECOND, WRONG),
+        curves.generalized_risk_coverage_curve(SECOND, WRONG),
+        curves.failure_roc_curve(SECOND, WRONG),
+        curves.error_retention_curve(SECOND, WRONG),
+        curves.accuracy_rejection_curve(SECOND, WRONG),
+        curves.reliability_curve(SECOND, WRONG),
+    ]
+    for curve in made:
+        display = curve.plot(color="red")
+        assert display.frame().height
+        assert display.ax_ is not None
