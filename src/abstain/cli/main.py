@@ -1,6 +1,7 @@
 """The `abstain` program: its commands, and errors as one plain line."""
 
 import os
+import pathlib
 import sys
 import traceback
 import warnings
@@ -41,8 +42,11 @@ def run(arguments: list[str]) -> int:
 def _status(arguments: list[str], *, whole: bool) -> int:
     try:
         # Inside, since Ctrl-C may come while the libraries load.
-        from abstain.cli.app import application
+        from abstain.cli.app import COMMANDS, application
 
+        # A file alone is evaluated by what its columns may be.
+        if arguments and arguments[0] not in COMMANDS and pathlib.Path(arguments[0]).is_file():
+            arguments = ["inspect", "--run", *arguments]
         application(arguments)(arguments, result_action="return_value")
         # Here, as a pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()

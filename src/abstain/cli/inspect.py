@@ -1,0 +1,120 @@
+"""`abstain inspect`: what a file may hold, and the command that evaluates it so."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from abstain.cli.command_line import as_flag
+from abstain.cli.console import console, line, say
+from abstain.errors import InputError
+
+if TYPE_CHECKING:
+    from abstain.tables.proposal import ColumnProposal
+
+#: Columns that are named one by one.
+_FEW = 4
+
+
+def inspect(
+    file: Annotated[Path, Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")],
+    /,
+    *,
+    run: Annotated[
+        bool, Parameter(help="run the command without being asked", negative=())
+    ] = False,
+    out: Annotated[Path | None, Parameter(help="as for `abstain evaluate`, if it is run")] = None,
+) -> None:
+    """Say what a file of predictions holds, and the command that evaluates it.
+
+    Roles, splits and directions are proposed by names and values; on a terminal it asks whether to
+    run the command. `abstain FILE` runs it at once, and says what it took.
+    """
+    from abstain.tables.files import open_table
+    from abstain.tables.proposal import propose
+
+    if file.is_dir():
+        msg = f"{file} is a folder: name a file of it, or run `abstain evaluate {file}`"
+        raise InputError(msg)
+    table = open_table(file)
+    found = propose(table)
+    what = "keys" if table.keyed else "columns"
+    say(f"{table.source}: {table.height:,} rows, {len(table.names):,} {what}")
+    for one in found:
+        say(f"  {one.role}: {_named(one)} ({one.why})")
+    arguments = [
+        "evaluate",
+        *_options(found, table.names),
+        *([] if out is None else ["--out", str(out)]),
+    ]
+    _refuse_lacking(found, table.names)
+    arguments.append(str(file))
+    said = shlex.join(["abstain", *arguments])
+    console().print(line(said), style="bold", soft_wrap=True)
+    if run or _agreed():
+        from abstain.cli.main import run as run_command
+
+        if status := run_command(arguments):
+            raise SystemExit(status)
+
+
+def _agreed() -> bool:
+    """Ask on a terminal; elsewhere nobody answers."""
+    return _on_terminal() and input("Run it? [Y/n] ").strip().lower() in {"", "y", "yes"}
+
+
+def _on_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _named(one: "ColumnProposal") -> str:
+    names = one.columns
+    if len(names) <= _FEW:
+        return ", ".join(map(repr, names))
+    return f"{len(names)} columns, {names[0]!r} to {names[-1]!r}"
+
+
+def _options(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> list[str]:
+    """Return the options that are not found by themselves."""
+    out: list[str] = []
+    for one in found:
+        if not one.usual:
+            for name in _asked(one, names):
+                out += shlex.split(as_flag(one.role, name))
+    return out
+
+
+def _asked(one: "ColumnProposal", names: Sequence[str]) -> Sequence[str]:
+    """Return the columns, or the pattern that stands for all of them and for no other."""
+    if one.role not in {"probabilities", "logits"} or len(one.columns) == 1:
+        return one.columns
+    first, last = min(one.columns), max(one.columns)
+    size = next((i for i, c in enumerate(first) if last[i : i + 1] != c), len(first))
+    common = first[:size]
+    meant = {name for name in names if name.startswith(common)}
+    plain = common and not set(common) & set("*?[")
+    return (f"{common}*",) if plain and meant == set(one.columns) else one.columns
+
+
+def _refuse_lacking(found: "Sequence[ColumnProposal]", names: Sequence[str]) -> None:
+    """Say what could not be found, with the option that names it."""
+    roles = {one.role for one in found}
+    scores = roles & {"probabilities", "logits"}
+    shown = ", ".join(names[:30])
+    if not (
+        roles & {"correct", "loss"} or ("label" in roles and (scores or "prediction" in roles))
+    ):
+        msg = (
+            "nothing says which rows are right: name the columns with --label and --prediction, or "
+            f"with --correct, of `abstain evaluate`. There are: {shown}"
+        )
+        raise InputError(msg)
+    if not (scores or "confidence" in roles):
+        msg = (
+            "nothing looks like a confidence: name it with --confidence, or class scores with "
+            f"--probabilities or --logits, of `abstain evaluate`. There are: {shown}"
+        )
+        raise InputError(msg)
