@@ -78,6 +78,10 @@ def test_a_name_is_there_under_the_checkers_eye_and_at_work():
     assert names_checked("abstain") == lifted | packages | {("abstain.metrics", "*")}
     assert {*ab.__all__} <= {*dir(ab)}
     assert all(hasattr(ab, name) for name in dir(ab))
+    offered = {name for name in dir(ab) if not name.startswith("__")}
+    assert all(
+        name in ab.__all__ or getattr(ab, name).__name__ == f"abstain.{name}" for name in offered
+    )
 
 
 #: What a package imports at once: nothing to wait for, or a module of the same name.
