@@ -93,7 +93,6 @@ def test_limits_are_those_of_arrays():
     [
         ({"limits": {"labels": 0.1}, "delta": 0.1}, "'labels'"),
         ({"limits": {"label:cow": 0.1}, "delta": 0.1}, "'cow'"),
-        ({"limits": {"label": 0.1}}, "`delta`"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "coverage": 0.3}, "`coverage`"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "per": "group"}, "drop one"),
         ({"limits": {"label": 0.1}, "delta": 0.1, "method": "risk"}, "'risk'"),
@@ -171,3 +170,14 @@ def test_what_was_read_is_taken_under_a_name_of_its_own():
     assert (check.name, check.accepted) == ("later", 2)
     with pytest.raises(InputError, match=r"`predictions\['later'\]` holds 2 data sets"):
         check_rule(rule, {"later": {(("site", "a"),): one, (("site", "b"),): one}})
+
+
+def test_a_chance_that_is_not_named_is_that_of_the_command_line():
+    rng = np.random.default_rng(0)
+    confidence = rng.random(2000)
+    p = ab.Predictions(confidence=confidence, loss=rng.random(2000) > 0.5 + confidence / 2)
+    assert set_threshold(p, max_risk=0.1) == set_threshold(p, max_risk=0.1, delta=0.05)
+    several = set_threshold(p, limits={"overall": 0.1})
+    assert several == set_threshold(p, limits={"overall": 0.1}, delta=0.05)
+    # A rule that promises nothing has no such chance.
+    assert set_threshold(p, max_risk=0.1, method="risk").delta is None

@@ -25,7 +25,7 @@ from abstain.cli.predictions import read_scored, told
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule, RuleSet
-from abstain.thresholds.catalogue import SEVERAL
+from abstain.thresholds.catalogue import DELTA, SEVERAL
 from abstain.thresholds.parts import PREDICTION, AnyRule
 from abstain.typing import Scale
 
@@ -45,7 +45,6 @@ _KEYWORDS: Final = {"max_risk": "max_risk", "coverage": "coverage", "cost": "abs
 _USUAL: Final = {"max_risk": "sgr", "coverage": "coverage_guarantee", "cost": "cost"}
 #: The same for data of another law: this one uses every sample.
 _ELSEWHERE: Final = _USUAL | {"max_risk": "learn_then_test"}
-_DELTA: Final = 0.05
 _HERE: Final = Shifted()
 
 
@@ -59,7 +58,7 @@ class Target:
         float | None, Parameter(help="cost of an abstention, where an error costs 1")
     ] = None
     delta: Annotated[
-        float | None, Parameter(help="chance that the guarantee may fail [default: 0.05]")
+        float | None, Parameter(help=f"chance that the guarantee may fail [default: {DELTA}]")
     ] = None
     method: Annotated[
         str | None,
@@ -146,9 +145,13 @@ class Target:
         if self.method not in {None, SEVERAL}:
             msg = f"--limit is kept by --method {SEVERAL} alone; got {self.method}"
             raise InputError(msg)
-        delta = _DELTA if self.delta is None else self.delta
-        options: dict[str, Any] = {"limits": self._limits(), "delta": delta}
-        more = {"max_risk": self.max_risk, "risk": self.risk, "starts": self.starts or None}
+        options: dict[str, Any] = {"limits": self._limits()}
+        more = {
+            "delta": self.delta,
+            "max_risk": self.max_risk,
+            "risk": self.risk,
+            "starts": self.starts or None,
+        }
         options |= {name: value for name, value in more.items() if value is not None}
         return SEVERAL, options
 
@@ -183,13 +186,14 @@ class Target:
             msg = f"--method {method} needs {needs}; got {flag(asked[0])}"
             raise InputError(msg)
         options = {keyword: getattr(self, asked[0])}
-        for name, usual in (("delta", _DELTA), ("risk", None), ("starts", None)):
-            value = None if getattr(self, name) == () else getattr(self, name)
-            if value is not None and name not in entry.options:
+        for name in ("delta", "risk", "starts"):
+            value = getattr(self, name)
+            if value in {None, ()}:
+                continue
+            if name not in entry.options:
                 msg = f"--method {method} takes no {flag(name)}"
                 raise InputError(msg)
-            if name in entry.options and (value is not None or usual is not None):
-                options[name] = usual if value is None else value
+            options[name] = value
         more = {"joint": True} if self.joint else {}
         return method, options | more
 

@@ -14,6 +14,8 @@ for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
 
 #: What chooses a threshold where nobody says how: it promises a risk.
 USUAL: Final = certified.SGR.name
+#: The chance that a promise may fail, where none is named.
+DELTA: Final = 0.05
 #: What keeps several limits at once.
 SEVERAL: Final = limits.METHOD
 

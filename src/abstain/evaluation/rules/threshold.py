@@ -15,7 +15,7 @@ from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, RuleSet, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import SEVERAL, USUAL
+from abstain.thresholds.catalogue import DELTA, SEVERAL, USUAL
 from abstain.thresholds.limits import refuse_weights
 from abstain.thresholds.parts import AnyRule
 from abstain.typing import AnyArray, Scale, Split
@@ -90,7 +90,7 @@ def set_threshold(
         "label:cat", all together with probability 1 - delta. `max_risk` is the limit "overall",
         ``risk="generalized"`` says which risk. See `abstain.thresholds.several_risks`.
     **options
-        Of the rule, such as ``max_risk=0.05, delta=0.05``.
+        Of the rule, such as ``max_risk=0.05``; ``delta`` is 0.05 unless it is given.
 
     Returns
     -------
@@ -143,6 +143,8 @@ def set_threshold(
     given = dict(options)
     if part.weight is not None:
         given.setdefault("weight", part.weight)
+    if limits is not None or "delta" in RULES[method].options:
+        given.setdefault("delta", DELTA)
     known: Any = _only(predictions)
     rule: AnyRule
     if limits is not None:
@@ -188,10 +190,12 @@ def _within(
     refuse_weights(options.pop("weight", None), method="several risks")
     asked = limits_of(limits, known, options.pop("risk", "selective"))
     unknown = sorted(options.keys() - {"delta", "starts", "ratio"})
-    if unknown or "delta" not in options:
-        found = f"got `{unknown[0]}`" if unknown else "`delta` is missing"
-        msg = f"several limits take the options `delta`, `risk`, `starts` and `ratio`; {found}"
-        raise (InputError if unknown else MissingInputError)(msg)
+    if unknown:
+        msg = (
+            "several limits take the options `delta`, `risk`, `starts` and `ratio`; got "
+            f"`{unknown[0]}`"
+        )
+        raise InputError(msg)
     return several_risks(part.values, part.loss, asked, **options)
 
 
