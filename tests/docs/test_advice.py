@@ -23,6 +23,7 @@ from abstain._foundation.extras import has
 from abstain.cli.app import COMMANDS, application
 from abstain.cli.main import run
 from abstain.errors import UnknownNameError
+from abstain.tables.files import SUFFIXES
 
 PACKAGE = Path(ab.__file__).parent
 CODE = re.compile(r"`(abstain [a-z][^`]*)`")
@@ -97,7 +98,9 @@ def problem(line: str) -> str:
     words = words[: next((i for i, word in enumerate(words) if word in {"<", ">"}), None)]
     path, rest = path_of(words)
     if not path:
-        return "there is no such command"
+        # A file alone is inspected and evaluated.
+        a_file = Path(rest[0]).suffix in SUFFIXES if len(rest) == 1 else False
+        return "" if a_file else "there is no such command"
     if rest in ([], ["--help"]):
         # A command that is named, not a line to type; and all of them have their help.
         return ""
