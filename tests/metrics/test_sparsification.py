@@ -36,20 +36,18 @@ def test_it_is_the_excess_aurc_in_mean_losses():
     assert ause(c, loss, weight=w) == pytest.approx(excess, abs=1e-12)
 
 
-def test_what_torch_uncertainty_prints_is_an_excess_augrc():
-    """Its curve is the sum of the losses that are left over that of all, at rejections k/(n + 1)."""
+def test_what_torch_uncertainty_prints():
+    """Its curves are mean losses of those left over that of all, at rejections 0 to (n - 1)/n."""
     rng = np.random.default_rng(7)
     n, c, loss = 30, rng.random(30), rng.exponential(size=30)
 
     def left(order):
-        through = np.cumsum(loss[order])[::-1] / loss.sum()
-        return np.append(through[:1], through)
+        return (np.cumsum(loss[order]) / np.arange(1, n + 1))[::-1] / loss.mean()
 
     y = left(np.argsort(-c)) - left(np.argsort(loss))
-    theirs = ((y[1:] + y[:-1]) / 2).sum() / (n + 1)
-    excess = ab.excess_augrc(c, loss) / loss.mean()
-    last = loss[np.argmax(c)] - loss.min()
-    assert theirs == pytest.approx((n * excess - last / (2 * loss.sum())) / (n + 1), abs=1e-12)
+    theirs = ((y[1:] + y[:-1]) / 2).sum() / n
+    first = (loss[np.argmax(c)] - loss.min()) / (n * loss.mean())
+    assert theirs == pytest.approx(ause(c, loss) - first, abs=1e-12)
 
 
 def test_nothing_lost_is_no_unit():

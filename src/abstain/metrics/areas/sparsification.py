@@ -44,9 +44,9 @@ def ause(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None
     -----
     The sparsification curve is the selective risk against the share taken away, divided by the risk
     of all, so this is exactly the excess AURC (trapezoid, flat below the first vertex) over the
-    mean loss; samples of equal confidence share a vertex. torch-uncertainty adds up the losses that
-    are left and does not divide by their number: its AUSE is an excess AUGRC over the mean loss.
-    Cost: two sorts.
+    mean loss; samples of equal confidence share a vertex. torch-uncertainty (0.13) leaves out the
+    part below a coverage of 1/n, and without ties prints this less (f - m)/(n R): f the loss of the
+    most confident sample, m the least loss, R the mean loss. Cost: two sorts.
 
     References
     ----------
