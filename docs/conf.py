@@ -22,6 +22,7 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "numpydoc",
+    "matplotlib.sphinxext.plot_directive",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "generated"]
@@ -41,6 +42,12 @@ autosummary_context = {
     "elsewhere": {name for name in ab.__all__ if isinstance(getattr(ab, name), type)} | {"Split"}
 }
 numpydoc_show_class_members = False  # autodoc lists them already
+
+# The figures of the gallery, drawn while the pages are built.
+plot_formats = [("png", 110)]
+plot_html_show_formats = plot_html_show_source_link = False
+plot_include_source = True
+plot_rcparams = {"savefig.bbox": "tight"}
 
 html_theme = "furo"
 html_static_path = ["_static"]

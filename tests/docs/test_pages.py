@@ -8,6 +8,7 @@ import pytest
 from tests.docs.blocks import PAGES, ROOT, blocks
 
 import abstain as ab
+from abstain import plots
 from abstain.cli.app import COMMANDS, application
 from abstain.confidence import SCORES
 from abstain.evaluation import Result
@@ -102,6 +103,11 @@ def test_the_usual_names_of_columns_are_those_of_the_reader():
     table = page("files.md")
     assert [n for names in USUAL.values() for n in names if f"`{n}`" not in table] == []
     assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in table] == []
+
+
+def test_every_figure_is_in_the_gallery():
+    drawn = {name for name in dir(plots) if name.endswith("Display")}
+    assert drawn == set(re.findall(r"plots\.(\w+Display)\b", page("gallery.md")))
 
 
 def test_the_picture_is_light():
