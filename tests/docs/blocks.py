@@ -10,7 +10,7 @@ import re
 import shlex
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -46,10 +46,11 @@ def printed(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip("\n").splitlines()]
 
 
-def run_python(code: str) -> str:
+def run_python(code: str, names: dict[str, Any] | None = None) -> str:
+    """What it prints; with `names` it goes on from the blocks that left them."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(code, "README.md", "exec"), {})
+        exec(compile(code, "block", "exec"), {} if names is None else names)
     return out.getvalue()
 
 
