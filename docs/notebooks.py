@@ -72,8 +72,9 @@ def notebook(text: str) -> str:
     end = 0
     for count, step in enumerate(_STEP.finditer(text), 1):
         cells += _words(text[end : step.start()])
-        command = step[0].startswith("```sh")
-        cells.append(_code(("!" if command else "") + step[1].rstrip("\n"), step[2], count))
+        # A line with "!" has a terminal, and so colors and what moves while it works.
+        shell = "%%sh\n" if step[0].startswith("```sh") else ""
+        cells.append(_code(shell + step[1].rstrip("\n"), step[2], count))
         end = step.end()
     cells += _words(text[end:])
     for place, cell in enumerate(cells):
