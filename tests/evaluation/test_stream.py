@@ -131,7 +131,7 @@ def test_bad_rows_and_files_are_counted_in_the_findings(files):
     (folder / "part-2.parquet").write_bytes(b"PAR1")
     found = ab.evaluate(_scan(files, skip_bad=True))
     (told,) = [f.message for f in found.findings if f.kind == "skipped"]
-    assert told.startswith("Left out as bad: 2 of 800 rows and 1 files or blocks")
+    assert told.startswith("Left out as bad: 2 of 800 rows and 1 file or block that")
     assert sum(case.n for case in found.cases) == 798
     with pytest.raises(FileFormatError, match=r"part-2\.parquet"):
         ab.evaluate(_scan(files))

@@ -8,7 +8,7 @@ import pytest
 
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.tables import read_predictions, scan_predictions
-from abstain.tables.scan import pieces
+from abstain.tables.scan import bad_rows, pieces
 from abstain.tables.scan.footer import row_groups
 
 _FORMATS = ("parquet", "csv", "tsv", "jsonl", "feather", "npz")
@@ -167,6 +167,44 @@ def test_a_row_that_breaks_a_rule_of_predictions_is_left_out_too(tmp_path):
     left_out = [skipped for batch in batches for skipped in batch.skipped]
     assert [skipped.rows for skipped in left_out] == [1, 2]
     assert sum(batch.splits[()].n for batch in batches) == 1497
+
+
+@pytest.mark.parametrize(("tries", "given_up"), [(1000, False), (30, True)])
+def test_many_bad_rows_cost_no_sound_ones_unless_it_is_said(tmp_path, monkeypatch, tries, given_up):
+    monkeypatch.setattr(bad_rows, "_TRIES", tries)
+    monkeypatch.setattr(pieces, "_LEAST", 3000)
+    monkeypatch.setattr(pieces, "_MOST", 3000)
+    confidence = np.linspace(0, 1, 3000)
+    confidence[::50] = np.inf
+    frame = pl.DataFrame({"loss": [0.0, 1.0] * 1500, "confidence": confidence})
+    frame.write_parquet(tmp_path / "all.parquet")
+    (batch,) = scan_predictions(tmp_path, skip_bad=True).batches()
+    (left_out,) = batch.skipped
+    assert batch.splits[()].n + left_out.rows == batch.rows == 3000
+    assert (left_out.rows > 60) is given_up
+    assert left_out.rows < 2000
+    assert ("left out in stretches" in left_out.reason) is given_up
+
+
+def test_a_word_among_the_numbers_of_a_text_is_left_out_alone(tmp_path):
+    lines = [f"{i % 2},1,{i / 100}" for i in range(100)]
+    lines[40] = "0,1,oops"
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["label,prediction,confidence", *lines]))
+    (batch,) = scan_predictions(path, confidence="confidence", skip_bad=True).batches()
+    assert [left.rows for left in batch.skipped] == [1]
+    (own,) = batch.splits.values()
+    assert own.n == 99
+    np.testing.assert_array_equal(own.confidence["confidence"], np.delete(np.arange(100) / 100, 40))
+
+
+def test_the_rows_of_a_text_that_cannot_be_read_are_not_counted(tmp_path):
+    line = '{"label": 1, "prediction": 1, "confidence": 0.5}\n'
+    (tmp_path / "a.jsonl").write_text(line * 9)
+    (tmp_path / "b.jsonl").write_text(line * 4 + '{"label": 1, "pred\n')
+    batches = list(scan_predictions(tmp_path, skip_bad=True).batches())
+    assert [(batch.rows, len(batch.splits)) for batch in batches] == [(9, 1), (0, 0)]
+    assert [left.rows for left in batches[1].skipped] == [-1]
 
 
 def test_a_part_that_is_cut_short_is_named_and_can_be_left_out(tmp_path):

@@ -66,7 +66,15 @@ class DataColumn:
         missing = None if self.missing is None else self.missing[keep]
         if missing is not None and not missing.any():
             missing = None
-        return replace(self, values=self.values[keep], missing=missing)
+        values, texts = self.values[keep], self.texts
+        if texts is not None:
+            # A text that none of these rows has is none of their column's.
+            used = np.zeros(texts.size + 1, np.bool_)
+            used[values] = True
+            used[-1] = False
+            values = np.append(np.cumsum(used[:-1]) - 1, -1)[values]
+            texts = texts[used[:-1]]
+        return replace(self, values=values, texts=texts, missing=missing)
 
     def shown(self, row: int) -> str:
         """Return one entry as messages print it."""

@@ -233,7 +233,8 @@ def _left_out(skipped: tuple[Skipped, ...], rows: int) -> Finding:
     lost = sum(s.rows for s in skipped if s.rows > 0)
     files = sum(s.rows < 0 for s in skipped)
     parts = [f"{lost:,} of {rows + lost:,} rows"] if lost else []
-    parts += [f"{files:,} files or blocks that cannot be read"] if files else []
+    what = "file or block" if files == 1 else "files or blocks"
+    parts += [f"{files:,} {what} that cannot be read"] if files else []
     first = skipped[0]
     where = "" if first.reason.startswith(first.source) else f"{first.source}: "
     said = f"Left out as bad: {' and '.join(parts)}. The first: {where}{first.reason}"

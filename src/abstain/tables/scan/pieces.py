@@ -75,6 +75,11 @@ class Piece:
         """How much of the file it is: bytes of a text, rows elsewhere."""
         return self.stop - self.start
 
+    @property
+    def rows(self) -> int:
+        """How many rows it has; -1 of a text, whose lines nobody has counted."""
+        return -1 if self.path.suffix.lower() in _TEXTS and not is_log(self.path) else self.size
+
     def open(self) -> DataTable:
         """Open it as a table, of which only the columns that are asked for are read."""
         table = _format_of(self.path).open(self)
@@ -312,6 +317,7 @@ def _open_whole(piece: Piece) -> DataTable:
 
 _CSV, _LINES = _Format(_cut_csv, _open_csv), _Format(_cut_lines, _open_lines)
 _IPC, _WHOLE = _Format(_cut_ipc, _open_ipc), _Format(_whole, _open_whole)
+_TEXTS: Final = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
 _FORMATS: dict[str, _Format] = {
     ".csv": _CSV,
     ".tsv": _CSV,

@@ -40,7 +40,7 @@ class Skipped:
     source : str
         The file, and where in it.
     rows : int
-        How many; -1 for a file whose rows nobody could count.
+        How many; -1 for a file, or a block of a text, whose rows nobody could count.
     reason : str
         The first rule that was broken.
     """
@@ -155,7 +155,8 @@ class PredictionScan:
         except AbstainError as error:
             if not self.skip_bad:
                 raise
-            return ScannedBatch(piece, {}, (), (Skipped(piece.source, piece.size, str(error)),))
+            left_out = (Skipped(piece.source, piece.rows, str(error)),)
+            return ScannedBatch(piece, {}, (), left_out, max(piece.rows, 0))
 
     def _rows(self, table: DataTable) -> ScannedBatch:
         """Read a table; where bad rows are to be left out, those that keep their rules."""
@@ -170,10 +171,10 @@ class PredictionScan:
             found = build_part(table, self.chosen, asked)
         except AbstainError as error:
             bad = BadRows(lambda part: build_part(part, self.chosen, asked), table)
-            bad.look(0, table.height)
-            skipped = (Skipped(table.source, bad.count, str(error)),)
+            bad.look()
+            skipped = (Skipped(table.source, bad.count, f"{error}{bad.beside}"),)
             if bad.count == table.height:
-                return ScannedBatch(piece, {}, (), skipped)
+                return ScannedBatch(piece, {}, (), skipped, height)
             table = table.rows(bad.kept)
             found = build_part(table, self.chosen, asked)
         dropped = table.height - sum(p.n for p in found.splits.values())
