@@ -88,7 +88,7 @@ def test_a_bad_line_is_named_and_may_be_skipped(place, monkeypatch, capsys):
     )
     assert ab.load("s.npz").predictions == 1
     assert monitored(text, place, monkeypatch, "--state", "s.npz", "--skip-bad") == 0
-    assert "1 bad lines skipped, the first: line 2" in capsys.readouterr().err
+    assert "1 bad line skipped, the first: line 2" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 2
 
 

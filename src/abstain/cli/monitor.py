@@ -284,8 +284,8 @@ class Session:
         else:
             self._leave()
         if self.skipped:
-            sys.stderr.write(f"abstain: {len(self.skipped)} bad lines skipped, the first: ")
-            sys.stderr.write(f"{self.skipped[0]}\n")
+            lines = f"{len(self.skipped)} bad line{'s' if len(self.skipped) > 1 else ''}"
+            sys.stderr.write(f"abstain: {lines} skipped, the first: {self.skipped[0]}\n")
 
     def _leave(self) -> None:
         from abstain.report.output import MONITOR

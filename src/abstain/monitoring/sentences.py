@@ -47,9 +47,9 @@ def reason(plan: MonitorPlan, watch: Watch, labeled: int) -> str:
         least, most = plan.coverage or (0.0, 1.0)
         return (
             f"the share that is answered has left {least:.4g} to {most:.4g}: {held}, after "
-            f"{watch.tally.n:,} predictions {sure}"
+            f"{watch.tally.n:,} prediction{'s' if watch.tally.n != 1 else ''} {sure}"
         )
     return (
         f"the {plan.kind} has risen above the {plan.max_risk:.4g} that is promised: {held}, by "
-        f"{labeled:,} labels {sure}"
+        f"{labeled:,} label{'s' if labeled != 1 else ''} {sure}"
     )

@@ -57,11 +57,16 @@ def _sentences(monitor: Monitor) -> Iterator[str]:
     standing = monitor.standing
     if not standing:
         yield (
-            f"No alarm: {count(monitor.predictions)} predictions give no evidence that the rule "
-            "has stopped keeping its promise."
+            f"No alarm: {_predictions(monitor.predictions)} "
+            f"{'gives' if monitor.predictions == 1 else 'give'} no evidence that the rule has "
+            "stopped keeping its promise."
         )
     for alarm in standing:
-        yield f"Alarm after {count(alarm.at)} predictions: {alarm.reason}."
+        yield f"Alarm after {_predictions(alarm.at)}: {alarm.reason}."
+
+
+def _predictions(number: int) -> str:
+    return f"{count(number)} prediction{'s' if number != 1 else ''}"
 
 
 def _facts(monitor: Monitor, source: str) -> Iterator[tuple[str, str]]:
