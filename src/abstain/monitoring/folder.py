@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from abstain._foundation.input_files import opened, refuse_absent
 from abstain.errors import FileFormatError, InputError
@@ -58,7 +58,7 @@ def _added(path: Path, size: int, lines: int) -> Iterator[tuple[Placed, int, int
     """Yield the whole lines behind so many bytes and lines of a file, and how far they reach."""
     _refuse_shorter(path, size)
     with opened(path) as file:
-        file.seek(size)
+        _refuse_replaced(file, path, size)
         while block := file.read(BLOCK):
             # To the end of a line, or to the end of what is written of it.
             *whole, rest = (block + file.readline()).split(b"\n")
@@ -76,6 +76,18 @@ def _refuse_shorter(path: Path, start: int) -> None:
         msg = (
             f"{path.name} is shorter than when it was last read ({start:,} bytes): files of a "
             "watched folder may only grow. Give the new lines a file of their own"
+        )
+        raise FileFormatError(msg)
+
+
+def _refuse_replaced(file: BinaryIO, path: Path, start: int) -> None:
+    """Go to where reading ended, which was behind an end of line; refuse a file without one."""
+    file.seek(max(start - 1, 0))
+    if start and file.read(1) != b"\n":
+        msg = (
+            f"{path.name} is another file than when it was last read: no line ends at byte "
+            f"{start:,}, where reading ended. Files of a watched folder may only grow; give the "
+            "new lines a file of their own"
         )
         raise FileFormatError(msg)
 
