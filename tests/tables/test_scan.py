@@ -281,3 +281,47 @@ def test_arrays_that_are_written_anew_are_read_anew(tmp_path):
         (batch,) = scan_predictions(path).batches()
         assert np.array_equal(batch.splits[()].loss, 1.0 - correct)
         assert np.array_equal(batch.splits[()].confidence["confidence"], confidence)
+
+
+def test_files_of_one_name_are_named_by_their_folders(tmp_path):
+    for day in ("mon", "tue"):
+        (tmp_path / day).mkdir()
+        _written(_frame(60), tmp_path / day / "part-0.parquet")
+    found = scan_predictions(f"{tmp_path}/*/*.parquet", by="filename")
+    splits = [split for batch in found.batches() for split in batch.splits]
+    assert list(dict.fromkeys(splits)) == [
+        (("file", "mon/part-0.parquet"),),
+        (("file", "tue/part-0.parquet"),),
+    ]
+    _with_nan(tmp_path / "tue" / "part-0.parquet", 5)
+    with pytest.raises(DomainError, match=r"^tue/part-0.parquet, row group"):
+        list(scan_predictions(f"{tmp_path}/*/*.parquet").batches())
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_signs_of_patterns_in_names_are_names(tmp_path, kind):
+    folder = tmp_path / "run[1]"
+    folder.mkdir()
+    for name in ("a*", "[b]"):
+        _written(_frame(60), folder / f"{name}.{kind}")
+    assert sum(batch.rows for batch in scan_predictions(folder).batches()) == 120
+
+
+def test_a_text_beside_typed_files_is_read_by_its_rows(tmp_path):
+    _frame(60).write_parquet(tmp_path / "a.parquet")
+    _frame(60).write_csv(tmp_path / "b.csv")
+    assert sum(batch.rows for batch in scan_predictions(tmp_path).batches()) == 120
+
+
+@pytest.mark.parametrize("column", ["label", "confidence"])
+def test_a_part_that_lacks_every_value_is_left_out_and_counted(tmp_path, column):
+    frame = _frame(60).with_columns(label=pl.lit("a"), prediction=pl.lit("b"))
+    frame.write_parquet(tmp_path / "a.parquet")
+    frame.with_columns(pl.lit(None).alias(column)).write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(DomainError, match=f"^b.parquet.* have no {column}"):
+        list(scan_predictions(tmp_path).batches())
+    last = list(scan_predictions(tmp_path, missing="drop").batches())[-1]
+    assert not last.splits
+    assert f"dropped: no {column}" in last.notes[0]
+    skipped = [b.skipped for b in scan_predictions(tmp_path, skip_bad=True).batches()]
+    assert sum(left.rows for batch in skipped for left in batch) == 60

@@ -39,7 +39,7 @@ def connected(address: str) -> Iterator[Any]:
             pool.submit(asyncio.run, _answered(address)).result()
         except (OSError, ValueError) as error:
             first = (str(error).splitlines() or [type(error).__name__])[0]
-            msg = f"`address`: no dask scheduler answers at {address!r} ({first})"
+            msg = f"no dask scheduler answers at {address!r} ({first})"
             raise InputError(msg) from None
     # A scheduler that goes away is said in one line, not in dask's twenty.
     log = logging.getLogger("distributed.client")

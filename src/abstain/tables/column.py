@@ -245,6 +245,14 @@ def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
 
 
 # --------------------------------------------------------------------------- missing entries
+class NoRowLeftError(DomainError):
+    """Every row of a table lacks a value; of a part of a larger one no more than its rows do."""
+
+    def __init__(self, said: str, notes: tuple[str, ...] = (), rows: int = 0) -> None:
+        super().__init__(said)
+        self.notes, self.rows = notes, rows
+
+
 @dataclass
 class Missing:
     """How missing entries are treated while a table is read, and what came of it."""
@@ -315,7 +323,7 @@ class Missing:
             return None
         if self.dropped.all():
             msg = f"{self.source}: every row lacks a value that is needed; none is left"
-            raise DomainError(msg)
+            raise NoRowLeftError(msg, tuple(self.notes), self.height)
         return np.flatnonzero(~self.dropped)
 
     def _drop(self, missing: BoolArray, what: str) -> None:

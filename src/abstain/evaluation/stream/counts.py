@@ -306,7 +306,7 @@ class StreamCounts:
     def updated(self, batch: ScannedBatch, question: Question, *, several: bool) -> "StreamCounts":
         """Return those with a batch too; of `several` files its samples are named by theirs."""
         splits, rows = dict(self.splits), 0
-        at = f"{batch.piece.path.name}: " if several else ""
+        at = f"{batch.piece.file}: " if several else ""
         for split, p in batch.splits.items():
             rows += p.n
             splits[split] = splits.get(split, SplitCounts()).updated(p, question, at)

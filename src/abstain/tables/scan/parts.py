@@ -1,6 +1,7 @@
 """Which files are meant: paths, patterns and folders to the parts of one set of predictions."""
 
 import glob
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -76,6 +77,18 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
     """Return a key by which numbers in names are compared as numbers."""
     words = _NUMBERS.split(str(path))
     return [(1, int(w), w) if i % 2 else (0, 0, w) for i, w in enumerate(words)]
+
+
+def names_of(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return how each file is named: by its name, or from the folder on that holds all of them.
+
+    The whole way is shown where two have one name, as files that are written day by day have.
+    """
+    given = tuple(paths)
+    if len({path.name for path in given}) == len(given):
+        return {path: path.name for path in given}
+    folder = Path(os.path.commonpath([path.absolute().parent for path in given]))
+    return {path: path.absolute().relative_to(folder).as_posix() for path in given}
 
 
 def identity(paths: Iterable[Path]) -> list[list[Any]]:

@@ -56,6 +56,8 @@ class Piece:
         How many rows of the file come before it.
     share : float
         How much of the file is read with it.
+    name : str
+        How messages name the file, where that is not its name alone.
     """
 
     path: Path
@@ -64,11 +66,17 @@ class Piece:
     stop: int
     row: int
     share: float = 1.0
+    name: str = ""
+
+    @property
+    def file(self) -> str:
+        """How messages name the file."""
+        return self.name or self.path.name
 
     @property
     def source(self) -> str:
         """How messages name it."""
-        return f"{self.path.name}, {self.place}" if self.place else self.path.name
+        return f"{self.file}, {self.place}" if self.place else self.file
 
     @property
     def size(self) -> int:

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from abstain._foundation.option_words import option
-from abstain.errors import AbstainError, FileFormatError, InputError, suggest
+from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
 from abstain.tables._build import APART, build_part
 from abstain.tables._choice import ChosenColumns, choose
 from abstain.tables._reading import ColumnNames, ReadingOptions, options
-from abstain.tables.column import DROPPED
+from abstain.tables.column import DROPPED, NoRowLeftError
 from abstain.tables.scan.bad_rows import BadRows
-from abstain.tables.scan.parts import identity, parts_of
+from abstain.tables.scan.parts import identity, names_of, parts_of
 from abstain.tables.scan.pieces import Piece, cut_sizes, pieces_of
-from abstain.tables.scan.schema import kinds_of
+from abstain.tables.scan.schema import kinds_of, refuse_other
 from abstain.tables.table import DataTable, from_frame
 from abstain.typing import Split
 
@@ -128,8 +128,10 @@ class PredictionScan:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the pieces of all files, in order."""
+        names = names_of(self.paths)
         for path in self.paths:
-            yield from pieces_of(path, len(self.chosen.names()))
+            for piece in pieces_of(path, len(self.chosen.names())):
+                yield replace(piece, name=names[path])
 
     def batches(self) -> Iterator[ScannedBatch]:
         """Yield what the pieces hold, one after the other."""
@@ -137,7 +139,7 @@ class PredictionScan:
 
     def read(self, piece: Piece) -> ScannedBatch:
         """Read one piece."""
-        file = ((FILE, piece.path.name),) if self.by_file else ()
+        file = ((FILE, piece.file),) if self.by_file else ()
         found = self._read(piece, piece.open)
         splits = {(*file, *split): p for split, p in found.splits.items()}
         return replace(found, splits=splits)
@@ -152,6 +154,12 @@ class PredictionScan:
     def _read(self, piece: Piece, opened: Callable[[], DataTable]) -> ScannedBatch:
         try:
             return replace(self._rows(opened()), piece=piece)
+        except NoRowLeftError as none:
+            if self.asked.missing == "drop":
+                return ScannedBatch(piece, {}, none.notes, (), none.rows)
+            reasons = "; ".join(note.partition(DROPPED)[2] for note in none.notes)
+            lost = (Skipped(piece.source, none.rows, reasons),)
+            return ScannedBatch(piece, {}, (), lost, none.rows)
         except AbstainError as error:
             if not self.skip_bad:
                 raise
@@ -169,6 +177,8 @@ class PredictionScan:
         skipped: tuple[Skipped, ...] = ()
         try:
             found = build_part(table, self.chosen, asked)
+        except NoRowLeftError:
+            raise
         except AbstainError as error:
             bad = BadRows(lambda part: build_part(part, self.chosen, asked), table)
             bad.look()
@@ -378,21 +388,7 @@ def _mixed(table: DataTable, chosen: ChosenColumns) -> list[str]:
 
 
 def _refuse_other(path: Path, by: _First | None) -> None:
-    """Refuse a file that lacks a column that is read, or has text where the first has numbers."""
-    if by is None:
-        return
-    first, chosen, kinds = by
-    own = kinds if path == first else kinds_of(path)
-    for name in chosen.names():
-        if own and name not in own:
-            msg = (
-                f"{path.name} has no column {name!r}, which is read of {first.name}."
-                f"{suggest(name, own)} Its columns: {', '.join(list(own)[:30])}"
-            )
-            raise FileFormatError(msg)
-        if own.get(name, "") != kinds.get(name, ""):
-            msg = (
-                f"{path.name} has {own[name]} in the column {name!r}, and {first.name} has "
-                f"{kinds[name]}: write both alike"
-            )
-            raise FileFormatError(msg)
+    """Refuse a file that has not the columns of the first one."""
+    if by is not None:
+        first, chosen, kinds = by
+        refuse_other(path, chosen.names(), first, kinds)

@@ -1,22 +1,47 @@
 """The columns of a file, without its rows."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.input_files import opened
+from abstain.errors import FileFormatError, suggest
 from abstain.tables._lines import read_header
 from abstain.tables.files import plain_words
 from abstain.tables.table import kind_of
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def kinds_of(path: Path) -> Mapping[str, str]:
     """Return the columns of a file with what each holds, in words; none where only rows tell.
 
-    What a column of a CSV file holds is told by its rows too, so there the words are empty.
+    What a column of a CSV file holds is told by its rows too, so there the words are empty, as for
+    a column that some program wrote without a type since it holds nothing.
     """
     look = _LOOKS.get(path.suffix.lower())
     return {} if look is None else look(path)
+
+
+def refuse_other(path: Path, names: Iterable[str], first: Path, kinds: Mapping[str, str]) -> None:
+    """Refuse a file that lacks a column that is read, or has text where the first has numbers."""
+    own = kinds if path == first else kinds_of(path)
+    for name in names:
+        if own and name not in own:
+            msg = (
+                f"{path.name} has no column {name!r}, which is read of {first.name}."
+                f"{suggest(name, own)} Its columns: {', '.join(list(own)[:30])}"
+            )
+            raise FileFormatError(msg)
+        here, there = own.get(name, ""), kinds.get(name, "")
+        if here and there and here != there:
+            msg = (
+                f"{path.name} has {here} in the column {name!r}, and {first.name} has {there}: "
+                "write both alike"
+            )
+            raise FileFormatError(msg)
 
 
 def _of_csv(path: Path) -> dict[str, str]:
@@ -27,8 +52,8 @@ def _of_parquet(path: Path) -> dict[str, str]:
     import polars as pl
 
     with opened(path), plain_words(path.name, "parquet"):
-        schema = pl.read_parquet_schema(path)
-    return {name: _WORDS[kind_of(dtype)] for name, dtype in schema.items()}
+        schema = pl.scan_parquet(path, glob=False, hive_partitioning=False).collect_schema()
+    return _worded(schema)
 
 
 def _of_ipc(path: Path) -> dict[str, str]:
@@ -38,8 +63,15 @@ def _of_ipc(path: Path) -> dict[str, str]:
         if file.read(6) != b"ARROW1":
             return {}
     with plain_words(path.name, "an Arrow file"):
-        schema = pl.read_ipc_schema(path)
-    return {name: _WORDS[kind_of(dtype)] for name, dtype in schema.items()}
+        schema = pl.scan_ipc(path, glob=False).collect_schema()
+    return _worded(schema)
+
+
+def _worded(schema: "pl.Schema") -> dict[str, str]:
+    return {
+        name: "" if str(dtype) == "Null" else _WORDS[kind_of(dtype)]
+        for name, dtype in schema.items()
+    }
 
 
 def _of_npz(path: Path) -> dict[str, str]:
