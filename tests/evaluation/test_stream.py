@@ -92,7 +92,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(files, tmp_path, after):
 
 def test_what_is_kept_is_of_these_files_and_options_alone(files, tmp_path):
     folder = tmp_path / "state"
-    counted_evaluation(_scan(files), _plan(folder))
+    first = counted_evaluation(_scan(files), _plan(folder))
     again: list = []
     counted_evaluation(_scan(files), _plan(folder, again.append))
     assert not again
@@ -100,8 +100,12 @@ def test_what_is_kept_is_of_these_files_and_options_alone(files, tmp_path):
     assert len(again) == 12
     last = Path(files).parent / "part-2.parquet"
     last.write_bytes(last.read_bytes())
-    counted_evaluation(_scan(files), _plan(folder, again.append))
+    changed = counted_evaluation(_scan(files), _plan(folder, again.append))
     assert len(again) == 24
+    # Whoever waits for the rest is told why it was all.
+    anew = [finding for finding in changed.findings if "counted anew" in finding.message]
+    assert [finding.level for finding in anew] == ["note"]
+    assert not [finding for finding in first.findings if "counted anew" in finding.message]
 
 
 def test_a_damaged_state_is_refused(files, tmp_path):

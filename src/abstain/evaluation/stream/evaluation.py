@@ -153,12 +153,24 @@ def _scan_of(source: Any) -> PredictionScan:
     raise InputError(msg)
 
 
+def _resumed(checkpoint: Checkpoint, memory: int) -> StreamCounts:
+    """Return what was counted; where that was of other files, say that the count begins anew."""
+    counts, folder = checkpoint.load(memory), checkpoint.path.parent
+    if counts.pieces or not any(folder.glob("counted-*.npz")):
+        return counts
+    said = (
+        f"{str(folder)!r} has counts, but of other files, of these before they changed, or with "
+        "other options of reading: all rows were counted anew"
+    )
+    return replace(counts, notes=((0, (said,)),))
+
+
 def counted(
     scan: PredictionScan, plan: StreamPlan, folder: Path, checkpoint: Checkpoint | None = None
 ) -> StreamCounts:
     """Read and count all batches; go on from a checkpoint, and leave one behind."""
     question = replace(plan.question, folder=folder)
-    counts = StreamCounts() if checkpoint is None else checkpoint.load(question.memory)
+    counts = StreamCounts() if checkpoint is None else _resumed(checkpoint, question.memory)
     several, options = len(scan.paths) > 1, plan.options
     progress = StreamProgress.of(scan.paths, counts.rows)
     since, waiting = monotonic(), 0
