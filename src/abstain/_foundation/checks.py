@@ -126,7 +126,7 @@ def loss(x: AnyArray, *, length: int | None = None) -> Array:
 
 
 #: Fewer samples of many may have confidences of 0 and 1 alone by chance.
-_TELLING = 100
+_TELLING = 30
 
 
 def refuse_swapped(confidence: Array, loss: Array, *, part: bool = False) -> None:

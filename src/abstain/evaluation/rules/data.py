@@ -191,16 +191,19 @@ def named(data: object) -> list[tuple[Split, str, object]]:
     """
     if not isinstance(data, Mapping):
         return [((), "data", data)]
-    within = {key: one for key, one in data.items() if isinstance(one, Mapping)}
-    if within:
-        # What was read from one file, under a name of its own: alone in it, that is meant.
-        return named({key: _alone(key, one) for key, one in data.items()})
     keys = [_key(key) for key in data]
     short = [_name(key, full=False) for key in keys]
     clear = len(set(short)) == len(short)
     names = short if clear else [_name(key, full=True) for key in keys]
     splits: list[Split] = [() if isinstance(key, str) else key for key in keys]
     return list(zip(splits, names, data.values(), strict=True))
+
+
+def sole(data: object) -> object:
+    """Return data sets by their names, where what was read from one file stands under a name."""
+    if not isinstance(data, Mapping):
+        return data
+    return {key: _alone(key, one) for key, one in data.items()}
 
 
 def _alone(key: object, data: object) -> object:
