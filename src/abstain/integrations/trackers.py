@@ -111,7 +111,7 @@ def trainer_metrics(
     callable
         Takes what the trainer passes: outputs of shape (n, K) or, of tokens, (n, T, K), the first
         where a model puts out several; and labels of shape (n,) or (n, T), of which -100 is left
-        out. Returns what `metric_values` does; the trainer puts "eval_" before the names.
+        out. Returns what `metric_values` does; the trainer puts ``eval_`` before the names.
 
     Raises
     ------

@@ -122,10 +122,8 @@ def check_rule(
     seen = [*parts, *([chosen_on] if chosen_on else [])]
     _refuse_mixture(seen, rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
-    given = [
-        data for data in (calibration, *(d for *_, d in sets)) if isinstance(data, Predictions)
-    ]
-    told = sources(notes, given)
+    given = [calibration, *(data for *_, data in sets)]
+    told = sources(notes, [data for data in given if isinstance(data, Predictions)])
     parts = [on_scale_of(rule, part, scale) for part in parts]
     chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
     estimates = estimates_of(rule, parts, chosen_on)
