@@ -119,8 +119,7 @@ def check_rule(
     ]
     refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
-    seen = [*parts, *([chosen_on] if chosen_on else [])]
-    _refuse_mixture(seen, rule)
+    _refuse_mixture([*parts, *([chosen_on] if chosen_on else [])], rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
     given = [calibration, *(data for *_, data in sets)]
     told = sources(notes, [data for data in given if isinstance(data, Predictions)])
