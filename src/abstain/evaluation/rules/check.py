@@ -13,7 +13,7 @@ from abstain.errors import InputError
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
 from abstain.evaluation.records import Finding, ordered
-from abstain.evaluation.rules.data import RuleData, data_of, for_rule, named, on_scale_of, sole
+from abstain.evaluation.rules.data import RuleData, data_of, for_rule, on_scale_of, sets_of
 from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
@@ -112,16 +112,16 @@ def check_rule(
     """
     level = level_of(level)
     wanted = _score_of(rule, score)
-    sets = named(sole(predictions))
     parts = [
         for_rule(rule, data_of(data, wanted, loss, name=name, split=split), data)
-        for split, name, data in sets
+        for split, name, data in sets_of(predictions)
     ]
     refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
-    _refuse_mixture([*parts, *([chosen_on] if chosen_on else [])], rule)
+    seen = [*parts, *([chosen_on] if chosen_on else [])]
+    _refuse_mixture(seen, rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
-    given = [calibration, *(data for *_, data in sets)]
+    given = [calibration, *(data for *_, data in sets_of(predictions))]
     told = sources(notes, [data for data in given if isinstance(data, Predictions)])
     parts = [on_scale_of(rule, part, scale) for part in parts]
     chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)

@@ -199,11 +199,11 @@ def named(data: object) -> list[tuple[Split, str, object]]:
     return list(zip(splits, names, data.values(), strict=True))
 
 
-def sole(data: object) -> object:
-    """Return data sets by their names, where what was read from one file stands under a name."""
-    if not isinstance(data, Mapping):
-        return data
-    return {key: _alone(key, one) for key, one in data.items()}
+def sets_of(data: object) -> list[tuple[Split, str, object]]:
+    """Do the same where what was read from one file may stand under a name of its own."""
+    if isinstance(data, Mapping):
+        return named({key: _alone(key, one) for key, one in data.items()})
+    return named(data)
 
 
 def _alone(key: object, data: object) -> object:
