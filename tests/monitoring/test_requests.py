@@ -68,6 +68,7 @@ def test_a_label_that_never_comes_is_given_up_and_counts_as_right():
     assert all(int(name[1:]) >= 1000 - 101 for name in found.to_label)
 
 
+@pytest.mark.slow
 def test_labels_that_never_come_at_random_bend_no_estimate():
     """Left out alone, they would halve the estimate by labels when every second one comes."""
     rng, values, held = np.random.default_rng(7), [], 0
