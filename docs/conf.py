@@ -65,11 +65,16 @@ def _shallow(
     if not (whole := context.get("toctree")):
         return
 
+    def made(options: dict[str, Any]) -> str:
+        # A heading of a menu is one of the second level, which Sphinx does not say.
+        menu = str(whole(**{**options, "maxdepth": 1}))
+        return menu.replace('role="heading"', 'role="heading" aria-level="2"')
+
     def menu(**options: Any) -> str:
         if not pagename.startswith("reference/"):
-            return str(whole(**{**options, "maxdepth": 1}))
+            return made(options)
         if not hasattr(app, "menu_of_objects"):
-            app.menu_of_objects = str(whole(**{**options, "maxdepth": 1}))
+            app.menu_of_objects = made(options)
         return str(app.menu_of_objects)
 
     context["toctree"] = menu

@@ -107,8 +107,7 @@ def _facts(metrics: tuple[Metric, ...]) -> str:
         "needs": [_needs(m) or "a confidence and a loss" for m in metrics],
         "source": [re.sub(r"(https://[^\s,;]+)", r"<\1>", m.source) for m in metrics],
     }
-    table = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    head = f"| |{' |' * len(metrics)}"
+    head, *table = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     return "\n".join([head, "|" + " --- |" * (len(metrics) + 1), *table])
 
 

@@ -74,6 +74,8 @@ def no_attack_is_evaluated_or_steers(page: Page) -> None:
 
 
 def headings_are_in_order(page: Page) -> None:
+    regions = [a["aria-label"] for _, a in page.elements if a.get("role") == "region"]
+    assert len(regions) == len(set(regions)), "a screen reader lists regions by their names"
     assert len(page.of("caption")) == len(page.of("table"))
     assert len(page.of("figcaption")) == len(page.of("figure"))
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]

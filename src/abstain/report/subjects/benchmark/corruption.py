@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from abstain.benchmark.results import BenchmarkResults, ThresholdRow
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.words import percent
-from abstain.report.document import Fold, Prose, Section
+from abstain.report.document import Fold, Prose, Section, Table
 from abstain.report.subjects.benchmark.grids import TOP, back, figure, grid_table, head_of
-from abstain.report.subjects.benchmark.leaderboard import Leaderboard, over_seeds
+from abstain.report.subjects.benchmark.leaderboard import Grid, Leaderboard, over_seeds
 from abstain.report.words import listed
 
 #: The panels of the figure.
@@ -42,10 +43,15 @@ def _tables(board: Leaderboard) -> list[Fold]:
         return []
     grids = [board.whole(metric).only(studies) for metric in board.results.comparisons]
     return [
-        Fold(f"{head_of(grid)} by severity, all methods", (grid_table(board, grid),))
+        Fold(f"{head_of(grid)} by severity, all methods", (_by_severity(board, grid),))
         for grid in grids
         if grid.studies
     ]
+
+
+def _by_severity(board: Leaderboard, grid: Grid) -> Table:
+    table = grid_table(board, grid)
+    return replace(table, title=f"{table.title} by severity")
 
 
 def severities_of(board: Leaderboard) -> SeriesDisplay | None:

@@ -262,4 +262,5 @@ def _side_by_side(
     heads = [_JUDGED.get(study.errors, study.errors) for study in grid.studies]
     columns = (table.columns[0], *columns_of(board, grid.studies, heads))
     spans = tuple((title, len(studies)) for title, studies in own if studies)
-    return grid, replace(table, columns=columns, spans=spans)
+    title = f"{table.title} of new classes, judged in several ways"
+    return grid, replace(table, columns=columns, spans=spans, title=title)

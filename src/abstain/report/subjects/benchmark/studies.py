@@ -95,7 +95,8 @@ def _maps(board: Leaderboard, study: Study) -> Iterator[doc.Block]:
                 "of the columns are those of the rows, in the order of the ranks."
             )
             title = f"Which differences by {short_title(metric)} are more than chance"
-            table = replace(map_of(square), title=title, caption=f"Pairs by {short_title(metric)}")
+            own = f"{title}, {study.title}"
+            table = replace(map_of(square), title=own, caption=f"Pairs by {short_title(metric)}")
             yield doc.Fold(
                 title,
                 (doc.Prose(about, "about"), table),
