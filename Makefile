@@ -131,13 +131,17 @@ bench: bench-install
 bench-check: bench-install
 	$(VENV)/bench/bin/python benchmarks/run.py --against $(BENCH)
 
-docs:
+$(VENV)/docs/.installed: pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv --clear $(VENV)/docs
 	$(VENV)/docs/bin/python $(PIP) -e '.[docs]'
+	touch $@
+
+docs: $(VENV)/docs/.installed
 	$(VENV)/docs/bin/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# Every address that the pages name, asked for: needs a network, and `make docs` before it.
-links:
+# Every address that the pages name, asked for: needs a network. What needs none is in
+# tests/docs/test_links.py.
+links: $(VENV)/docs/.installed
 	$(VENV)/docs/bin/python -m sphinx -q -b linkcheck docs docs/_build/links
 
 # Wheel and sdist of the last commit, each installed from scratch: docs/releasing.md.

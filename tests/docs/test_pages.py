@@ -81,13 +81,6 @@ def test_every_command_and_option_is_in_the_reference():
             assert argument.names[0] == "*" or argument.names[0] in text, (command, argument.names)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_links_between_pages(path):
-    text = path.read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([a-z_/.-]+\.(?:md|png))[^)]*\)", text):
-        assert (path.parent / target).is_file(), target
-
-
 def test_every_study_has_a_page():
     pages = {path.stem for path in PAGES if path.parent.name == "studies"}
     assert pages == set(STUDIES)

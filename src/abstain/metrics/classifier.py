@@ -193,7 +193,7 @@ def brier(probabilities: AnyArray, labels: AnyArray, *, weight: AnyArray | None 
     References
     ----------
     .. [1] Brier (1950), Verification of forecasts expressed in terms of probability, eq. 2,
-       https://doi.org/10.1175/1520-0493(1950)078<0001:VOFEIT>2.0.CO;2
+       https://doi.org/10.1175/1520-0493(1950)078%3C0001:VOFEIT%3E2.0.CO;2
 
     Examples
     --------
