@@ -32,8 +32,15 @@ _OFTEN: Final = 5.0
 def console() -> Console:
     """Return the console of standard output."""
     out = Console()
-    # Rich falls back to 80 columns in a pipe or a file; the tables are laid out for 100.
-    return out if out.is_terminal else Console(width=100)
+    # Rich falls back to 80 columns in a pipe or a file; the tables are laid out for 100. Asked for
+    # colors there by FORCE_COLOR, as cells of notebooks are, it takes either for a terminal.
+    return out if out.file.isatty() else Console(width=100)
+
+
+def moving() -> Console | None:
+    """Return the console of standard error where what was printed can be written over."""
+    err = Console(stderr=True)
+    return err if err.is_terminal and err.file.isatty() else None
 
 
 def line(words: str) -> Text:
@@ -59,12 +66,11 @@ def working(words: str) -> Iterator[Callable[[str], None]]:
     Whoever works may say how far it is: behind these words, or where there is no terminal in a line
     now and then.
     """
-    err = Console(stderr=True)
-    if err.is_terminal:
+    if err := moving():
         with err.status(words) as shown:
             yield lambda more: shown.update(visible(f"{words}: {more}"))
         return
-    since = [monotonic()]
+    err, since = Console(stderr=True), [monotonic()]
 
     def told(more: str) -> None:
         if monotonic() - since[0] >= _OFTEN:
@@ -94,8 +100,7 @@ def progress() -> "Progress | AbstractContextManager[None]":
         TimeElapsedColumn,
     )
 
-    err = Console(stderr=True)
-    if not err.is_terminal:
+    if (err := moving()) is None:
         return nullcontext()
     return Progress(
         TextColumn("{task.description}", markup=False),

@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from abstain.cli.console import console, say
+from abstain.cli.console import console, moving, say
 
 #: What is said where nothing better than this is published to check files by.
 _WEAKER = {
@@ -44,7 +44,7 @@ def fetch_data(
 
     err = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=err, disable=not err.is_terminal) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=err, disable=moving() is None) as bar:
         tasks: dict[str, TaskID] = {}
 
         def tell(file: str, done: int, whole: int) -> None:
