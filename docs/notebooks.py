@@ -5,6 +5,7 @@ saves are kept in ``docs/_static/tutorials``, and a notebook of the same cells i
 ``examples/notebooks``. ``tests/docs/test_tutorials.py`` fails when one of these is not current.
 """
 
+import ast
 import contextlib
 import hashlib
 import json
@@ -73,8 +74,9 @@ def notebook(text: str) -> str:
     for count, step in enumerate(_STEP.finditer(text), 1):
         cells += _words(text[end : step.start()])
         # A line with "!" has a terminal, and so colors and what moves while it works.
-        shell = "%%sh\n" if step[0].startswith("```sh") else ""
-        cells.append(_code(shell + step[1].rstrip("\n"), step[2], count))
+        code = step[1].rstrip("\n")
+        said = f"%%sh\n{code}" if step[0].startswith("```sh") else _quiet(code)
+        cells.append(_code(said, step[2], count))
         end = step.end()
     cells += _words(text[end:])
     for place, cell in enumerate(cells):
@@ -97,6 +99,13 @@ def _words(text: str) -> list[dict[str, Any]]:
     text = re.sub(r"\]\(([a-z-]+)\.md", r"](\1.ipynb", text.strip())
     text = text.replace("](../", "](../../docs/")
     return [{"cell_type": "markdown", "metadata": {}, "source": _lines(text)}] if text else []
+
+
+def _quiet(code: str) -> str:
+    """Return a cell that shows what it prints and no more, not the value of its last line too."""
+    last = ast.parse(code).body[-1]
+    prints = isinstance(last, ast.Expr) and ast.unparse(last).startswith("print(")
+    return f"{code};" if isinstance(last, ast.Expr) and not prints else code
 
 
 def _code(code: str, output: str | None, count: int) -> dict[str, Any]:
