@@ -52,6 +52,8 @@ plot_rcparams = {"savefig.bbox": "tight"}
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["pages.js"]
+html_copy_source = html_show_sourcelink = False
 html_title = "abstain"
 
 
@@ -80,7 +82,16 @@ def _shallow(
     context["toctree"] = menu
 
 
+def _plain_roles(
+    _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: nodes.document
+) -> None:
+    """Let the entries of a list of sources be entries of a list: their own role is deprecated."""
+    if body := context.get("body"):
+        context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')
+
+
 def setup(app: Sphinx) -> None:
     """Say what Sphinx calls before the theme."""
     app.connect("builder-inited", lambda _: metric_pages.write())
     app.connect("html-page-context", _shallow, priority=400)
+    app.connect("html-page-context", _plain_roles)

@@ -1,0 +1,386 @@
+"""The conversions of docs/coming-from.md, against the packages themselves where they are installed.
+
+Run for real with the versions that the page names. Two of them cannot be installed beside each other
+or beside us (they pin NumPy 1, or need torchvision), so files of theirs are read without the rest.
+"""
+
+import importlib
+import importlib.util
+import re
+import sys
+import warnings
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from tests.conftest import ROOT
+
+import abstain as ab
+
+PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+SEEDS = range(6)
+#: Where they compute in single precision.
+SINGLE = {"rel": 2e-5, "abs": 2e-6}
+
+
+class Drawn(NamedTuple):
+    """Random predictions of four classes."""
+
+    labels: np.ndarray
+    probabilities: np.ndarray
+    prediction: np.ndarray
+    c: np.ndarray
+    loss: np.ndarray
+
+    @property
+    def correct(self):
+        return 1 - self.loss
+
+
+def draw(seed, *, tied=False):
+    """About 200 of them, in single precision: torch-uncertainty has no other. None is near 1."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(150, 250))
+    logits = rng.normal(size=(n, 4)) * 1.5
+    if tied:
+        logits = logits.round()
+    probabilities = np.exp(logits)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    labels = (probabilities.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
+    probabilities = probabilities.astype(np.float32).astype(float)
+    prediction = probabilities.argmax(axis=1)
+    c = probabilities.max(axis=1)
+    assert (np.unique(c).size < n / 2) == tied
+    return Drawn(labels, probabilities, prediction, c, (prediction != labels).astype(int))
+
+
+def files_of(monkeypatch, *names, **known):
+    """Import modules of a package without what its `__init__` files import."""
+    top = names[0].partition(".")[0]
+    if importlib.util.find_spec(top) is None:
+        pytest.skip(f"{top} is not installed")
+    for name in list(sys.modules):
+        if name.partition(".")[0] == top:
+            monkeypatch.delitem(sys.modules, name)
+    for name in names:
+        parts = name.split(".")[:-1]
+        for i in range(1, len(parts) + 1):
+            package = ".".join(parts[:i])
+            if package not in sys.modules:
+                module = ModuleType(package)
+                found = importlib.util.find_spec(package)
+                module.__path__ = list(found.submodule_search_locations)
+                module.__dict__.update(known)
+                monkeypatch.setitem(sys.modules, package, module)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [importlib.import_module(name) for name in names]
+
+
+def rows(heading):
+    """The first cells of the table under a heading of the page."""
+    part = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return re.findall(r"^\| (.*?) \|", part, re.MULTILINE)[2:]
+
+
+def agree(found, **close):
+    """Theirs, as the page has it from ours, for every row; fail with all that differ."""
+    close = close or {"rel": 1e-9, "abs": 1e-9}
+    wrong = {k: pair for k, pair in found.items() if pair[0] != pytest.approx(pair[1], **close)}
+    assert not wrong
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fd_shifts(seed, tied, monkeypatch):
+    loguru = pytest.importorskip("loguru")
+    # Written for NumPy 1, which had two more names.
+    monkeypatch.setattr(np, "trapz", np.trapezoid, raising=False)
+    monkeypatch.setattr(np, "infty", np.inf, raising=False)
+    [module] = files_of(monkeypatch, "fd_shifts.analysis.metrics", logger=loguru.logger)
+    d = draw(seed, tied=tied)
+    cache = module.StatsCache(d.c, d.correct, 20, d.labels)
+    names = {name for name in module._metric_funcs if name != "*" and "CI95" not in name}
+    theirs = {name: module.get_metric_function(name)(cache) for name in names}
+    theirs |= performance(module, d)
+    above = cache.selective_risks[cache.coverages >= 0.8]
+    agree(
+        {
+            "aurc": (theirs["aurc"], 1000 * ab.aurc(d.c, d.loss)),
+            "augrc": (theirs["augrc"], 1000 * ab.augrc(d.c, d.loss)),
+            "e-aurc": (theirs["e-aurc"], 1000 * ab.e_aurc(d.c, d.loss, optimum="analytic")),
+            "e-augrc": (theirs["e-augrc"], 1000 * ab.excess_augrc(d.c, d.loss)),
+            "aurc-ba": (theirs["aurc-ba"], 1000 * ab.balanced_aurc(d.c, d.loss, d.labels)),
+            "augrc-ba": (theirs["augrc-ba"], 1000 * ab.balanced_augrc(d.c, d.loss, d.labels)),
+            "aurc_achievable": (cache.aurc_achievable, 1000 * ab.achievable_aurc(d.c, d.loss)),
+            "failauc": (theirs["failauc"], ab.failure_auroc(d.c, d.loss)),
+            "failap_suc": (theirs["failap_suc"], ab.failure_ap_success(d.c, d.loss)),
+            "failap_err": (theirs["failap_err"], ab.failure_ap_error(d.c, d.loss)),
+            "fpr@95tpr": (theirs["fpr@95tpr"], ab.fpr_at_tpr(d.c, d.loss, tpr=0.9495)),
+            "risk@80cov": (100 * above.min(), 100 * ab.selective_risk(d.c, d.loss, coverage=0.8)),
+            "ece": (theirs["ece"], ab.ece(d.c, d.loss, bins=20)),
+            "mce": (theirs["mce"], ab.mce(d.c, d.loss, bins=20)),
+            "accuracy": (theirs["accuracy"], ab.accuracy(d.prediction, d.labels)),
+            "b-accuracy": (theirs["b-accuracy"], ab.balanced_accuracy(d.prediction, d.labels)),
+            "brier_score": (theirs["brier_score"], ab.brier(d.probabilities, d.labels)),
+        }
+    )
+    assert theirs["nll"] == pytest.approx(ab.nll(d.probabilities, d.labels) / 4, abs=1e-6)
+    named = set(re.findall(r"`([^`]+)`", " ".join(rows("FD-Shifts"))))
+    assert names <= named
+
+
+def performance(module, d):
+    """What the method of its class `Analysis` says, which cannot be imported."""
+    import ast
+    from pathlib import Path
+    from types import SimpleNamespace
+
+    text = Path(module.__file__).with_name("__init__.py").read_text(encoding="utf-8")
+    [found] = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef) and node.name == "_compute_performance_metrics"
+    ]
+    names = {"np": np}
+    exec(compile(ast.unparse(found), "analysis", "exec"), names)
+    asked = SimpleNamespace(
+        num_classes=4,
+        study_name="iid_study",
+        query_performance_metrics=["accuracy", "b-accuracy", "nll", "brier_score"],
+    )
+    return names[found.name](asked, d.probabilities, d.labels, d.correct)
+
+
+@pytest.mark.filterwarnings("ignore:Metric:UserWarning")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_torch_uncertainty(seed, monkeypatch):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torchmetrics")
+    pytest.importorskip("seaborn")
+    whole = "torch_uncertainty.metrics"
+    names = ("risk_coverage", "scod_risk_coverage", "fpr", "brier_score", "categorical_nll")
+    risk, scod, fpr, brier, nll, classwise, sparse = files_of(
+        monkeypatch,
+        *(f"{whole}.classification.{name}" for name in names),
+        f"{whole}.classification.calibration.classwise_calibration_error",
+        f"{whole}.sparsification",
+    )
+    errors = sys.modules[f"{whole}.classification.calibration.calibration_error"]
+    d = draw(seed)
+    p, labels, c = torch.tensor(d.probabilities), torch.tensor(d.labels), torch.tensor(d.c)
+    unknown = np.random.default_rng(seed).random(d.c.size) < 0.2
+    costs = ab.scod_loss(d.loss, unknown, outlier_cost=0.25)
+    published = {"convention": "torch-uncertainty"}
+
+    def of(metric, *given):
+        metric.update(*given)
+        return float(metric.compute())
+
+    seen = (-c, torch.tensor(d.loss).bool(), torch.tensor(unknown))
+    graded = np.random.default_rng(seed).random(d.c.size)
+    gap = (graded[d.c.argmax()] - graded.min()) / (d.c.size * graded.mean())
+    found = {
+        "AURC": (of(risk.AURC(), p, labels), ab.published_aurc(d.c, d.loss, **published)),
+        "AUGRC": (of(risk.AUGRC(), p, labels), ab.published_augrc(d.c, d.loss, **published)),
+        "CovAtxRisk(x)": (
+            of(risk.CovAtxRisk(0.2), p, labels),
+            ab.coverage_at_risk(d.c, d.loss, max_risk=0.2) or np.nan,
+        ),
+        "RiskAtxCov(x)": (
+            of(risk.RiskAtxCov(0.7), p, labels),
+            ab.selective_risk(d.c, d.loss, coverage=0.7, rule="first"),
+        ),
+        "SCODAURC(ood_cost=q)": (
+            of(scod.SCODAURC(ood_cost=0.25), *seen),
+            ab.published_aurc(d.c, costs, **published),
+        ),
+        "SCODAUGRC(ood_cost=q)": (
+            of(scod.SCODAUGRC(ood_cost=0.25), *seen),
+            ab.published_augrc(d.c, costs, **published),
+        ),
+        "FPR95(pos_label=1)": (
+            of(fpr.FPR95(pos_label=1), c, torch.tensor(d.correct)),
+            ab.fpr_at_tpr(d.c, d.loss),
+        ),
+        "AUSE": (
+            of(sparse.AUSE(), -c, torch.tensor(graded)),
+            ab.ause(d.c, graded) - gap,
+        ),
+        "BrierScore": (
+            of(brier.BrierScore(num_classes=4), p, labels),
+            ab.brier(d.probabilities, d.labels),
+        ),
+        "CategoricalNLL": (
+            of(nll.CategoricalNLL(), p, labels),
+            ab.nll(d.probabilities, d.labels),
+        ),
+        "CalibrationError": (
+            of(errors.CalibrationError(task="multiclass", num_classes=4, num_bins=15), p, labels),
+            ab.ece(d.c, d.loss, bins=15, convention="right_open"),
+        ),
+        "ClasswiseCalibrationError": (
+            of(classwise.ClasswiseCalibrationError(num_classes=4), p, labels),
+            ab.classwise_ece(d.probabilities, d.labels, bins=15),
+        ),
+    }
+    compared(found, "torch-uncertainty", **SINGLE)
+
+
+def compared(found, heading, **close):
+    """Every row of the page's table is among what is compared, and agrees."""
+    agree(found, **close)
+    for row in rows(heading):
+        assert row.startswith("prediction sets") or any(f"`{name}" in row for name in found), row
+
+
+def of_right_open(d, bins):
+    """The ECE of torchmetrics, from ours."""
+    beside = np.mean(d.loss * (d.c == 1))
+    return ab.ece(d.c, d.loss, bins=bins, convention="right_open") + beside
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_scikit_learn_and_torchmetrics(seed, tied):
+    from sklearn import metrics
+    from sklearn.calibration import calibration_curve
+
+    d = draw(seed, tied=tied)
+    # Rounded to single precision, rows do not sum to 1 in double.
+    p = d.probabilities / d.probabilities.sum(axis=1, keepdims=True)
+    right, confidence = calibration_curve(d.correct, d.c, n_bins=10)
+    ours = ab.curves.reliability_curve(d.c, d.loss, bins=10)
+    held = ours.count > 0
+    np.testing.assert_allclose(right, ours.accuracy[held], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(confidence, ours.confidence[held], rtol=0, atol=1e-12)
+    auroc, success = ab.failure_auroc(d.c, d.loss), ab.failure_ap_success(d.c, d.loss)
+    found = {
+        "roc_auc_score(1 - loss, c)": (metrics.roc_auc_score(d.correct, d.c), auroc),
+        "average_precision_score(1 - loss, c)": (
+            metrics.average_precision_score(d.correct, d.c),
+            success,
+        ),
+        "average_precision_score(loss, -c)": (
+            metrics.average_precision_score(d.loss, -d.c),
+            ab.failure_ap_error(d.c, d.loss),
+        ),
+        "balanced_accuracy_score": (
+            metrics.balanced_accuracy_score(d.labels, d.prediction),
+            ab.balanced_accuracy(d.prediction, d.labels),
+        ),
+        "log_loss": (metrics.log_loss(d.labels, p), ab.nll(p, d.labels)),
+        "brier_score_loss(..., scale_by_half=False)": (
+            metrics.brier_score_loss(d.labels, p, labels=range(4), scale_by_half=False),
+            ab.brier(p, d.labels),
+        ),
+        "calibration_curve": (0, 0),
+        "multiclass_calibration_error": (0, 0),
+    }
+    compared(found, "torchmetrics and scikit-learn")
+    torch = pytest.importorskip("torch")
+    functional = pytest.importorskip("torchmetrics.functional.classification")
+    c, correct = torch.tensor(d.c), torch.tensor(d.correct)
+    given = torch.tensor(d.probabilities), torch.tensor(d.labels)
+    agree(
+        {
+            "binary_auroc": (float(functional.binary_auroc(c, correct)), auroc),
+            "binary_average_precision": (
+                float(functional.binary_average_precision(c, correct)),
+                success,
+            ),
+            "multiclass_calibration_error": (
+                float(functional.multiclass_calibration_error(*given, num_classes=4, n_bins=10)),
+                of_right_open(d, 10),
+            ),
+        },
+        **SINGLE,
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_netcal(seed, tied):
+    metrics = pytest.importorskip("netcal.metrics")
+    binning = pytest.importorskip("netcal.binning")
+    scaling = pytest.importorskip("netcal.scaling")
+    d = draw(seed, tied=tied)
+    c = np.minimum(d.c, np.nextafter(1, 0))
+    fit = slice(0, 100)
+    fresh = d.c[100:]
+
+    def ours(method, scale=lambda c: c):
+        held = ab.Predictions(confidence=scale(d.c[fit]), loss=d.loss[fit].astype(float))
+        return ab.calibrate("confidence", held, method=method).calibration.apply(scale(fresh))
+
+    def theirs(made):
+        made.fit(d.c[fit], d.correct[fit])
+        return made.transform(fresh)
+
+    gaps = ab.curves.reliability_curve(d.c, d.loss, bins=10)
+    ace = np.abs(gaps.accuracy - gaps.confidence)[gaps.count > 0].mean()
+    classes = ab.Predictions(probabilities=d.probabilities[fit], labels=d.labels[fit])
+    temperature = ab.calibrate("msr", classes, method="temperature").calibration.temperature
+    # In a bin that held nothing.
+    place = np.searchsorted(np.arange(1, 15) / 15, fresh)
+    fell = np.isin(place, np.searchsorted(np.arange(1, 15) / 15, d.c[fit]))
+    middle = (place + 0.5) / 15
+    scaled = scaling.TemperatureScaling()
+    scaled.fit(d.probabilities[fit], d.labels[fit])
+    found = {
+        "ECE(bins=b)": (
+            metrics.ECE(bins=10).measure(d.c, d.correct),
+            ab.ece(c, d.loss, bins=10, convention="right_open"),
+        ),
+        "MCE(bins=b)": (metrics.MCE(bins=10).measure(d.c, d.correct), ab.mce(d.c, d.loss, bins=10)),
+        "ACE(bins=b)": (metrics.ACE(bins=10).measure(d.c, d.correct), ace),
+        "TemperatureScaling": (0, 0),
+        "LogisticCalibration": (0, 0),
+        "HistogramBinning(bins=b)": (
+            theirs(binning.HistogramBinning(bins=15)),
+            np.where(fell, ours("histogram"), middle),
+        ),
+        "IsotonicRegression": (theirs(binning.IsotonicRegression()), ours("isotonic")),
+    }
+    compared(found, "netcal", rel=1e-6, abs=1e-6)
+    # It stops its descent earlier, and smooths no labels.
+    assert scaled.temperature.item() == pytest.approx(1 / temperature, rel=1e-4)
+    platt = ours("platt", lambda c: np.log(c / (1 - c)))
+    np.testing.assert_allclose(theirs(scaling.LogisticCalibration()), platt, rtol=0, atol=0.03)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_mapie(seed):
+    uncertainty = pytest.importorskip("mapie.metrics.uncertainty")
+    errors = pytest.importorskip("mapie.metrics.calibration")
+    d = draw(seed)
+    split = {"num_bins": 11, "split_strategy": "uniform"}
+    each = [
+        ab.ece(d.c[of], d.loss[of], bins=10) for k in range(4) if (of := d.prediction == k).any()
+    ]
+    found = {
+        "auroc(correct, c)": (uncertainty.auroc(d.correct, d.c), ab.failure_auroc(d.c, d.loss)),
+        "auarc(correct, c)": (
+            uncertainty.auarc(d.correct, d.c),
+            1 - ab.aurc(d.c, d.loss, estimator="plugin"),
+        ),
+        "expected_calibration_error(correct, c, num_bins=b": (
+            errors.expected_calibration_error(d.correct, d.c, **split),
+            ab.ece(d.c, d.loss, bins=10),
+        ),
+        "classwise=True": (
+            errors.expected_calibration_error(
+                d.labels, d.probabilities, classwise=True, class_labels=d.labels, **split
+            ),
+            ab.classwise_ece(d.probabilities, d.labels, bins=10),
+        ),
+        "top_label_ece(...": (
+            errors.top_label_ece(d.labels, d.c, d.prediction, **split),
+            np.mean(each),
+        ),
+        "BinaryClassificationController": (0, 0),
+        "MultiClassificationLTTController": (0, 0),
+    }
+    compared(found, "MAPIE")
