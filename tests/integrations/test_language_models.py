@@ -5,19 +5,24 @@ Run for real in inspect_ai 0.3.285 and lm-evaluation-harness 0.4.13.
 
 import asyncio
 import sys
+import tomllib
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+from tests.conftest import ROOT
 
 import abstain as ab
 from abstain.errors import MissingInputError, UnknownNameError
+from abstain.integrations._inspect_registry import register
+from abstain.integrations._names import spelled
 from abstain.integrations.language_models import (
     choice_confidence,
     harness_aggregation,
     inspect_metric,
     inspect_scorer,
 )
+from abstain.integrations.trackers import DEFAULTS
 
 
 @pytest.fixture
@@ -25,14 +30,24 @@ def inspect_ai(monkeypatch):
     """Stand in for `inspect_ai.scorer`: decorators that take options, and grades."""
 
     def registered(**options):
-        return lambda made: lambda: SimpleNamespace(**options, call=made())
+        known[options["name"]] = options
 
+        def registering(made):
+            return lambda **given: SimpleNamespace(**options, given=given, call=made(**given))
+
+        return registering
+
+    known = {}
     grades = {"C": 1.0, "I": 0.0, "N": 0.0}
     scorer = ModuleType("inspect_ai.scorer")
     scorer.metric = scorer.scorer = registered
     scorer.value_to_float = lambda: lambda value: grades.get(value, value)
-    monkeypatch.setitem(sys.modules, "inspect_ai", ModuleType("inspect_ai"))
-    monkeypatch.setitem(sys.modules, "inspect_ai.scorer", scorer)
+    scorer.accuracy = lambda: SimpleNamespace(name="accuracy")
+    util = ModuleType("inspect_ai.util")
+    util.registry_create = lambda kind, name: (kind, name)
+    for module in (ModuleType("inspect_ai"), scorer, util):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return known
 
 
 def sample(value, **metadata):
@@ -64,7 +79,7 @@ def test_a_choice():
 @pytest.mark.usefixtures("inspect_ai")
 def test_a_metric_of_inspect():
     made = inspect_metric("augrc")
-    assert made.name == "augrc"
+    assert (made.name, made.given) == ("augrc", {"confidence": "confidence"})
     scores = [sample("C", confidence=0.9), sample("N"), sample(0.5, confidence=0.4)]
     assert made.call(scores) == ab.augrc([0.9, 0.4, 0.4], [0, 1, 0.5])
     with pytest.raises(MissingInputError, match=r"no 'confidence' in its metadata.*logprobs=True"):
@@ -72,6 +87,23 @@ def test_a_metric_of_inspect():
     assert inspect_metric("augrc", confidence="p").call([sample("I", p=1), sample("C", p=0)]) == (
         ab.augrc([1, 0], [1, 0])
     )
+
+
+def test_inspect_is_told_what_needs_a_confidence_and_a_grade(inspect_ai):
+    register()
+    inspect_ai = dict(inspect_ai)
+    confident = inspect_ai.pop("confident")
+    assert [m.name for m in confident["metrics"]] == ["accuracy", *map(spelled, DEFAULTS)]
+    assert {"augrc", "selective_risk_at_80cov", "cwsa_at_0_5", "ece"} <= set(inspect_ai)
+    # What needs classes, or several samples of a kind that a log does not tell.
+    assert not {"accuracy", "brier", "aurc_ba", "oscr"} & set(inspect_ai)
+    # A point or "@" in a name would be the one of a file to Inspect.
+    assert all(name.isidentifier() for name in inspect_ai)
+
+
+def test_the_entry_point_names_a_module_that_there_is():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["entry-points"]["inspect_ai"] == {"abstain": register.__module__}
 
 
 @pytest.mark.usefixtures("inspect_ai")

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from abstain.errors import MissingInputError
+from abstain.integrations._inspect_scores import noting
+from abstain.integrations._names import spelled
 from abstain.integrations.trackers import metric_values
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.tables.logs.answers import CONFIDENCE
-from abstain.tables.logs.log_probabilities import of_choices, of_tokens
+from abstain.tables.logs.log_probabilities import of_choices
 
 _NO_ANSWER = "N"
 
@@ -104,8 +106,9 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     Returns
     -------
     inspect_ai.scorer.Metric
-        For the `metrics` of a scorer. NOANSWER counts as a refusal, which is among the first to
-        be rejected; grades are those of Inspect's `value_to_float`.
+        For the `metrics` of a scorer, "@" and points spelled out in its name
+        ("selective_risk_at_80cov"). NOANSWER counts as a refusal, which is among the first to be
+        rejected; grades are those of Inspect's `value_to_float`.
 
     Raises
     ------
@@ -123,7 +126,8 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
 
     name, grade = metric_named(metric).name, value_to_float()
 
-    def make() -> Callable[[Sequence[Any]], float]:
+    # Inspect notes the option in the log, and makes the metric anew from that.
+    def make(confidence: str = CONFIDENCE) -> Callable[[Sequence[Any]], float]:
         def compute(scores: Sequence[Any]) -> float:
             found = [s.score for s in scores]
             given = [_stated(s, confidence) for s in found]
@@ -131,7 +135,7 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
 
         return compute
 
-    return registered(name=name)(make)()
+    return registered(name=spelled(name))(make)(confidence=confidence)
 
 
 def inspect_scorer(
@@ -166,16 +170,7 @@ def inspect_scorer(
     from inspect_ai.scorer import scorer as registered
 
     def make() -> Any:
-        async def score(state: Any, target: Any) -> Any:
-            found = await inner(state, target)
-            logprobs = state.output.choices[0].logprobs if state.output.choices else None
-            tokens = [token.logprob for token in logprobs.content] if logprobs else []
-            sure = of_tokens(tokens)
-            if sure:
-                found.metadata = {**(found.metadata or {}), CONFIDENCE: sure[confidence]}
-            return found
-
-        return score
+        return noting(inner, confidence)
 
     return registered(metrics=list(metrics), name=name)(make)()
 

@@ -12,6 +12,7 @@ from abstain._foundation import checks
 from abstain.confidence.registry import BASELINE
 from abstain.errors import ShapeError
 from abstain.evaluation import evaluate
+from abstain.integrations._names import spelled
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.typing import Array
@@ -82,12 +83,7 @@ def metric_values(
         interval="none",
         curves=False,
     )
-    return {f"{prefix}{_tracked(r.metric)}": float(r.value) for r in found.results}
-
-
-def _tracked(name: str) -> str:
-    """Spell out what MLflow and W&B refuse in names."""
-    return name.replace("@", "_at_").replace(".", "_").replace("-", "_")
+    return {f"{prefix}{spelled(r.metric)}": float(r.value) for r in found.results}
 
 
 def trainer_metrics(

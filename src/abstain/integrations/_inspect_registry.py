@@ -1,0 +1,34 @@
+"""What Inspect knows by name once abstain is installed: `abstain/confident`, `abstain/augrc`.
+
+Inspect imports this when it reads such a name; pyproject.toml tells it to.
+"""
+
+from typing import Any, Final
+
+from abstain._foundation.extras import has
+from abstain.integrations._inspect_scores import noting
+from abstain.integrations.language_models import inspect_metric
+from abstain.integrations.trackers import DEFAULTS
+from abstain.metrics import METRICS, Need
+
+#: What a graded answer with a confidence has.
+_GIVEN: Final = {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE}
+
+
+def register() -> None:
+    """Tell Inspect the metrics that need no more than a confidence and a grade, and the scorer."""
+    from inspect_ai.scorer import accuracy, scorer
+    from inspect_ai.util import registry_create
+
+    for metric in METRICS.values():
+        if set(metric.needs) <= _GIVEN:
+            inspect_metric(metric.name)
+
+    def confident(inner: str = "match", confidence: str = "mean_logprob") -> Any:
+        return noting(registry_create("scorer", inner), confidence)
+
+    scorer(metrics=[accuracy(), *map(inspect_metric, DEFAULTS)], name="confident")(confident)
+
+
+if has("inspect_ai"):
+    register()
