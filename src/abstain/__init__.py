@@ -119,7 +119,7 @@ def __dir__() -> list[str]:
     """List also what waits to be asked for, and nothing that this file only uses."""
     own = {name for name in globals() if name.startswith("__") or not name.startswith("_")}
     used = {"Any", "TYPE_CHECKING", "import_module"}
-    return sorted({*own - used, *_HEAVY, *__getattr__("__all__")})
+    return sorted({*own - used - _OF_METRICS, *_HEAVY, *__getattr__("__all__")})
 
 
 def __getattr__(name: str) -> Any:
