@@ -12,7 +12,8 @@ import abstain as ab
 if not (ROOT / ".github").is_dir():
     pytest.skip("a source distribution has none of these", allow_module_level=True)
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
 
@@ -24,7 +25,7 @@ TO_FILL_IN = {
 }
 FILES = [
     ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CODE_OF_CONDUCT.md", ROOT / "SECURITY.md",
-    ROOT / "CITATION.cff", ROOT / "Dockerfile", ROOT / "pyproject.toml",
+    ROOT / "CITATION.cff", ROOT / "Dockerfile", ROOT / "pyproject.toml", ROOT / "recipe/recipe.yaml",
     *sorted(p for p in (ROOT / ".github").rglob("*") if p.is_file()),
 ]  # fmt: skip
 
@@ -37,11 +38,25 @@ def test_the_citation_has_the_version_and_the_license_of_the_package():
 
 
 def test_the_workflow_runs_targets_that_there_are():
-    targets = re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)
+    targets = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
     ran = re.findall(r"- run: (?:make ([a-z-]+)|(\.ci/run))", WORKFLOW)
-    assert {target for target, _ in ran if target} <= set(targets)
+    assert {target for target, _ in ran if target} <= targets
     assert len(ran) == WORKFLOW.count("- run: ") == WORKFLOW.count("runs-on:")
     assert (ROOT / ".ci/run").stat().st_mode & 0o100
+    script = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    asked = [
+        word for line in re.findall(r"^make (.*)$", script, re.MULTILINE) for word in line.split()
+    ]
+    made = {word for word in asked if not word.startswith("-") and "=" not in word}
+    stamps = set(
+        re.findall(
+            r"^\$\(TEST\)/\.installed|^\$\(VENV\)/[a-z]+/\.installed", MAKEFILE, re.MULTILINE
+        )
+    )
+    stamps = {s.replace("$(TEST)", ".venv/test").replace("$(VENV)", ".venv") for s in stamps}
+    assert made <= targets | stamps
+    phony = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+    assert targets == {name for names in phony for name in names.split()}
 
 
 def test_every_python_that_is_named_is_run():
@@ -82,6 +97,45 @@ def test_the_image_is_made_of_files_that_are_there():
     }
     assert copied == sent
     assert all((ROOT / name).exists() for name in copied)
+
+
+#: What conda-forge calls otherwise than PyPI.
+OF_CONDA = {"matplotlib": "matplotlib-base", "torch": "pytorch"}
+
+
+def for_conda(requirement):
+    """A requirement of pyproject.toml as recipes write it."""
+    name, bounds = re.fullmatch(r"([\w-]+)(?:\[.*\])?(.*)", requirement).groups()
+    return f"{OF_CONDA.get(name, name)} {bounds}".strip()
+
+
+def test_the_conda_package_asks_for_what_the_wheel_does():
+    yaml = pytest.importorskip("yaml")
+    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8"))
+    context, asked = recipe["context"], recipe["requirements"]
+    assert str(context["version"]) == ab.__version__
+    assert PROJECT["requires-python"] == f">={context['python_min']}"
+    python = ["python >=${{ python_min }}"]
+    assert asked["run"] == python + [for_conda(r) for r in PROJECT["dependencies"]]
+    build = ["python ${{ python_min }}.*", "pip"]
+    assert asked["host"] == build + [for_conda(r) for r in PYPROJECT["build-system"]["requires"]]
+    extras = {for_conda(r) for rs in PROJECT["optional-dependencies"].values() for r in rs}
+    assert set(asked["run_constraints"]) <= extras
+    [point] = recipe["build"]["python"]["entry_points"]
+    assert PROJECT["scripts"] == dict([point.split(" = ")])
+    assert recipe["about"]["license"] == PROJECT["license"]
+    place = ROOT / "recipe" / recipe["source"]["path"]
+    assert (place / recipe["about"]["license_file"]).is_file()
+
+
+def test_the_recipe_tries_commands_that_there_are():
+    yaml = pytest.importorskip("yaml")
+    from abstain.cli.main import run
+
+    recipe = yaml.safe_load((ROOT / "recipe/recipe.yaml").read_text(encoding="utf-8"))
+    [lines] = [test["script"] for test in recipe["tests"] if "script" in test]
+    for line in lines:
+        assert run(line.split()[1:]) == 0
 
 
 def test_nothing_is_committed_that_is_ignored():
