@@ -102,10 +102,13 @@ def _words(text: str) -> list[dict[str, Any]]:
 
 
 def _quiet(code: str) -> str:
-    """Return a cell that shows what it prints and no more, not the value of its last line too."""
+    """Return a cell that does not show what its last call returns, such as the path of a figure.
+
+    A name on a line of its own is there to be shown.
+    """
     last = ast.parse(code).body[-1]
-    prints = isinstance(last, ast.Expr) and ast.unparse(last).startswith("print(")
-    return f"{code};" if isinstance(last, ast.Expr) and not prints else code
+    called = isinstance(last, ast.Expr) and isinstance(last.value, ast.Call)
+    return f"{code};" if called and not ast.unparse(last).startswith("print(") else code
 
 
 def _code(code: str, output: str | None, count: int) -> dict[str, Any]:
