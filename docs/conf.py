@@ -1,6 +1,7 @@
 """Sphinx configuration: `make docs`."""
 
 import importlib.metadata
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,9 @@ html_copy_source = html_show_sourcelink = False
 html_title = "abstain"
 
 
+_EMPTY = re.compile(r'<th class="(head[^"]*)"><p></p></th>')
+
+
 def _shallow(
     app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: nodes.document
 ) -> None:
@@ -82,16 +86,17 @@ def _shallow(
     context["toctree"] = menu
 
 
-def _plain_roles(
+def _read_aloud(
     _app: Sphinx, _page: str, _template: str, context: dict[str, Any], _doctree: nodes.document
 ) -> None:
-    """Let the entries of a list of sources be entries of a list: their own role is deprecated."""
+    """Let sources be entries of their list: their own role is deprecated. Let no head be empty."""
     if body := context.get("body"):
-        context["body"] = body.replace('role="doc-biblioentry"', 'role="listitem"')
+        body = body.replace('role="doc-biblioentry"', 'role="listitem"')
+        context["body"] = _EMPTY.sub(r'<td class="\1"></td>', body)
 
 
 def setup(app: Sphinx) -> None:
     """Say what Sphinx calls before the theme."""
     app.connect("builder-inited", lambda _: metric_pages.write())
     app.connect("html-page-context", _shallow, priority=400)
-    app.connect("html-page-context", _plain_roles)
+    app.connect("html-page-context", _read_aloud)
