@@ -3,6 +3,7 @@
 import dataclasses
 import doctest
 import re
+import textwrap
 
 import pytest
 from tests.docs.blocks import PAGES, ROOT, blocks
@@ -101,6 +102,18 @@ def test_the_usual_names_of_columns_are_those_of_the_reader():
 def test_every_figure_is_in_the_gallery():
     drawn = {name for name in dir(plots) if name.endswith("Display")}
     assert drawn == set(re.findall(r"plots\.(\w+Display)\b", page("gallery.md")))
+
+
+def test_the_changes_of_ranks_in_the_gallery_are_changes():
+    import matplotlib.pyplot as plt
+
+    names = {}
+    figure = r"gallery-(\d+)\n(?:   :nofigs:\n)?\n((?:(?:   .*)?\n)+?)```"
+    for number, code in re.findall(figure, page("gallery.md")):
+        if number in {"01", "11", "16", "17", "18"}:
+            exec(textwrap.dedent(code), names)
+    plt.close("all")
+    assert {change.study for change in names["changes"] if change.change} == set(names["studies"])
 
 
 def test_the_picture_is_light():
