@@ -149,4 +149,4 @@ release:
 	$(PYTHON) tools/release.py
 
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/generated
+	rm -rf $(VENV) build dist docs/_build docs/generated docs/reference docs/metrics
