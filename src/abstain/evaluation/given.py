@@ -1,4 +1,4 @@
-"""What `evaluate` is given: predictions, a table of them, or the two arrays of an example."""
+"""What `evaluate` and its kin are given: predictions, a table of them, or two arrays."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,6 +44,11 @@ def given(
     return reading, [*said, *warnings, *told]
 
 
+def opened(source: Any) -> Any:
+    """Return the predictions of a file, a table or two arrays; what is something else as it is."""
+    return given(source, None, ())[0]
+
+
 def _are_paths(source: Sequence[object]) -> bool:
     return all(isinstance(one, str | Path) for one in source)
 
@@ -55,7 +60,10 @@ def _is_table(source: object) -> bool:
     if isinstance(source, list | tuple):
         return bool(source) and _are_paths(source)
     if isinstance(source, Mapping):
-        return bool(source) and all(isinstance(name, str) for name in source)
+        return bool(source) and all(
+            isinstance(name, str) and not isinstance(held, Predictions)
+            for name, held in source.items()
+        )
     return _is_frame(source)
 
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.typing import Split
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -243,11 +241,9 @@ class Evaluation(InNotebook):
         """Return the results as flat rows, tidy: one number a row."""
         return [result.row() for result in self.results]
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the results as a tidy polars table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the results as a tidy dataframe."""
+        return of_rows(self.rows(), backend)
 
 
 def counted(counts: Mapping[str, int]) -> str:
