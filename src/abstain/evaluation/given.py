@@ -55,7 +55,7 @@ def _are_paths(source: Sequence[object]) -> bool:
 
 def _is_table(source: object) -> bool:
     """Tell whether this is a file, files, a dataframe or arrays by name, which a reader reads."""
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Path) or _home(source) == "datasets":
         return True
     if isinstance(source, list | tuple):
         return bool(source) and _are_paths(source)
@@ -70,8 +70,7 @@ def _is_table(source: object) -> bool:
 def _is_frame(source: object) -> bool:
     """Tell a dataframe by the library it comes from."""
     # A dask dataframe is read in parts, by those who count batches.
-    home = type(source).__module__.partition(".")[0]
-    return hasattr(source, "columns") and home in {
+    return hasattr(source, "columns") and _home(source) in {
         "pandas",
         "polars",
         "pyarrow",
@@ -79,6 +78,11 @@ def _is_frame(source: object) -> bool:
         "cudf",
         "narwhals",
     }
+
+
+def _home(source: object) -> str:
+    """Return the package that something comes from."""
+    return type(source).__module__.partition(".")[0]
 
 
 # ------------------------------------------------------------------------------------ two arrays
