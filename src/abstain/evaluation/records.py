@@ -123,9 +123,10 @@ class Case:
     `own` is True when the score is a column of the data, False when it is one of the catalogue.
     `overconfident` are the most confident failures, `underconfident` the least confident
     successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
-    empty without labels or groups. Curves are complete up to 20,000 vertices; of longer ones `thin`
-    kept about as many, the extremes among them. `band` is where the selective risk may lie on new
-    data, at some sixty coverages; None when no intervals were asked for.
+    empty without labels or groups. `of_groups` has the curves of the dozen largest groups, against
+    their own coverages; none in a stream. Curves are complete up to 20,000 vertices; of longer ones
+    `thin` kept about as many, the extremes among them. `band` is where the selective risk may lie
+    on new data, at some sixty coverages; None when no intervals were asked for.
     `abstain.curves.bands.as_generalized` turns it into that of the
     generalized risk.
     """
@@ -147,6 +148,7 @@ class Case:
     by_group: tuple[Part, ...] = ()
     own: bool = False
     band: RiskCoverageBand | None = None
+    of_groups: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
