@@ -13,6 +13,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 import pytest
+from PIL import Image
 from rich.console import Console
 
 import abstain as ab
@@ -98,6 +99,29 @@ def test_leaves_tables_and_a_report(table: Path, tmp_path: Path) -> None:
     assert value == ab.augrc(frame["confidence"].to_numpy(), wrong), "full double precision"
     csv = pl.read_csv(out / "results.csv", null_values=["NaN"])
     assert csv.filter(site="a", metric="augrc")["value"].item() == value
+
+
+def test_pictures_lie_beside_the_file_or_where_it_is_said(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"{i}.png" for i in range(300)]
+    pl.read_csv(table).with_columns(image=pl.Series(names)).write_csv(table)
+    Image.new("L", (9, 9)).save(tmp_path / "0.png")
+    seen, to = tmp_path / "seen", tmp_path / "out"
+    seen.mkdir()
+    for name in names:
+        Image.new("L", (9, 9)).save(seen / name)
+    asked = ["evaluate", str(table), *COLUMNS, "--id", "image", "--out", str(to)]
+    assert run(asked) == 0
+    assert "samples have no picture" in (to / "report.html").read_text()
+    assert run([*asked, "--pictures", str(seen)]) == 0
+    page = (to / "report.html").read_text()
+    assert "samples have no picture" not in page
+    assert page.count('alt="The picture ') == 48
+    assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
+    assert "none" in capsys.readouterr().err
+    assert run(["evaluate", str(table), *COLUMNS, "--pictures", str(seen)]) == 2
+    assert "shown on the page of --out" in capsys.readouterr().err
 
 
 def test_several_confidences_scores_and_metrics(

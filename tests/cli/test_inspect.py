@@ -1,11 +1,15 @@
 """What a file may hold, found by names and values, and the command that evaluates it so."""
 
+import hashlib
+import io
+import json
 import shlex
 
 import numpy as np
 import polars as pl
 import pytest
 
+import abstain as ab
 from abstain.cli.main import run
 
 N = 60
@@ -15,6 +19,9 @@ LOGITS = RNG.normal(size=(N, 3)).astype(np.float32) + 2 * np.eye(3, dtype=np.flo
 EXP = np.exp(LOGITS)
 PROBABILITIES = EXP / EXP.sum(1, keepdims=True)
 ANSWERS = LOGITS.argmax(1)
+#: Higher for wrong answers, by no name that says so.
+GUESSES = np.where(np.arange(N) % 3 == 0, (LABELS + 1) % 3, LABELS)
+DOUBT = (GUESSES != LABELS) + 0.3 + 0.1 * RNG.random(N)
 
 
 def arrays(columns):
@@ -65,7 +72,41 @@ CASES = {
         ),
         ["--by", "model"],
     ),
-}
+    "rows without an answer and labels without a class": (
+        csv(
+            {
+                "label": ["none", *map(str, LABELS[1:])],
+                **{f"p_{i}": [*PROBABILITIES[:-1, i], 0.0] for i in range(3)},
+            }
+        ),
+        ["--probabilities", "p_*", "--missing", "reject", "--unknown-label", "none"],
+    ),
+    "columns named as the labels": (
+        csv(
+            {
+                "y_test": [f"c{i}" for i in LABELS],
+                **{f"c{i}": PROBABILITIES[:, i] for i in range(3)},
+            }
+        ),
+        ["--label", "y_test", "--probabilities", "c*"],
+    ),
+    "a row for each class": (
+        csv(
+            {
+                "image": np.repeat(np.arange(N), 3),
+                "class": np.tile(np.arange(3), N),
+                "p": PROBABILITIES.ravel(),
+                "label": np.repeat(LABELS, 3),
+            }
+        ),
+        ["--id", "image", "--long", "class", "--probabilities", "p"],
+    ),
+    "a direction that the values tell": (
+        csv({"gt": LABELS, "pred": GUESSES, "a": DOUBT, "b": -DOUBT, "c": [*DOUBT[:-1], None]}),
+        ["--label", "gt", "--confidence=-a", "--confidence", "b", "--confidence=-c",
+         "--missing", "reject"],
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -125,3 +166,93 @@ def test_a_folder_and_no_file_are_refused(tmp_path, capsys):
     assert "is a folder" in capsys.readouterr().err
     assert run(["inspect", str(tmp_path / "none.csv")]) == 2
     assert "none.csv" in capsys.readouterr().err
+
+
+# ------------------------------------------------------------------------------- several files
+def test_arrays_in_files_of_their_own(tmp_path, capsys):
+    np.save(tmp_path / "y_test.npy", LABELS)
+    np.save(tmp_path / "test_probs.npy", PROBABILITIES)
+    files = [str(tmp_path / name) for name in ("y_test.npy", "test_probs.npy")]
+    assert run([*files, "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out.splitlines()
+    command = next(line for line in said if line.startswith("abstain evaluate"))
+    options = ["--label", "y_test", "--probabilities", "test_probs"]
+    out = ["--out", str(tmp_path / "out")]
+    assert shlex.split(command) == ["abstain", "evaluate", *options, *out, *files]
+    receipt = json.loads((tmp_path / "out" / "receipt.json").read_text())
+    assert [one["name"] for one in receipt["inputs"]] == files
+
+
+def test_files_of_the_same_columns_are_parts(tmp_path, capsys):
+    write, options = CASES["columns of probabilities"]
+    files = [str(write(tmp_path / name)) for name in ("a", "b")]
+    pattern = str(tmp_path / "*.csv")
+    for given in (files, [pattern]):
+        assert run(["inspect", *given]) == 0
+        *_, last = capsys.readouterr().out.splitlines()
+        assert shlex.split(last) == ["abstain", "evaluate", *options, *given]
+    other = CASES["splits"][0](tmp_path / "other")
+    assert run(["inspect", files[0], str(other)]) == 2
+    assert "other.csv has no column 'p_0', and a.csv has" in capsys.readouterr().err
+
+
+def test_what_is_no_file_is_said(capsys):
+    assert run(["none.csv"]) == 2
+    assert "there is no file 'none.csv'" in capsys.readouterr().err
+    assert run(["evaluat"]) != 0
+    assert 'Did you mean "evaluate"' in " ".join(capsys.readouterr().err.split())
+
+
+# ------------------------------------------------------------------------------ standard input
+def piped(monkeypatch, content):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+FRAME = pl.DataFrame({"label": LABELS, "prediction": ANSWERS, "confidence": PROBABILITIES.max(1)})
+ROWS = FRAME.to_dicts()
+PIPED = {
+    "csv": lambda: FRAME.write_csv().encode(),
+    "tsv": lambda: FRAME.write_csv(separator="\t").encode(),
+    "parquet": lambda: held(FRAME.write_parquet),
+    "arrow": lambda: held(FRAME.write_ipc),
+    "lines": lambda: FRAME.write_ndjson().encode(),
+    "rows": lambda: json.dumps(ROWS, indent=1).encode(),
+    "arrays": lambda: json.dumps(FRAME.to_dict(as_series=False)).encode(),
+    "npz": lambda: held(lambda file: np.savez(file, **FRAME.to_dict())),
+}
+
+
+def held(write):
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", PIPED)
+def test_standard_input_of_any_format(kind, tmp_path, capsys, monkeypatch):
+    piped(monkeypatch, PIPED[kind]())
+    out = tmp_path / "out"
+    assert run(["evaluate", "-", "--metric", "augrc", "--out", str(out)]) == 0
+    value = pl.read_parquet(out / "results.parquet")["value"].item()
+    assert value == ab.evaluate(FRAME, metrics=["augrc"]).value("augrc")
+    receipt = json.loads((out / "receipt.json").read_text())
+    key = hashlib.sha256(PIPED[kind]()).hexdigest()
+    assert receipt["inputs"] == [{"name": "-", "sha256": key}]
+    assert " - " in receipt["command"]
+
+
+def test_it_is_inspected_and_run_once(capsys, monkeypatch):
+    piped(monkeypatch, PIPED["csv"]())
+    assert run(["-"]) == 0
+    out = capsys.readouterr().out
+    assert "abstain evaluate -\n" in out
+    assert "AUGRC" in out
+
+
+def test_nothing_piped_in_is_said(capsys, monkeypatch):
+    piped(monkeypatch, b"")
+    assert run(["evaluate", "-"]) == 2
+    assert "standard input is empty" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", None)
+    assert run(["evaluate", "-"]) == 2
+    assert "nothing is piped in" in capsys.readouterr().err

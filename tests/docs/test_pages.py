@@ -3,10 +3,11 @@
 import dataclasses
 import doctest
 import re
+import shlex
 import textwrap
 
 import pytest
-from tests.docs.blocks import PAGES, ROOT, blocks
+from tests.docs.blocks import DOCS, PAGES, ROOT, blocks, printed, run_command
 
 import abstain as ab
 from abstain import plots
@@ -41,6 +42,19 @@ def test_examples(path):
     test = doctest.DocTestParser().get_doctest(code, {}, path.name, str(path), 0)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     assert runner.run(test).failed == 0
+
+
+def test_a_file_is_inspected_as_its_page_shows(tmp_path, monkeypatch):
+    found = blocks((DOCS / "files.md").read_text("utf-8"))
+    (csv,) = [block.code for block in found if block.language == "csv"]
+    (tmp_path / "outputs.csv").write_text(csv, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    (shown,) = [b for b in found if b.code == "abstain inspect outputs.csv\n"]
+    assert printed(run_command(["inspect", "outputs.csv"])) == printed(shown.output)
+    # And the command that it prints works.
+    assert run_command([*shlex.split(printed(shown.output)[-1])[1:]])
 
 
 def test_every_public_name_is_in_the_interface_page():

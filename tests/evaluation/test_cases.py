@@ -9,6 +9,7 @@ from abstain._foundation.scored import scored
 from abstain.curves.bands import band_of
 from abstain.curves.risk_coverage import thin
 from abstain.evaluation import cases, findings
+from abstain.evaluation.notable import SHOWN
 
 
 def made_up(n, *, groups=0):
@@ -117,8 +118,8 @@ def test_the_samples_shown_are_those_of_a_whole_sort(share):
         ).cases[0]
         rows = sorted(range(300), key=lambda i: (confidence[i], i))
         wrong = sorted(range(300), key=lambda i: (-confidence[i], i))
-        assert [x.id for x in case.underconfident] == [str(i) for i in rows if not loss[i]][:10]
-        assert [x.id for x in case.overconfident] == [str(i) for i in wrong if loss[i]][:10]
+        assert [x.id for x in case.underconfident] == [str(i) for i in rows if not loss[i]][:SHOWN]
+        assert [x.id for x in case.overconfident] == [str(i) for i in wrong if loss[i]][:SHOWN]
 
 
 def test_the_spread_of_ranks_is_that_of_every_sample():

@@ -102,3 +102,42 @@ def test_every_curve_draws_itself():
         display = curve.plot(color="red")
         assert display.frame().height
         assert display.ax_ is not None
+
+
+# -------------------------------------------------------------------------------- the other doors
+MANY = np.random.default_rng(0).random(400)
+DATA = pl.DataFrame({"confidence": MANY, "correct": MANY > 0.3})
+NAMED = ab.Predictions(confidence=MANY, loss=1 - (MANY > 0.3))
+
+
+def sources(folder):
+    DATA.write_csv(folder / "data.csv")
+    return {
+        "path": folder / "data.csv",
+        "paths": [str(folder / "data.csv")],
+        "frame": DATA,
+        "arrays": DATA.to_dict(),
+        "pair": (MANY, 1.0 - (MANY > 0.3)),
+    }
+
+
+@pytest.mark.parametrize("kind", ["path", "paths", "frame", "arrays", "pair"])
+def test_rules_and_comparisons_open_what_evaluate_opens(kind, tmp_path):
+    source = sources(tmp_path)[kind]
+    rule = ab.set_threshold(source, max_risk=0.1)
+    expected = ab.set_threshold(NAMED, max_risk=0.1)
+    assert (rule.threshold, rule.accepted) == (expected.threshold, expected.accepted)
+    # A mapping of arrays holds confidences by the name of the data set there.
+    checked = ab.check_rule(rule, {"new": source}, calibration=source)
+    same_checks = ab.check_rule(rule, {"new": NAMED}, calibration=NAMED)
+    assert checked.checks == same_checks.checks
+    assert checked.curve is not None
+
+
+def test_comparisons_open_what_evaluate_opens(tmp_path):
+    frame = DATA.with_columns(confidence_b=pl.Series(MANY[::-1]))
+    frame.write_parquet(tmp_path / "data.parquet")
+    for source in (frame, tmp_path / "data.parquet", frame.to_dict()):
+        found = ab.compare(source)
+        assert found.methods == ("confidence", "confidence_b")
+        assert any("took" in finding.message for finding in found.findings)

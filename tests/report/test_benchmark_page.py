@@ -22,8 +22,9 @@ from abstain.errors import InputError
 from abstain.plots import SignificanceMapDisplay
 from abstain.report import Pictures, benchmark_html, benchmark_pictures, write_benchmark
 from abstain.report.document import joined
+from abstain.report.pictures import address
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, at
-from abstain.report.subjects.benchmark.pictures import _address, shown_extremes
+from abstain.report.subjects.benchmark.pictures import shown_extremes
 from abstain.report.subjects.benchmark.studies import change_of, curves_of, map_of
 from abstain.report.subjects.benchmark.verdict import verdict_of
 from abstain.report.words import number
@@ -150,7 +151,7 @@ def test_what_is_missing_is_left_out_and_said():
 
 
 def test_pictures_are_part_of_the_page():
-    source = _address(np.arange(64, dtype=np.uint8).reshape(8, 8))
+    source = address(Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8)))
     shown = shown_extremes(Leaderboard(light()))
     made = Pictures({(one.exposure, one.row): source for one in shown})
     pictures = Page(benchmark_html(light(), pictures=made)).of("img")

@@ -48,10 +48,12 @@ def test_the_functions_of_a_subject_refuse_the_others(results):
                     page(result)
 
 
-def test_what_only_a_benchmark_has_is_refused_elsewhere(plain, tmp_path):
-    none = report.Pictures(reason="no torch")
-    with pytest.raises(InputError, match=r"`pictures` and `beside` .* benchmark; got Evaluation"):
-        report.write(plain, tmp_path / "a.html", pictures=none)
+def test_what_only_others_have_is_refused(plain, results, tmp_path):
+    none, benchmark = report.Pictures(reason="no torch"), results["benchmark"][0]
+    with pytest.raises(InputError, match=r"`beside` are for the results of a .*; got Evaluation"):
+        report.write(plain, tmp_path / "a.html", beside=[benchmark])
+    with pytest.raises(InputError, match=r"`pictures` are for an evaluation or .*; got RuleChecks"):
+        report.write(results["rule"][0], tmp_path / "a.html", pictures=none)
     with pytest.raises(InputError, match="figures beside its page; got Evaluation"):
         report.write_figures(plain, tmp_path)
     assert not list(tmp_path.iterdir())

@@ -43,10 +43,25 @@ def test_json_with_keys_that_say_what_they_hold(tmp_path):
     assert read_predictions(names).only().correct.tolist() == [True, False]
 
 
+@pytest.mark.parametrize("orient", ["records", "columns"])
+def test_tables_of_pandas_in_json(tmp_path, orient):
+    pandas = pytest.importorskip("pandas")
+    columns = {"label": ["a", "b"], "prediction": ["a", "a"], "confidence": [0.9, None]}
+    path = tmp_path / "table.json"
+    pandas.DataFrame(columns).to_json(path, orient=orient)
+    found = read_predictions(path, missing="drop").only()
+    assert found.labels.tolist() == ["a"]
+    assert found.confidence["confidence"].tolist() == [0.9]
+
+
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("[1, 2]", "holds no JSON object"),
+        ("3", "holds neither an object nor a list of them"),
+        ("[]", "a list of something else than objects"),
+        ("[1, 2]", "a list of something else than objects"),
+        ("[{}]", "objects without a field"),
+        ('[{"a": 1, "a": 2}]', "the field `a` is there twice"),
         ('{"a": 1}', "holds no arrays by name"),
         ('{"a": [1], "a": [2]}', "the field `a` is there twice"),
         ('{"a": [[1, 2], [3]]}', "rows of different lengths under 'a'"),

@@ -5,6 +5,7 @@ import json
 import zipfile
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.confidence.fitted_cases import IDS, TRAIN, data, states, variants
 
@@ -249,3 +250,34 @@ def test_what_writes_another_json_is_refused(tmp_path):
     with pytest.raises(InputError, match="can be saved; got Foreign"):
         ab.save(Foreign(), tmp_path / "x.json")
     assert not (tmp_path / "x.json").exists()
+
+
+# ------------------------------------------------------------------------------------ results
+def results():
+    predictions = Predictions(confidence={"a": CONFIDENCE, "b": CONFIDENCE[::-1]}, loss=LOSS)
+    rule = thresholds.DecisionRule("risk", 0.5, target=0.4, score="a")
+    return {
+        "evaluation": ab.evaluate(predictions),
+        "comparison": ab.compare(predictions),
+        "checks": ab.check_rule(rule, predictions),
+    }
+
+
+@pytest.mark.parametrize("kind", results())
+def test_results_are_saved_as_pages_and_tables(kind, tmp_path):
+    found = results()[kind]
+    page = save(found, tmp_path / "page.html").read_text()
+    assert page.startswith("<!doctype html>")
+    assert save(found, str(tmp_path / "page.md")).read_text().startswith("# ")
+    table = pl.read_parquet(save(found, tmp_path / "table.parquet"))
+    assert table.columns == found.frame().columns
+    assert table.height == found.frame().height
+    assert save(found, tmp_path / "table.csv").read_text().count("\n") == table.height + 1
+    with pytest.raises(InputError, match=r"a result goes to a file that ends in \.html, \.md"):
+        save(found, tmp_path / "page.json")
+
+
+def test_a_rule_is_no_table(tmp_path):
+    rule = thresholds.DecisionRule("risk", 0.5, target=0.4)
+    with pytest.raises(InputError, match=r"must end in '\.json' for a rule"):
+        save(rule, tmp_path / "rule.csv")

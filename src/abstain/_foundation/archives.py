@@ -139,6 +139,16 @@ class Archive(Mapping[str, Array]):
             return _entries(file, header)
 
 
+def array_of(path: Path) -> Array:
+    """Read the array of an .npy file."""
+    with opened(path) as file, plain_words(path.name, "npy"):
+        length = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        header = _header(file, length, f"{path.name} holds")
+        refuse_beyond_memory(header.size, path.name, "its array")
+        return _entries(file, header)
+
+
 def _members(archive: zipfile.ZipFile, length: int, source: str) -> dict[str, zipfile.ZipInfo]:
     """Return the arrays of an archive by name; refuse sizes that a file so long cannot hold."""
     found = [member for member in archive.infolist() if not member.is_dir()]

@@ -50,12 +50,20 @@ def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
     By Python's own parser: that of msgspec takes the last of two fields of one name. The message
     of the `InputError` is a clause ("the field `n` is there twice"), for the caller to say of what.
     """
+    found = value_of(text, finite=finite)
+    if not isinstance(found, dict):
+        refuse("it holds no JSON object ({...})" if finite else "it is another value")
+    return found
+
+
+def value_of(text: str, *, finite: bool = True) -> Any:
+    """Return what a JSON text holds, read as `parsed` reads an object."""
     given: object = text
     if not isinstance(given, str):
         refuse(f"it must be JSON text; got {type(given).__name__}")
     try:
         constant = _no_constant if finite else None
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=constant)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=constant)
     except InputError:
         raise
     except json.JSONDecodeError as error:
@@ -65,9 +73,6 @@ def parsed(text: str, *, finite: bool = True) -> dict[str, Any]:
     except ValueError:
         # The limit that Python puts on the digits of integers.
         refuse("it holds a number of thousands of digits")
-    if not isinstance(found, dict):
-        refuse("it holds no JSON object ({...})" if finite else "it is another value")
-    return found
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from abstain import __version__
 #: What each command is for, as it says itself: they are listed without being loaded.
 COMMANDS = {
     "evaluate": "Evaluate confidence scores on files of predictions.",
-    "inspect": "Say what a file of predictions holds, and the command that evaluates it.",
+    "inspect": "Say what files of predictions hold, and the command that evaluates them.",
     "compare": "Compare methods on the same samples: differences with intervals, tests, rankings.",
     "threshold": "Choose the confidence from which on to answer, with a guarantee, and check it "
     "elsewhere.",

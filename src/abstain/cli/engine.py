@@ -62,8 +62,11 @@ class Engine:
 
     def scan(self, files: tuple[Path, ...], columns: Columns) -> "PredictionScan":
         """Find the parts of one set of predictions."""
-        given = [str(file) for file in files]
-        return ab.scan_predictions(given, **reading_options(columns), skip_bad=self.skip_bad)
+        given, options = [str(file) for file in files], reading_options(columns)
+        if options.pop("long"):
+            msg = "--long brings rows together that may lie far apart: take --engine memory"
+            raise InputError(msg)
+        return ab.scan_predictions(given, **options, skip_bad=self.skip_bad)
 
     def evaluated(self, scan: "PredictionScan", asked: dict[str, Any]) -> "Evaluation":
         """Evaluate them, and say how far it is."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 import abstain as ab
+from abstain._foundation.input_files import refuse_absent
 from abstain.cli.console import working
 from abstain.cli.engine import Engine
 from abstain.cli.options import (
@@ -57,7 +58,38 @@ class Intervals:
         return {name: value for name, value in given.items() if value is not None}
 
 
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOutput:
+    """What `evaluate` prints and leaves."""
+
+    out: Annotated[
+        Path | None, Parameter(help="folder for results.parquet, results.csv and report.html")
+    ] = None
+    pictures: Annotated[
+        Path | None,
+        Parameter(help="folder of the pictures that --id names (default: that of the first file)"),
+    ] = None
+    full: Annotated[bool, Parameter(help="print every metric", negative=())] = False
+
+    def refuse_idle(self) -> None:
+        """Refuse pictures without a page to stand on, and a folder that is not there."""
+        if self.pictures is None:
+            return
+        if self.out is None:
+            msg = "--pictures: shown on the page of --out; give that, or drop it"
+            raise InputError(msg)
+        refuse_absent(self.pictures)
+
+    def page(self, evaluation: "Evaluation", source: str, beside: Path) -> str:
+        """Write the page, with the pictures that lie beside the files or where it was said."""
+        from abstain.report import html_report, sample_pictures
+
+        made = sample_pictures(evaluation, self.pictures or beside)
+        return html_report(evaluation, source=source, command=command(), pictures=made)
+
+
 _INTERVALS = Intervals()
+_PRINTED = EvaluationOutput()
 _MEMORY = Engine()
 
 Metrics = Annotated[
@@ -78,10 +110,7 @@ def evaluate(
     loss: Loss = None,
     intervals: Annotated[Intervals, Parameter(name="*")] = _INTERVALS,
     engine: Annotated[Engine, Parameter(name="*")] = _MEMORY,
-    out: Annotated[
-        Path | None, Parameter(help="folder for results.parquet, results.csv and report.html")
-    ] = None,
-    full: Annotated[bool, Parameter(help="print every metric", negative=())] = False,
+    output: Annotated[EvaluationOutput, Parameter(name="*")] = _PRINTED,
 ) -> None:
     """Evaluate confidence scores on files of predictions.
 
@@ -91,31 +120,27 @@ def evaluate(
     from abstain.report import terminal_table
 
     options = intervals.chosen()
-    if columns.group and out is None and not intervals.clustered:
+    output.refuse_idle()
+    if columns.group and output.out is None and not intervals.clustered:
         msg = "--group: shown on the page of --out, or used with --clustered; give one, or drop it"
         raise InputError(msg)
     asked = {"scores": score or None, "metrics": metric or None, "loss": loss, **options}
-    asked["curves"] = out is not None
+    asked["curves"] = output.out is not None
     found: Reading | PredictionScan
     if engine.in_memory:
         files = expanded(files)
-        to = place(out, [*RESULTS, REPORT], files)
+        to = place(output.out, [*RESULTS, REPORT], files)
         found = read(files, columns)
         with working("Evaluating"):
             evaluation = ab.evaluate(found, notes=told(found), **asked)
     else:
         found = engine.scan(files, columns)
-        to = place_beside(out, [*RESULTS, REPORT], found.paths)
+        to = place_beside(output.out, [*RESULTS, REPORT], found.paths)
         evaluation = engine.evaluated(found, asked)
     finish(
-        lambda: terminal_table(evaluation, full=full),
-        lambda: _files(evaluation, found.source),
+        lambda: terminal_table(evaluation, full=output.full),
+        lambda: files_of(
+            {"results": evaluation.rows()}, output.page(evaluation, found.source, files[0].parent)
+        ),
         to,
     )
-
-
-def _files(evaluation: "Evaluation", source: str) -> dict[str, bytes]:
-    from abstain.report import html_report
-
-    page = html_report(evaluation, source=source, command=command())
-    return files_of({"results": evaluation.rows()}, page)

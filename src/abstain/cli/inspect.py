@@ -1,4 +1,4 @@
-"""`abstain inspect`: what a file may hold, and the command that evaluates it so."""
+"""`abstain inspect`: what files may hold, and the command that evaluates them so."""
 
 import shlex
 import sys
@@ -10,17 +10,21 @@ from cyclopts import Parameter
 
 from abstain.cli.command_line import as_flag
 from abstain.cli.console import console, line, say
+from abstain.cli.options import Files
+from abstain.cli.predictions import expanded
+from abstain.cli.standard_input import as_given
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
     from abstain.tables.proposal import ColumnProposal
+    from abstain.tables.table import DataTable
 
 #: Columns that are named one by one.
 _FEW = 4
 
 
 def inspect(
-    file: Annotated[Path, Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")],
+    files: Files,
     /,
     *,
     run: Annotated[
@@ -28,30 +32,26 @@ def inspect(
     ] = False,
     out: Annotated[Path | None, Parameter(help="as for `abstain evaluate`, if it is run")] = None,
 ) -> None:
-    """Say what a file of predictions holds, and the command that evaluates it.
+    """Say what files of predictions hold, and the command that evaluates them.
 
     Roles, splits and directions are proposed by names and values; on a terminal it asks whether to
-    run the command. `abstain FILE` runs it at once, and says what it took.
+    run the command. `abstain FILE...` runs it at once, and says what it took.
     """
-    from abstain.tables.files import open_table
     from abstain.tables.proposal import propose
 
-    if file.is_dir():
-        msg = f"{file} is a folder: name a file of it, or run `abstain evaluate {file}`"
-        raise InputError(msg)
-    table = open_table(file)
+    table = _table_of(expanded(files))
     found = propose(table)
     what = "keys" if table.keyed else "columns"
     say(f"{table.source}: {table.height:,} rows, {len(table.names):,} {what}")
     for one in found:
-        say(f"  {one.role}: {_named(one)} ({one.why})")
+        say(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.why})")
     arguments = [
         "evaluate",
         *_options(found, table.names),
         *([] if out is None else ["--out", str(out)]),
     ]
     _refuse_lacking(found, table.names)
-    arguments.append(str(file))
+    arguments += map(as_given, files)
     said = shlex.join(["abstain", *arguments])
     console().print(line(said), style="bold", soft_wrap=True)
     if run or _agreed():
@@ -59,6 +59,35 @@ def inspect(
 
         if status := run_command(arguments):
             raise SystemExit(status)
+
+
+def _table_of(files: Sequence[Path]) -> "DataTable":
+    """Open what is looked at: arrays of one set together, of other files the first."""
+    from abstain.tables import array_files, hugging_face
+    from abstain.tables.files import open_table
+
+    if not files:
+        msg = "name at least one file of predictions"
+        raise InputError(msg)
+    if len(files) > 1 and array_files.are_arrays(files):
+        return array_files.joined(files)
+    tables: list[DataTable] = []
+    for file in files:
+        if file.is_dir() and not hugging_face.is_saved(file):
+            msg = f"{file} is a folder: name a file of it, or run `abstain evaluate {file}`"
+            raise InputError(msg)
+        saved = hugging_face.saved_tables(file) if file.is_dir() else {"": open_table(file)}
+        tables += saved.values()
+    first = tables[0]
+    for table in tables[1:]:
+        lacking = [name for name in first.names if table.find(name) is None]
+        if lacking:
+            msg = (
+                f"{table.source} has no column {lacking[0]!r}, and {first.source} has: inspect "
+                "files of other columns by themselves"
+            )
+            raise InputError(msg)
+    return first
 
 
 def _agreed() -> bool:

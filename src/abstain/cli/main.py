@@ -43,11 +43,13 @@ def _status(arguments: list[str], *, whole: bool) -> int:
     try:
         # Inside, since Ctrl-C may come while the libraries load.
         from abstain.cli.app import COMMANDS, application
+        from abstain.cli.standard_input import standard_input
 
-        # A file alone is evaluated by what its columns may be.
-        if arguments and arguments[0] not in COMMANDS and pathlib.Path(arguments[0]).is_file():
+        # Files alone are evaluated by what their columns may be.
+        if arguments and arguments[0] not in COMMANDS and _are_files(arguments[0]):
             arguments = ["inspect", "--run", *arguments]
-        application(arguments)(arguments, result_action="return_value")
+        with standard_input(arguments) as given:
+            application(given)(given, result_action="return_value")
         # Here, as a pipe closed by its reader would otherwise be noticed after the last handler.
         sys.stdout.flush()
     except BrokenPipeError:
@@ -63,6 +65,13 @@ def _status(arguments: list[str], *, whole: bool) -> int:
         _say(f"abstain: {_said(error)}")
         return 2
     return 0
+
+
+def _are_files(word: str) -> bool:
+    """Tell what is meant as a file, a pattern or standard input from a command."""
+    if word.startswith("-"):
+        return word == "-"
+    return any(sign in word for sign in "./\\*?[") or pathlib.Path(word).exists()
 
 
 def _said(error: BaseException) -> str:

@@ -17,7 +17,9 @@ def in_a_row(words: str) -> Parameter:
     return Parameter(help=words, negative=(), consume_multiple=True, show_default=False)
 
 
-Files = Annotated[tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON lines, NPZ")]
+Files = Annotated[
+    tuple[Path, ...], Parameter(help="CSV, Parquet, Feather, JSON, NPZ, NPY; - for standard input")
+]
 Loss = Annotated[str | None, Parameter(help="what counts as wrong (`abstain list losses`)")]
 Level = Annotated[float, Parameter(help="of the intervals, such as 0.95")]
 #: For a level without a number in the help: whether it was given tells what is without effect.
@@ -54,6 +56,9 @@ class Columns:
     group: Annotated[str | None, Parameter(help="subgroup of each sample")] = None
     weight: Annotated[str | None, Parameter(help="frequency weight of each sample")] = None
     id: Annotated[str | None, Parameter(help="name of each sample")] = None
+    long: Annotated[
+        str | None, Parameter(help="class of each row, where a sample (--id) has a row for each")
+    ] = None
     unknown_label: Annotated[
         tuple[str, ...], several("a label that marks samples of no known class")
     ] = ()

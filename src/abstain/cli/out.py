@@ -11,10 +11,15 @@ import abstain as ab
 from abstain._foundation.files import RECEIPT, hash_of, publish, refuse_place
 from abstain.cli.command_line import ARGUMENTS
 from abstain.cli.console import console, leave_word, working
+from abstain.cli.standard_input import as_given
 from abstain.errors import AbstainError
 
 #: The page of every command but the benchmark's, and the main table.
 REPORT, RESULTS = "report.html", ("results.parquet", "results.csv")
+
+
+#: What is read of a folder of results.
+_INSIDE: Final = ("*.npz", "test_results/*.npz", "*.arrow", "*/*.arrow")
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ def finish(
 
 def _files_of(path: Path) -> list[Path]:
     """Return the file, or the archives of a folder of results."""
-    inside = [*path.glob("*.npz"), *path.glob("test_results/*.npz")] if path.is_dir() else []
+    inside = [found for ending in _INSIDE for found in path.glob(ending)] if path.is_dir() else []
     return sorted(inside) or [path]
 
 
@@ -130,7 +135,7 @@ def _input(path: Path, known: tuple[int, int] | None) -> dict[str, Any]:
     """Say which file was read; the hash is left out where it changed meanwhile."""
     key = hash_of(path) if known is not None and path.is_file() else None
     same = key is not None and _stamp(path) == known
-    return {"name": str(path), "sha256": key if same else None}
+    return {"name": as_given(path), "sha256": key if same else None}
 
 
 #: The list that studies left before there were receipts: tables and figures, with their hashes.

@@ -1,14 +1,12 @@
 """What curves have in common: arrays with an entry for each vertex, beside what holds for all."""
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.imports import later
 from abstain.typing import AnyArray, Array
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # Figures stand above the curves: they are loaded when one is drawn.
 _display = later("abstain.plots.curves:display_of")
@@ -23,11 +21,11 @@ class Vertices:
     #: Whether the table has a null where a number is undefined.
     nulls: ClassVar[bool] = False
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the vertices as a polars table, one row each."""
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the vertices as a dataframe, one row each."""
         import polars as pl
 
-        return pl.DataFrame(self.on_host(), nan_to_null=self.nulls)
+        return in_library(pl.DataFrame(self.on_host(), nan_to_null=self.nulls), backend)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Any:
         """Draw the curve; return its display, with `ax_`, `figure_` and `save`.

@@ -1,11 +1,11 @@
 """A risk-coverage curve with the band that chance draws around it."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.imports import special
 from abstain._foundation.names import codes_of
 from abstain._foundation.random import generator
@@ -15,9 +15,6 @@ from abstain.curves.risk_coverage import Kind
 from abstain.inference.intervals import level_of
 from abstain.inference.proportions import clopper_pearson, wilson
 from abstain.typing import AnyArray, FloatArray, IntArray, Rng
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Steps of the default grid of coverages.
 _STEPS = 200
@@ -64,12 +61,10 @@ class RiskCoverageBand:
     simultaneous_from: float = 0.0
     note: str = ""
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the band as a polars table, one row for each coverage."""
-        import polars as pl
-
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the band as a dataframe, one row for each coverage."""
         names = ("coverage", "risk", "standard_error", "low", "high", "low_all", "high_all")
-        return pl.DataFrame({name: getattr(self, name) for name in names})
+        return of_rows({name: getattr(self, name) for name in names}, backend)
 
 
 def risk_coverage_band(

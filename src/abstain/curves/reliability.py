@@ -1,20 +1,18 @@
 """Reliability: accuracy against mean confidence, by bins of confidence."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import namespace
 from abstain._foundation.foreign import numbers_beside, without_gradient
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.scored import Scored, kind_of, scored
 from abstain.curves._vertices import Vertices
 from abstain.curves.bin_sums import BinSums, bin_sums, mass_edges
 from abstain.typing import AnyArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Binning = Literal["equal_width", "equal_mass"]
 BINNINGS = ("equal_width", "equal_mass")
@@ -61,13 +59,14 @@ class ReliabilityCurve(Vertices):
 
     whole: ClassVar[frozenset[str]] = frozenset({"binning", "total"})
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the bins as a polars table, one row each; an empty bin has nulls."""
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the bins as a dataframe, one row each; an empty bin has nulls."""
         import polars as pl
 
         columns = self.on_host()
         edges = columns.pop("edges")
-        return pl.DataFrame({"low": edges[:-1], "high": edges[1:], **columns}, nan_to_null=True)
+        ends = {"low": edges[:-1], "high": edges[1:]}
+        return in_library(pl.DataFrame({**ends, **columns}, nan_to_null=True), backend)
 
     def __len__(self) -> int:
         """Count the bins."""

@@ -49,6 +49,7 @@ def case_of(part: EvaluatedPart) -> Case:
         by_group=part.by_group,
         own=part.own,
         band=None if part.how.kind == "none" else _band(part),
+        of_groups=part.of_groups,
     )
 
 

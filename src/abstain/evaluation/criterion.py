@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import kind_named
@@ -17,9 +18,6 @@ from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, Array, FloatArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: What `fit_score` may fit a temperature by: a metric, or the labels by maximum likelihood.
 METRIC, LIKELIHOOD = "metric", "nll"
@@ -246,11 +244,9 @@ class SelectedScore:
                 rows = [{**row, column: str(row[column])} for row in rows]
         return rows
 
-    def frame(self) -> "pl.DataFrame":
-        """Return what was tried as a polars table: a column for each option, and the metric."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return what was tried as a dataframe: a column for each option, and the metric."""
+        return of_rows(self.rows(), backend)
 
 
 def select_score(

@@ -1,4 +1,4 @@
-"""What `evaluate` is given: predictions, a table of them, or the two arrays of an example."""
+"""What `evaluate` and its kin are given: predictions, a table of them, or two arrays."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,26 +44,33 @@ def given(
     return reading, [*said, *warnings, *told]
 
 
+def opened(source: Any) -> Any:
+    """Return the predictions of a file, a table or two arrays; what is something else as it is."""
+    return given(source, None, ())[0]
+
+
 def _are_paths(source: Sequence[object]) -> bool:
     return all(isinstance(one, str | Path) for one in source)
 
 
 def _is_table(source: object) -> bool:
     """Tell whether this is a file, files, a dataframe or arrays by name, which a reader reads."""
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Path) or _home(source) == "datasets":
         return True
     if isinstance(source, list | tuple):
         return bool(source) and _are_paths(source)
     if isinstance(source, Mapping):
-        return bool(source) and all(isinstance(name, str) for name in source)
+        return bool(source) and all(
+            isinstance(name, str) and not isinstance(held, Predictions)
+            for name, held in source.items()
+        )
     return _is_frame(source)
 
 
 def _is_frame(source: object) -> bool:
     """Tell a dataframe by the library it comes from."""
     # A dask dataframe is read in parts, by those who count batches.
-    home = type(source).__module__.partition(".")[0]
-    return hasattr(source, "columns") and home in {
+    return hasattr(source, "columns") and _home(source) in {
         "pandas",
         "polars",
         "pyarrow",
@@ -71,6 +78,11 @@ def _is_frame(source: object) -> bool:
         "cudf",
         "narwhals",
     }
+
+
+def _home(source: object) -> str:
+    """Return the package that something comes from."""
+    return type(source).__module__.partition(".")[0]
 
 
 # ------------------------------------------------------------------------------------ two arrays

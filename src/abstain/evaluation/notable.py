@@ -5,14 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from abstain._foundation.names import coded
 from abstain._foundation.scored import Scored
+from abstain.curves.risk_coverage import RiskCoverageCurve, curve_of, thin
 from abstain.evaluation.records import ExtremeSample, Part
 from abstain.metrics.contributions import GroupContributions, contributions_by
 from abstain.predictions import Predictions
 from abstain.typing import Array, IntArray
 
 #: How many samples of each kind a case shows.
-SHOWN = 10
+SHOWN = 24
+#: How many groups a case has curves of, and of how many vertices each, at most.
+DRAWN, _VERTICES = 12, 20_000
 
 
 def by_class(s: Scored) -> tuple[Part, ...]:
@@ -40,6 +44,20 @@ def parts_of(c: GroupContributions, written: Callable[[Any], str]) -> tuple[Part
         )
         for i in np.argsort(-c.contribution, kind="stable")
     )
+
+
+def curves_by(s: Scored, names: Array) -> dict[str, RiskCoverageCurve]:
+    """Return the selective risk of each of the largest groups against its own coverage."""
+    groups, codes = coded(names, "group")
+    sizes = np.bincount(codes, minlength=len(groups))
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:DRAWN])
+    curves = {}
+    for i in largest.tolist() if len(groups) > 1 else ():
+        rows = codes == i
+        weight = None if s.weight is None else s.weight[rows]
+        part = Scored(s.confidence[rows], s.loss[rows], weight)
+        curves[str(groups[i])] = thin(curve_of(part.groups, "selective"), vertices=_VERTICES)
+    return curves
 
 
 def most_confident_failures(s: Scored) -> IntArray:

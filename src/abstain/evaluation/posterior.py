@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from abstain._foundation.arrays import sealed, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.measurement import Measured, undefined
 from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
@@ -17,9 +18,6 @@ from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import OF_POPULATION
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: Outputs that are not those of one draw.
 _NOTHING_SAID: dict[str, Any] = dict.fromkeys(
@@ -72,19 +70,13 @@ class PosteriorExpectation:
         """Return the summary as a flat row; the values of the draws are in `frame`."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "values"}
 
-    def frame(self) -> "pl.DataFrame":
-        """Return one row for each draw as a tidy polars table."""
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return one row for each draw as a tidy dataframe."""
         import polars as pl
 
-        return pl.DataFrame(
-            {
-                "score": self.score,
-                "metric": self.metric,
-                "loss": self.loss,
-                "draw": np.arange(self.draws),
-                "value": self.values,
-            }
-        )
+        named = {"score": self.score, "metric": self.metric, "loss": self.loss}
+        drawn = {"draw": np.arange(self.draws), "value": self.values}
+        return in_library(pl.DataFrame({**named, **drawn}), backend)
 
 
 def posterior_expectation(

@@ -12,7 +12,7 @@ from abstain.errors import InputError, MissingInputError
 from abstain.evaluation.records import Finding
 from abstain.evaluation.rules.data import confidence_of
 from abstain.predictions import Predictions
-from abstain.predictions.record import log_probabilities
+from abstain.predictions.class_view import log_probabilities
 from abstain.shift import DensityRatios, LabelShift, fit_ratios, label_shift
 from abstain.typing import Array, FloatArray, Rng
 

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.typing import Split
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -125,9 +123,10 @@ class Case:
     `own` is True when the score is a column of the data, False when it is one of the catalogue.
     `overconfident` are the most confident failures, `underconfident` the least confident
     successes. `by_class` and `by_group` say where the AUGRC comes from, the largest part first;
-    empty without labels or groups. Curves are complete up to 20,000 vertices; of longer ones `thin`
-    kept about as many, the extremes among them. `band` is where the selective risk may lie on new
-    data, at some sixty coverages; None when no intervals were asked for.
+    empty without labels or groups. `of_groups` has the curves of the dozen largest groups, against
+    their own coverages; none in a stream. Curves are complete up to 20,000 vertices; of longer ones
+    `thin` kept about as many, the extremes among them. `band` is where the selective risk may lie
+    on new data, at some sixty coverages; None when no intervals were asked for.
     `abstain.curves.bands.as_generalized` turns it into that of the
     generalized risk.
     """
@@ -149,6 +148,7 @@ class Case:
     by_group: tuple[Part, ...] = ()
     own: bool = False
     band: RiskCoverageBand | None = None
+    of_groups: Mapping[str, RiskCoverageCurve] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -243,11 +243,9 @@ class Evaluation(InNotebook):
         """Return the results as flat rows, tidy: one number a row."""
         return [result.row() for result in self.results]
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the results as a tidy polars table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the results as a tidy dataframe."""
+        return of_rows(self.rows(), backend)
 
 
 def counted(counts: Mapping[str, int]) -> str:

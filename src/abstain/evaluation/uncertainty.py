@@ -1,7 +1,7 @@
 """One score on one part of the data, and the intervals of its results."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,9 +12,11 @@ from abstain._foundation.measurement import Measured
 from abstain._foundation.names import coded
 from abstain._foundation.random import seed_of
 from abstain._foundation.scored import Scored
+from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.errors import InputError
 from abstain.evaluation.notable import (
     by_class,
+    curves_by,
     least_confident_successes,
     most_confident_failures,
     parts_by,
@@ -127,6 +129,11 @@ class EvaluatedPart(ABC):
         """Which groups it comes from."""
         return ()
 
+    @property
+    def of_groups(self) -> Mapping[str, RiskCoverageCurve]:
+        """The curve of each group, of the largest where there are many."""
+        return {}
+
 
 @dataclass(frozen=True, eq=False)
 class ScoredPart(EvaluatedPart):
@@ -171,6 +178,12 @@ class ScoredPart(EvaluatedPart):
         """Which groups it comes from."""
         group = self.predictions.group
         return () if group is None else parts_by(self.s, group, str)
+
+    @property
+    def of_groups(self) -> Mapping[str, RiskCoverageCurve]:
+        """The curve of each group, of the largest where there are many."""
+        group = self.predictions.group
+        return {} if group is None else curves_by(self.s, group)
 
 
 def clusters_of(part: Predictions) -> IntArray:

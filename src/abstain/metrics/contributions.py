@@ -1,12 +1,12 @@
 """Who is to blame: the part of an area metric that each sample, class or group contributes."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.names import coded
 from abstain._foundation.order import descending
 from abstain._foundation.ranks import group_index
@@ -15,9 +15,6 @@ from abstain.errors import ShapeError
 from abstain.metrics.entry import METRICS
 from abstain.metrics.rank_weights import BY_PLACE, RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def sample_contributions(
@@ -131,11 +128,9 @@ class GroupContributions:
     samples: IntArray
     sample_share: FloatArray
 
-    def frame(self) -> "pl.DataFrame":
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return one row a group."""
-        import polars as pl
-
-        return pl.DataFrame({name: getattr(self, name) for name in self.__dataclass_fields__})
+        return of_rows({name: getattr(self, name) for name in self.__dataclass_fields__}, backend)
 
 
 def group_contributions(

@@ -2,19 +2,17 @@
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.names import distinct, in_order
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Normalize = Literal["true", "pred", "all"]
 _WAYS = ("true", "pred", "all")
@@ -61,19 +59,19 @@ class SelectiveConfusion:
         """Shares of each true class, shape (K, K + 1); of shares of the answers, those."""
         return self.counts if self.normalize == "pred" else _normalized(self.counts, "true")
 
-    def frame(self) -> "pl.DataFrame":
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return one row for each cell: label, prediction (null for abstained), value.
 
         Returns
         -------
-        polars.DataFrame
+        DataFrame
             Columns `label`, `prediction`, `abstained`, `value`; classes as text.
         """
         import polars as pl
 
         columns = [*map(str, self.classes), None]
         k = len(self.classes)
-        return pl.DataFrame(
+        cells = pl.DataFrame(
             {
                 "label": [str(name) for name in self.classes for _ in columns],
                 "prediction": columns * k,
@@ -82,6 +80,7 @@ class SelectiveConfusion:
             },
             schema_overrides={"prediction": pl.String},
         )
+        return in_library(cells, backend)
 
 
 def selective_confusion_matrix(

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from abstain._foundation import checks, json_records
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.errors import DomainError, FileFormatError, InputError, ShapeError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
@@ -22,9 +23,6 @@ from abstain.monitoring.sentences import limits, recent, value
 from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
 from abstain.tables import save
 from abstain.typing import AnyArray, Array
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _NAN: Final = float("nan")
 
@@ -317,11 +315,9 @@ class Monitor(InNotebook):
             "since": watch.since,
         }
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the rows as a polars table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the rows as a dataframe."""
+        return of_rows(self.rows(), backend)
 
 
 def _refuse_line(line: Line, error: InputError, skipped: list[str] | None) -> None:

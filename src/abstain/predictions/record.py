@@ -11,10 +11,11 @@ from abstain._foundation.arrays import sealed
 from abstain._foundation.scored import ClassView
 from abstain.errors import MissingInputError
 from abstain.predictions._fields import ARRAYS, complete, rows_of
+from abstain.predictions.class_view import LazyClassView
 from abstain.predictions.classes import UNKNOWN, CodedNames, encode
 from abstain.predictions.outputs import ClassScores, Permissions
 from abstain.predictions.softmax import log_mean_probabilities, row_blocks
-from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+from abstain.typing import AnyArray, Array, BoolArray, IntArray
 
 #: Where the codes of a column of names are kept once they are known.
 _CODES = {"labels": "label_codes", "prediction": "prediction_codes"}
@@ -349,49 +350,3 @@ def _mean_scores(samples: ClassScores) -> ClassScores:
     for rows in row_blocks(n, count * width):
         out[rows] = log_mean_probabilities(samples.log_probabilities(rows))
     return ClassScores(out, are_logits=True)
-
-
-class LazyClassView(ClassView):
-    """A `ClassView` that does its softmax work on first use.
-
-    Most metrics never look at the class probabilities, and for many classes those two arrays
-    are larger than everything else together.
-    """
-
-    def __init__(
-        self,
-        labels: IntArray,
-        prediction: IntArray,
-        classes: tuple[object, ...],
-        scores: ClassScores | None,
-    ) -> None:
-        # The fields that the parent would set to None stay unset: they are computed below.
-        for name, value in (
-            ("labels", labels),
-            ("prediction", prediction),
-            ("classes", classes),
-            ("_scores", scores),
-        ):
-            object.__setattr__(self, name, value)
-
-    _scores: ClassScores | None
-
-    @cached_property
-    def log_probabilities(self) -> FloatArray | None:
-        """Logarithms of the class probabilities, shape (n, K)."""
-        return None if self._scores is None else log_probabilities(self._scores)
-
-    @cached_property
-    def probabilities(self) -> FloatArray | None:
-        """Class probabilities in float64, shape (n, K)."""
-        logs = self.log_probabilities
-        return None if logs is None else np.exp(logs)
-
-
-def log_probabilities(scores: ClassScores) -> FloatArray:
-    """Return all log-probabilities, filled block by block."""
-    n, width = scores.values.shape
-    out = np.empty((n, width))
-    for rows in row_blocks(n, width):
-        out[rows] = scores.log_probabilities(rows)
-    return out

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from abstain.report.output import write_study as write_study
     from abstain.report.output import write_study_figures as write_study_figures
     from abstain.report.output import write_threshold as write_threshold
+    from abstain.report.pictures import Pictures as Pictures
+    from abstain.report.pictures import sample_pictures as sample_pictures
     from abstain.report.site import benchmark_site as benchmark_site
-    from abstain.report.subjects.benchmark.pictures import Pictures as Pictures
     from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
     from abstain.report.tables import benchmark_latex as benchmark_latex
     from abstain.report.tables import benchmark_markdown as benchmark_markdown
@@ -67,9 +68,10 @@ else:
             "write_study_figures",
             "write_threshold",
         ),
+        pictures=("Pictures", "sample_pictures"),
         render=("render",),
         site=("benchmark_site",),
-        subjects__benchmark__pictures=("Pictures", "benchmark_pictures"),
+        subjects__benchmark__pictures=("benchmark_pictures",),
         tables=(
             "benchmark_latex",
             "benchmark_markdown",

@@ -131,8 +131,19 @@ class Range:
     title: str = ""
 
 
+@dataclass(frozen=True)
+class Shot:
+    """A small picture, or its place: `source` is a ``data:`` address or empty."""
+
+    source: str
+    alt: str
+    label: str
+    said: str = ""
+    small: str = ""
+
+
 #: What stands in a table; None where there is nothing.
-Cell = Number | Range | Label | Text | None
+Cell = Number | Range | Label | Shot | Text | None
 
 
 # -------------------------------------------------------------------------------------- tables
@@ -210,17 +221,6 @@ class Entry:
     name: str = ""
     range: str = ""
     source: str = ""
-
-
-@dataclass(frozen=True)
-class Shot:
-    """A small picture, or its place: `source` is a ``data:`` address or empty."""
-
-    source: str
-    alt: str
-    label: str
-    said: str = ""
-    small: str = ""
 
 
 def rows_of(rows: Iterable[Sequence[Cell] | Row]) -> tuple[Rows, ...]:

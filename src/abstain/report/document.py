@@ -44,7 +44,7 @@ from abstain.report.choices import Choice, Find, Jump, Option, Switch, line_opti
 
 if TYPE_CHECKING:
     from abstain.benchmark.results import BenchmarkResults
-    from abstain.report.subjects.benchmark.pictures import Pictures
+    from abstain.report.pictures import Pictures
 
 __all__ = [
     "EVERYWHERE",
@@ -201,12 +201,14 @@ class Dial(Block):
     """A slider through the thresholds of the curves that the page holds, by its reader's browser.
 
     It shows the working point of a threshold, what is accepted and refused there, and its place on
-    the charts. `of` are the heads of what is summed over samples, and of its mean.
+    the charts. `of` are the heads of what is summed over samples, and of its mean; `groups` says
+    that there are groups, of which it shows the same.
     """
 
     title: str
     about: str
     of: tuple[str, str]
+    groups: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from abstain.evaluation.records import Evaluation
     from abstain.evaluation.rules import RuleChecks
     from abstain.monitoring import Monitor
-    from abstain.report.subjects.benchmark.pictures import Pictures
+    from abstain.report.pictures import Pictures
     from abstain.studies import StudyResult
 
 ResultT = TypeVar("ResultT")
@@ -57,10 +57,12 @@ class Subject(Generic[ResultT]):
     formats: tuple[str, ...] = FORMATS
 
     def said(self, result: ResultT, origin: Origin) -> Document:
-        """Say a result; refuse what only a benchmark has a use for."""
-        if (origin.pictures or origin.beside) and _known_of(result) is not BENCHMARK:
-            msg = "`pictures` and `beside` are for the results of a benchmark"
-            raise InputError(f"{msg}; got {type(result).__name__}")
+        """Say a result; refuse what only others have a use for."""
+        for name, kinds in {"pictures": (BENCHMARK, EVALUATION), "beside": (BENCHMARK,)}.items():
+            if getattr(origin, name) and _known_of(result) not in kinds:
+                also = "an evaluation or " * (EVALUATION in kinds)
+                msg = f"`{name}` are for {also}the results of a benchmark"
+                raise InputError(f"{msg}; got {type(result).__name__}")
         return self.document(result, origin)
 
     def html(
@@ -352,8 +354,8 @@ def document_of(
     full : bool, default=False
         Of an evaluation or a comparison, leave nothing out on a terminal.
     pictures : Pictures, optional
-        Of a benchmark, what `benchmark_pictures` returned; without them a page says why there are
-        none.
+        Of an evaluation, what `sample_pictures` returned; of a benchmark, what
+        `benchmark_pictures` did: without them its page says why there are none.
     beside : sequence of BenchmarkResults
         Of a benchmark, those of the same task with other models: they are compared with this one.
 

@@ -9,7 +9,7 @@ from abstain.report.document import Document, Origin
 
 if TYPE_CHECKING:
     from abstain.benchmark.results import BenchmarkResults
-    from abstain.report.subjects.benchmark.pictures import Pictures
+    from abstain.report.pictures import Pictures
 
 
 def linked(pages: Mapping[str, Document]) -> dict[str, Document]:

@@ -4,16 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, ParamSpec
+from typing import Any, Final, ParamSpec
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.errors import MissingInputError, UnknownNameError, suggest
 from abstain.plots.drawable import Drawable
-
-if TYPE_CHECKING:
-    import polars as pl
 
 P = ParamSpec("P")
 
@@ -88,11 +86,9 @@ class StudyResult(InNotebook):
             raise UnknownNameError(msg)
         return self.tables[name]
 
-    def frame(self, table: str | None = None) -> "pl.DataFrame":
-        """Return one table as a polars table, by default the first."""
-        import polars as pl
-
-        return pl.DataFrame([dict(row) for row in self.rows(table)], infer_schema_length=None)
+    def frame(self, table: str | None = None, *, backend: Backend = "polars") -> AnyFrame:
+        """Return one table as a dataframe, by default the first."""
+        return of_rows([dict(row) for row in self.rows(table)], backend)
 
     @property
     def open_tables(self) -> tuple[str, ...]:

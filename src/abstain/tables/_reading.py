@@ -32,6 +32,7 @@ class ReadingOptions:
     group: str | None = None
     weight: str | None = None
     id: str | None = None
+    long: str | None = None
     unknown_label: tuple[Hashable, ...] = ()
     missing: str = "error"
     lower_is_safer: tuple[str, ...] = ()
@@ -50,8 +51,8 @@ def options(**given: Any) -> ReadingOptions:
     one_of(given["missing"], "missing", ("error", "drop", "reject"))
     for name in ("confidence", "logits", "probabilities", "by", "lower_is_safer"):
         given[name] = _several(given[name], name)
-    for name in ("label", "prediction", "correct", "loss", "group", "weight", "id"):
-        if given[name] is not None and not isinstance(given[name], str):
+    for name in ("label", "prediction", "correct", "loss", "group", "weight", "id", "long"):
+        if given.get(name) is not None and not isinstance(given[name], str):
             msg = f"{option(name)} must be the name of a column; got {given[name]!r}"
             raise InputError(msg)
     unknown = given["unknown_label"]

@@ -19,6 +19,7 @@ from abstain._foundation.input_files import (
     size_of,
 )
 from abstain.errors import FileFormatError
+from abstain.tables import array_files
 from abstain.tables._lines import (
     first_keys,
     json_rows,
@@ -54,6 +55,7 @@ SUFFIXES = (
     ".pth",
     ".pt",
     ".eval",
+    array_files.SUFFIX,
 )
 
 #: From so many bytes on a CSV file is looked at by columns, whose types its first rows tell.
@@ -76,7 +78,7 @@ def open_table(path: Path) -> DataTable:
 
 
 def _suffix_refusal(path: Path) -> str:
-    if path.suffix.lower() in {".pkl", ".pickle", ".npy", ".joblib"}:
+    if path.suffix.lower() in {".pkl", ".pickle", ".joblib"}:
         hint = " Save the arrays with `numpy.savez(file, labels=..., logits=...)` and read that."
     elif path.suffix.lower() in {".gz", ".zip", ".xz", ".zst", ".bz2"}:
         hint = " Unpack it first."
@@ -330,6 +332,7 @@ _OPENERS: dict[str, Callable[[Path], DataTable]] = {
     ".pth": open_torch,
     ".pt": open_torch,
     ".eval": inspect_ai.open_log,
+    array_files.SUFFIX: array_files.open_array,
 }
 
 

@@ -18,10 +18,10 @@ import numpy as np
 from abstain._foundation.extras import has
 from abstain._foundation.imports import Deferred
 from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import value_of
 from abstain.errors import FileFormatError, InputError, MissingInputError
 from abstain.tables.logs import inspect_ai
-from abstain.tables.table import DataTable, from_arrays
+from abstain.tables.table import DataTable, from_arrays, from_polars
 from abstain.typing import Array
 
 torch = Deferred("torch")
@@ -41,27 +41,50 @@ _NUMBERS: Final = "?bhilqBHILQefd"
 
 
 def open_json(path: Path) -> DataTable:
-    """Open a JSON object of arrays by key."""
+    """Open arrays by key, or a list of rows, in one JSON text."""
     refuse_beyond_memory(_OF_NUMBERS * size_of(path), path.name, "its text with all numbers")
     try:
-        found = parsed(content(path, _MOST_JSON).decode(), finite=False)
+        found = value_of(content(path, _MOST_JSON).decode(), finite=False)
     except UnicodeDecodeError:
         _refuse(path, "is no text in UTF-8", _AS_JSON)
     except InputError as error:
-        if str(error) == "it is another value":
-            _refuse(path, "holds no JSON object", _AS_JSON)
         msg = f"{path.name} cannot be read as json: {error}"
         raise FileFormatError(msg) from None
+    if isinstance(found, list):
+        return _rows(path, found)
+    if not isinstance(found, dict):
+        _refuse(path, "holds neither an object nor a list of them", _AS_JSON)
     if found.keys() >= inspect_ai.LOG_FIELDS:
         return inspect_ai.table_of(found, path.name)
-    lists = {name: x for name, x in found.items() if isinstance(x, list)}
+    lists = {name: x for name, x in _columns(found).items() if isinstance(x, list)}
     return _table({name: _array(path, name, x) for name, x in lists.items()}, found, path, _AS_JSON)
 
 
 _AS_JSON: Final = (
-    'a .json file holds {"logits": [[...], ...], "labels": [...]}; rows of one sample each belong '
-    "in .jsonl, one object a line"
+    'a .json file holds {"logits": [[...], ...], "labels": [...]}, or a list of one object for '
+    "each sample"
 )
+
+
+def _rows(path: Path, rows: list[Any]) -> DataTable:
+    """Wrap a list of objects, one for each sample."""
+    import polars as pl
+
+    if not rows or not all(isinstance(row, dict) for row in rows):
+        _refuse(path, "holds a list of something else than objects", _AS_JSON)
+    with plain_words(path.name, "json"):
+        frame = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    if frame.width == 0:
+        _refuse(path, "holds objects without a field", _AS_JSON)
+    return from_polars(frame, path.name)
+
+
+def _columns(found: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return arrays by key, also where pandas wrote the rows of each by their names."""
+    held = list(found.values())
+    if not held or not all(isinstance(x, dict) and x.keys() == held[0].keys() for x in held):
+        return found
+    return {name: list(x.values()) for name, x in found.items()}
 
 
 def open_torch(path: Path) -> DataTable:

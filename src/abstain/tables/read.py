@@ -7,11 +7,14 @@ from typing import Any
 from abstain._foundation.input_files import refuse_absent
 from abstain.errors import InputError
 from abstain.predictions import Predictions
+from abstain.tables import hugging_face
 from abstain.tables._build import build
 from abstain.tables._choice import choose
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
+from abstain.tables.array_files import are_arrays, joined
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
+from abstain.tables.long_form import widened
 from abstain.tables.table import DataTable, from_arrays, from_frame
 from abstain.typing import Split
 
@@ -36,6 +39,7 @@ def read_predictions(
     renormalize: bool = False,
     masked: bool = False,
     unlabeled: bool = False,
+    long: str | None = None,
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
@@ -47,10 +51,12 @@ def read_predictions(
     ----------
     source : path, list of paths, dataframe, or mapping from name to array
         Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz,
-        .json (one object of arrays), .pth, .pt (tensors, as `torch.save` writes them); logs of
-        Inspect (.eval, .json) and samples of lm-evaluation-harness (.jsonl); a folder of
-        FD-Shifts results (its data sets become splits). Dataframes of pandas, polars, pyarrow
-        and whatever else narwhals knows.
+        .json (one object of arrays, or a list of one object for each sample), .npy (one array;
+        several files, named by what they hold, are one set), .pth, .pt (tensors, as `torch.save`
+        writes them); logs of Inspect (.eval, .json) and samples of lm-evaluation-harness (.jsonl);
+        a folder of FD-Shifts results (its data sets become splits) or of a data set of Hugging
+        Face (``save_to_disk``). Dataframes of pandas, polars, pyarrow and whatever else narwhals
+        knows; a `Dataset` or `DatasetDict` of Hugging Face.
     label : str, optional
         The true class. By default the first of label, labels, y_true, target that exists.
     prediction : str, optional
@@ -88,6 +94,9 @@ def read_predictions(
         Take logits of -inf, for classes that a sample cannot have.
     unlabeled : bool, default False
         Nothing says what is right, or it is not to be read.
+    long : str, optional
+        The column that names the class of each row, where a sample has a row for each class; its
+        scores stand in the one column of `logits` or `probabilities`, and `id` names the sample.
 
     Returns
     -------
@@ -131,23 +140,21 @@ def read_predictions(
     >>> print(reading.notes[0])
     the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
-    taken = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled}
+    truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
+    form = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled, "long": long}
     asked = options(
-        label=label,
-        prediction=prediction,
+        **truth,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
         by=by,
         unknown_label=unknown_label,
         missing=missing,
-        correct=correct,
-        loss=loss,
         group=group,
         weight=weight,
         id=id,
         lower_is_safer=lower_is_safer,
-        **taken,
+        **form,
     )
     return _read(source, asked)
 
@@ -157,10 +164,13 @@ def _read(source: Any, asked: ReadingOptions) -> Reading:
         return _read_path(Path(source), asked)
     if isinstance(source, list | tuple):
         return _read_several(source, asked)
+    if hugging_face.is_dataset(source):
+        return _read_tables(hugging_face.tables_of(source), hugging_face.SPLIT, asked)
     return _read_table(_table_of(source), asked)
 
 
 def _read_table(table: DataTable, asked: ReadingOptions) -> Reading:
+    table, asked = widened(table, asked)
     return build(table, choose(table, asked), asked)
 
 
@@ -179,6 +189,8 @@ def _table_of(source: Any) -> DataTable:
 
 def _read_path(path: Path, asked: ReadingOptions) -> Reading:
     refuse_absent(path)
+    if path.is_dir() and hugging_face.is_saved(path):
+        return _read_tables(hugging_face.saved_tables(path), hugging_face.SPLIT, asked)
     if path.is_dir():
         return read_folder(path, asked)
     return _read_table(open_table(path), asked)
@@ -189,6 +201,8 @@ def _read_several(sources: Sequence[Any], asked: ReadingOptions) -> Reading:
         msg = f"a list as `source` must hold paths of files; got {list(sources)[:3]!r}"
         raise InputError(msg)
     paths = [Path(s) for s in sources]
+    if are_arrays(paths):
+        return _read_table(joined(paths), asked)
     names = [p.name for p in paths]
     if len(set(names)) < len(names):
         names = [str(p) for p in paths]
@@ -196,13 +210,24 @@ def _read_several(sources: Sequence[Any], asked: ReadingOptions) -> Reading:
         twice = next(n for i, n in enumerate(names) if n in names[:i])
         msg = f"the file {twice!r} is given twice"
         raise InputError(msg)
+    return _together({n: _read_path(p, asked) for n, p in zip(names, paths, strict=True)}, "file")
+
+
+def _read_tables(tables: Mapping[str, DataTable], column: str, asked: ReadingOptions) -> Reading:
+    """Read tables that are parts by their names; one without a name is no part."""
+    if list(tables) == [""]:
+        return _read_table(tables[""], asked)
+    return _together({name: _read_table(one, asked) for name, one in tables.items()}, column)
+
+
+def _together(readings: Mapping[str, Reading], column: str) -> Reading:
+    """Join what was read of several sources, which a column of their names sets apart."""
     splits: dict[Split, Predictions] = {}
     notes: list[str] = []
     warnings: list[str] = []
-    for name, path in zip(names, paths, strict=True):
-        reading = _read_path(path, asked)
-        splits |= {(("file", name), *split): p for split, p in reading.items()}
+    for name, reading in readings.items():
+        splits |= {((column, name), *split): p for split, p in reading.items()}
         # Most notes do not name their file, so where there are several it is put before them.
         notes += [n if n.startswith(name) else f"{name}: {n}" for n in reading.notes]
         warnings += [f"{name}: {warning}" for warning in reading.warnings]
-    return Reading(splits, tuple(notes), ", ".join(names), tuple(warnings))
+    return Reading(splits, tuple(notes), ", ".join(readings), tuple(warnings))

@@ -1,4 +1,4 @@
-"""`save` and `load`: rules, calibrations, fitted scores and monitors as files, never pickles."""
+"""`save` and `load`: rules, calibrations, fitted scores, monitors as files, results as pages."""
 
 import io
 import json
@@ -13,12 +13,15 @@ import numpy as np
 from abstain._foundation import json_records
 from abstain._foundation.archives import Archive
 from abstain._foundation.files import write_atomically
+from abstain._foundation.imports import later
 from abstain._foundation.input_files import TEXT, content, opened
 from abstain._foundation.json_records import ARCHIVES, READERS, Written
+from abstain._foundation.notebook import InNotebook
 from abstain.calibration import Calibration
 from abstain.calibration import from_json as calibration_from_json
 from abstain.confidence import FittedScore, from_arrays
 from abstain.errors import FileFormatError, InputError
+from abstain.tables.results import result_files
 from abstain.thresholds import DecisionRule, RuleSet
 from abstain.thresholds.parts import KIND as RULES
 from abstain.thresholds.rule import KIND as RULE
@@ -59,23 +62,29 @@ def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> No
 _read_by("abstain.evaluation.calibration", "calibrated_score", READERS)
 _read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVES)
 _read_by("abstain.monitoring.monitor", "monitor", ARCHIVES)
+#: Suffixes of a result: of its page, which stands far above and is loaded when one is written, and
+#: of its table.
+_PAGES, _TABLES = (".html", ".md", ".tex"), (".parquet", ".csv")
+_written = later("abstain.report.output:write")
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
 
 def save(obj: Saved, path: str | Path) -> Path:
-    """Write a decision rule, a calibration, a fitted score or a monitor to a file.
+    """Write a decision rule, a calibration, a fitted score, a monitor or a result to a file.
 
-    Answers: how do I take this to another process, or to another day?
+    Answers: how do I take this to another process, to another day, or to somebody else?
 
     Parameters
     ----------
-    obj : DecisionRule, RuleSet, Calibration, CalibratedScore, FittedScore or Monitor
-        Rules and calibrations are written as JSON (``.json``), the others as an archive of
-        plain arrays (``.npz``); a calibrated score as that which it calibrates, a name or a
-        fitted score. Nothing is pickled.
+    obj : DecisionRule, RuleSet, Calibration, CalibratedScore, FittedScore, Monitor, or a result
+        Rules and calibrations are written as JSON (``.json``), fitted scores and monitors as an
+        archive of plain arrays (``.npz``); a calibrated score as that which it calibrates, a name
+        or a fitted score. Nothing is pickled. What `evaluate`, `compare`, `check_rule`, a study or
+        a benchmark found, and a monitor, is written as a page (``.html``, ``.md``, ``.tex``), or
+        as the table of its ``rows()`` (``.parquet``, ``.csv``).
     path : str or Path
-        Where, with that suffix; what is there is replaced. The folder must exist.
+        Where, with such a suffix; what is there is replaced. The folder must exist.
 
     Returns
     -------
@@ -106,6 +115,8 @@ def save(obj: Saved, path: str | Path) -> Path:
     1
     """
     path = _path(path)
+    if isinstance(obj, InNotebook) and path.suffix in {*_PAGES, *_TABLES}:
+        return _leave(obj, path)
     if _holds_arrays(obj):
         _refuse_suffix(path, ".npz", "a fitted score" if hasattr(obj, "score") else "a monitor")
         write_atomically(path, _archive(obj))
@@ -113,6 +124,17 @@ def save(obj: Saved, path: str | Path) -> Path:
     content = text_file(obj)
     _refuse_suffix(path, ".json", "a rule or a calibration")
     write_atomically(path, content)
+    return path
+
+
+def _leave(result: Any, path: Path) -> Path:
+    """Write a result for somebody to read."""
+    if path.suffix in _PAGES:
+        return Path(_written(result, path))
+    if not hasattr(result, "rows"):
+        _refuse_suffix(path, ".json", "a rule")
+    files = result_files(result.rows())
+    write_atomically(path, next(x for name, x in files.items() if name.endswith(path.suffix)))
     return path
 
 
@@ -272,6 +294,8 @@ def _text_of(obj: object) -> str:
         if json.loads(text).get("kind") in READERS:
             return text
     hint = "; save its `.state`" if isinstance(getattr(obj, "state", None), FittedScore) else ""
+    if isinstance(obj, InNotebook):
+        hint = f"; a result goes to a file that ends in {', '.join((*_PAGES, *_TABLES))}"
     what = f"{type(obj).__name__}{hint}"
     msg = f"decision rules, calibrations and fitted scores can be saved; got {what}"
     raise InputError(msg)

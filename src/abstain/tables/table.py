@@ -9,7 +9,8 @@ import numpy as np
 
 from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
-from abstain.errors import InputError
+from abstain._foundation.extras import has
+from abstain.errors import InputError, MissingInputError
 from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array
 
@@ -185,6 +186,20 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
         kinds,
         lambda names: {name: _from_narwhals(frame[name], name) for name in names},
     )
+
+
+def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:
+    """Return a table of polars as a dataframe of pandas or pyarrow."""
+    import narwhals as nw
+
+    if not has(backend):
+        msg = f"`backend` is {backend!r}, which is not installed: pip install {backend}"
+        raise MissingInputError(msg)
+    if backend == "pyarrow":
+        return frame.to_arrow()
+    # Not by polars itself, which converts to pandas through pyarrow.
+    plain = {c.name: c.to_list() if c.null_count() else c.to_numpy() for c in frame.iter_columns()}
+    return nw.from_dict(plain, backend=backend).to_native()
 
 
 def _refuse_unnamed(columns: list[Any], source: str) -> None:

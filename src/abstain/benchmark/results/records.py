@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from abstain._foundation.frames import AnyFrame, Backend, in_library, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.benchmark.costs import Cost
 from abstain.benchmark.protocol import Study
@@ -13,9 +14,6 @@ from abstain.errors import InputError, suggest
 from abstain.evaluation import Comparison, Finding
 from abstain.evaluation.comparison import MEAN
 from abstain.typing import FloatArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "MEAN",
@@ -329,16 +327,17 @@ class BenchmarkResults(InNotebook):
             for record in getattr(self, table)
         ]
 
-    def frame(self, table: str = "estimates") -> "pl.DataFrame":
-        """Return one table as a tidy polars frame; see `rows`."""
+    def frame(self, table: str = "estimates", *, backend: Backend = "polars") -> AnyFrame:
+        """Return one table as a tidy dataframe; see `rows`."""
         import polars as pl
 
         if table not in Comparison.TABLES:
-            return pl.DataFrame(self.rows(table), infer_schema_length=None)
+            return of_rows(self.rows(table), backend)
         # Metric by metric: the pairs of all as rows of Python take hundreds of megabytes.
         frames = [own.frame(table) for own in self.comparisons.values()]
         filled = [frame for frame in frames if frame.height]
-        return pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
+        whole = pl.concat(filled, how="vertical_relaxed") if filled else pl.DataFrame()
+        return in_library(whole, backend)
 
 
 def _points(place: tuple[str, str], own: CurvePoints) -> list[dict[str, Any]]:

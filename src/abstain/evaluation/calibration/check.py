@@ -1,11 +1,11 @@
 """`calibration_check`: what a calibration changed, on samples it was not fitted on."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups, equal_width_bins
 from abstain._foundation.scored import ClassView, Scored
@@ -25,9 +25,6 @@ from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
 from abstain.typing import AnyArray, Array, FloatArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _BINS = 15
 #: Below these numbers the check carries a warning.
@@ -109,8 +106,8 @@ class CalibrationCheck:
             raise UnknownNameError(msg)
         return known[metric]
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the numbers as a polars table, one row each; NaN becomes null."""
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the numbers as a dataframe, one row each; NaN becomes null."""
         import polars as pl
 
         rows = [
@@ -125,7 +122,8 @@ class CalibrationCheck:
             }
             for x in self.numbers
         ]
-        return pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
+        table = pl.DataFrame(rows).with_columns(pl.col(pl.Float64).fill_nan(None))
+        return in_library(table, backend)
 
     def __str__(self) -> str:
         """Say it in plain sentences."""

@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.evaluation.records import Finding, counted
 from abstain.thresholds.cascade import Cascade, CascadeCheck, CascadeFrontier
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: The name of the row of the calibration data, and what stands in it for a verdict.
 CALIBRATION: Final = "calibration"
@@ -79,11 +77,9 @@ class CascadeChecks(InNotebook):
         rows = [{**check.row(), **promised, "level": self.level} for check in self.checks]
         return [{**self._calibration(), **promised, "level": self.level}, *rows]
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the rows as a polars table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the rows as a dataframe."""
+        return of_rows(self.rows(), backend)
 
     def _calibration(self) -> dict[str, Any]:
         c = self.cascade

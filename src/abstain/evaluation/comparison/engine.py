@@ -18,6 +18,7 @@ from abstain.evaluation.comparison.standings import agreements, stabilities, sta
 from abstain.evaluation.comparison.units import Roles, Unit, units_of
 from abstain.evaluation.comparison.variation import SampledRows, measured, resampled
 from abstain.evaluation.findings import sources
+from abstain.evaluation.given import given
 from abstain.evaluation.inputs import metrics_of, splits_of
 from abstain.evaluation.records import Finding, ordered
 from abstain.metrics import Metric
@@ -30,7 +31,7 @@ _MOST_METHODS = 300
 
 
 def compare(
-    predictions: Predictions | Mapping[Split, Predictions],
+    predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     scores: Sequence[str | ScoreState] | None = None,
     metrics: Sequence[str] = (PRIMARY,),
@@ -59,7 +60,8 @@ def compare(
     Parameters
     ----------
     predictions : Predictions, or mapping from split to Predictions
-        One data set, or several, as `read_predictions` returns them.
+        One data set, or several, as `read_predictions` returns them. Also what `evaluate` opens:
+        a path, a dataframe, arrays by name, a tuple of labels and probabilities.
     scores : sequence of str or fitted scores, optional
         Names of confidence columns or of the catalogue, and what `abstain.confidence.fit`
         returned: the methods to compare. By default all names that the predictions allow.
@@ -149,6 +151,7 @@ def compare(
     >>> pair.better, round(pair.difference, 3), round(pair.p_value, 3)
     ('good', -0.014, 0.038)
     """
+    predictions, notes = given(predictions, None, notes)
     plan = Plan.checked(
         level=level,
         test=test,
@@ -162,15 +165,14 @@ def compare(
         ties=ties,
     )
     units = units_of(predictions, Roles(runs, methods, clustered, own_weights, scores, loss))
-    chosen = metrics_of(metrics) or []
-    _refuse(units, chosen, plan)
-    found = _found(units, chosen, plan)
+    found = _found(units, metrics_of(metrics) or [], plan)
     said = sources(notes, splits_of(predictions).values())
     return replace(found, findings=ordered((*found.findings, *said)))
 
 
 def _found(units: Sequence[Unit], metrics: Sequence[Metric], plan: Plan) -> Comparison:
     """Compare on one data set after the other, then over all."""
+    _refuse(units, metrics, plan)
     data = dict.fromkeys(unit.data for unit in units)
     parts = [compare_data([u for u in units if u.data == d], metrics, plan) for d in data]
     by_metric = zip(*(part.sampled for part in parts), strict=True)

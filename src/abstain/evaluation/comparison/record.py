@@ -4,8 +4,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.names import split_name
 from abstain._foundation.notebook import InNotebook
 from abstain.errors import InputError, UnknownNameError, suggest
@@ -27,9 +28,6 @@ from abstain.evaluation.comparison.rows import (
 )
 from abstain.evaluation.records import Finding, counted
 from abstain.typing import Split
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: What the columns that split the data hold in rows about all of them.
 _ALL = "(all)"
@@ -135,11 +133,9 @@ class Comparison(InNotebook):
         columns = dict.fromkeys(column for split in self.data for column, _ in split)
         return [_row(record, tuple(columns)) for record in getattr(self, table)]
 
-    def frame(self, table: str = "pairs") -> "pl.DataFrame":
-        """Return one table as a tidy polars frame."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(table), infer_schema_length=None)
+    def frame(self, table: str = "pairs", *, backend: Backend = "polars") -> AnyFrame:
+        """Return one table as a tidy dataframe."""
+        return of_rows(self.rows(table), backend)
 
     # -------------------------------------------------------------------------- what was asked
     def metric_shown(self, metric: str | None, argument: str = "metric") -> str:

@@ -13,7 +13,14 @@ from abstain.errors import InputError
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
 from abstain.evaluation.records import Finding, ordered
-from abstain.evaluation.rules.data import RuleData, data_of, for_rule, on_scale_of, sets_of
+from abstain.evaluation.rules.data import (
+    RuleData,
+    calibration_set,
+    data_of,
+    for_rule,
+    on_scale_of,
+    sets_of,
+)
 from abstain.evaluation.rules.estimates import ESTIMATES, estimates_of, estimates_said
 from abstain.evaluation.rules.findings import findings_of
 from abstain.evaluation.rules.record import CHECK_COLUMNS, RuleChecks
@@ -36,7 +43,7 @@ def check_rule(
     loss: "str | CostMatrix | AnyArray | None" = None,
     level: float = 0.95,
     scale: Scale | None = None,
-    calibration: Predictions | None = None,
+    calibration: Predictions | Any | None = None,
     notes: Sequence[str | Finding] = (),
 ) -> RuleChecks:
     """Check a decision rule on other data: achieved coverage and risk, and the excess per shift.
@@ -48,7 +55,8 @@ def check_rule(
     rule : DecisionRule or RuleSet
         From `set_threshold`, a function of `abstain.thresholds`, or a file.
     predictions : Predictions, array, or mapping from name or split to them
-        The data sets, in the order in which they are shown: that of the severity of the shift. An
+        The data sets, in the order in which they are shown: that of the severity of the shift.
+        Also what `evaluate` opens: a path, a dataframe, a tuple of labels and probabilities. An
         array of shape (n,) holds confidences of samples whose labels are not known, as predictions
         with ``unlabeled=True`` are: of these only the coverage is checked, and with `calibration`
         the risk is estimated (`abstain.shift.unlabeled_risk`). An empty mapping checks nothing.
@@ -60,7 +68,7 @@ def check_rule(
         Of every interval.
     scale : {"log-odds", "probability", "score"}, optional
         What confidence columns and arrays are measured in, as for `DecisionRule.apply`.
-    calibration : Predictions, optional
+    calibration : Predictions, or what `evaluate` opens, optional
         The data that the rule was chosen on: for its risk-coverage curve, and to notice when they
         are among the data it is checked on.
     notes : sequence of str or Finding
@@ -112,21 +120,21 @@ def check_rule(
     """
     level = level_of(level)
     wanted = _score_of(rule, score)
+    sets = sets_of(predictions)
+    calibration = None if calibration is None else calibration_set(calibration)
     parts = [
         for_rule(rule, data_of(data, wanted, loss, name=name, split=split), data)
-        for split, name, data in sets_of(predictions)
+        for split, name, data in sets
     ]
     refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
-    seen = [*parts, *([chosen_on] if chosen_on else [])]
-    _refuse_mixture(seen, rule)
+    seen = _unmixed([*parts, *([chosen_on] if chosen_on else [])], rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
-    given = [calibration, *(data for *_, data in sets_of(predictions))]
-    told = sources(notes, [data for data in given if isinstance(data, Predictions)])
+    told = _told(notes, [calibration, *(data for *_, data in sets)])
     parts = [on_scale_of(rule, part, scale) for part in parts]
     chosen_on = None if chosen_on is None else on_scale_of(rule, chosen_on, scale)
     estimates = estimates_of(rule, parts, chosen_on)
-    told = [*estimates_said(parts, estimates), *told]
+    said = [*findings_of(rule, parts, checked, chosen_on), *estimates_said(parts, estimates)]
     return RuleChecks(
         rule=rule,
         checks=tuple(whole for whole, *_ in checked),
@@ -134,11 +142,16 @@ def check_rule(
         splits=tuple(part.split for part in parts),
         level=level,
         curve=None if chosen_on is None else _curve(rule, chosen_on),
-        findings=ordered([*findings_of(rule, parts, checked, chosen_on), *told]),
+        findings=ordered([*said, *told]),
         binary=all(part.s is None or part.s.binary for part in seen),
         probability=_as_probability(rule, seen),
         estimates=estimates,
     )
+
+
+def _told(notes: Sequence[str | Finding], data: Sequence[object]) -> tuple[Finding, ...]:
+    """Return what was told of the data before, by whoever read or made them."""
+    return tuple(sources(notes, [one for one in data if isinstance(one, Predictions)]))
 
 
 def _score_of(rule: AnyRule, score: str | ScoreState | None) -> str | ScoreState | None:
@@ -153,8 +166,11 @@ def _score_of(rule: AnyRule, score: str | ScoreState | None) -> str | ScoreState
     return score
 
 
-def _refuse_mixture(parts: list[RuleData], rule: AnyRule) -> None:
-    """Refuse a score that is a column here and computed there: the scales may differ."""
+def _unmixed(parts: list[RuleData], rule: AnyRule) -> list[RuleData]:
+    """Return the data sets; refuse a score that is a column here and computed there.
+
+    The scales may differ.
+    """
     own = {part.own: part for part in parts if part.own is not None}
     if len(own) == 2:
         column, computed = own[True].name, own[False].name
@@ -164,6 +180,7 @@ def _refuse_mixture(parts: list[RuleData], rule: AnyRule) -> None:
             "may differ. Rename the column or drop it"
         )
         raise InputError(msg)
+    return parts
 
 
 def _checked(

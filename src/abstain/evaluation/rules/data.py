@@ -15,6 +15,7 @@ from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence import score as named_score
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, UnknownNameError
+from abstain.evaluation.given import opened
 from abstain.evaluation.rules.subsets import among
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.thresholds import RuleSet
@@ -200,10 +201,25 @@ def named(data: object) -> list[tuple[Split, str, object]]:
 
 
 def sets_of(data: object) -> list[tuple[Split, str, object]]:
-    """Do the same where what was read from one file may stand under a name of its own."""
+    """Do the same with what files hold, each of them under a name of its own too."""
     if isinstance(data, Mapping):
-        return named({key: _alone(key, one) for key, one in data.items()})
-    return named(data)
+        return named({key: _alone(key, opened(one)) for key, one in data.items()})
+    return named(opened(data))
+
+
+def calibration_set(predictions: object) -> object:
+    """Return the one set of predictions that a threshold is chosen on."""
+    found = opened(predictions)
+    if not isinstance(found, Mapping):
+        return found
+    if len(found) != 1:
+        names = ", ".join(name for _, name, _ in named(found)[:8]) if found else "none"
+        msg = (
+            f"a threshold is chosen on one set of predictions; got {len(found)} ({names}). "
+            "Pass the calibration set alone and the others to `check_rule`"
+        )
+        raise InputError(msg)
+    return next(iter(found.values()))
 
 
 def _alone(key: object, data: object) -> object:

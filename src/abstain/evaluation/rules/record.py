@@ -2,8 +2,9 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.curves.risk_coverage import RiskCoverageCurve
 from abstain.evaluation.records import Finding, counted
@@ -13,9 +14,6 @@ from abstain.shift import UnlabeledRisk
 from abstain.thresholds import Disparity, RuleCheck, RuleSet, disparities
 from abstain.thresholds.parts import AnyRule
 from abstain.typing import Split
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: The name of the row of the calibration data, and what stands in it for a verdict.
 CALIBRATION: Final = "calibration"
@@ -165,11 +163,9 @@ class RuleChecks(InNotebook):
             of_row += [found] * len(self._of(place))
         return [row | estimate_columns(e) for row, e in zip(rows, of_row, strict=True)]
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the rows as a polars table."""
-        import polars as pl
-
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the rows as a dataframe."""
+        return of_rows(self.rows(), backend)
 
     def _about(self, rule: AnyRule) -> dict[str, Any]:
         return {

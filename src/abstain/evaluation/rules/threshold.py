@@ -10,7 +10,7 @@ from abstain._foundation.imports import special
 from abstain._foundation.option_words import option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
-from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, data_of, named
+from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, calibration_set, data_of
 from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, RuleSet, fit_groups, several_risks
@@ -23,7 +23,7 @@ from abstain.typing import AnyArray, Scale, Split
 
 @overload
 def set_threshold(
-    predictions: Predictions | Mapping[Split, Predictions],
+    predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
@@ -35,7 +35,7 @@ def set_threshold(
 ) -> DecisionRule: ...
 @overload
 def set_threshold(
-    predictions: Predictions | Mapping[Split, Predictions],
+    predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
@@ -47,7 +47,7 @@ def set_threshold(
     **options: Any,
 ) -> AnyRule: ...
 def set_threshold(
-    predictions: Predictions | Mapping[Split, Predictions],
+    predictions: Predictions | Mapping[Split, Predictions] | Any,
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
@@ -68,7 +68,8 @@ def set_threshold(
     predictions : Predictions
         The calibration data: not those that trained the model or fitted the score, and not those
         on which the rule is checked afterwards. A mapping, as `read_predictions` returns it, may
-        hold one set.
+        hold one set. Also what `evaluate` opens: a path, a dataframe, arrays by name, a tuple of
+        labels and probabilities.
     score : str or fitted score, optional
         A confidence column, a name of the catalogue, or what `abstain.confidence.fit` returned.
         By default the only confidence column, or "msr" where there are class scores alone.
@@ -131,7 +132,8 @@ def set_threshold(
     >>> [(part.name, part.rule.n, part.rule.accepted) for part in by_shift.parts]
     [('day', 266, 132), ('night', 134, 0)]
     """
-    part = data_of(_only(predictions), score, loss)
+    known: Any = calibration_set(predictions)
+    part = data_of(known, score, loss)
     if part.scored is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
         raise InputError(msg)
@@ -145,7 +147,6 @@ def set_threshold(
         given.setdefault("weight", part.weight)
     if limits is not None or "delta" in RULES[method].options:
         given.setdefault("delta", DELTA)
-    known: Any = _only(predictions)
     rule: AnyRule
     if limits is not None:
         _refuse_both(per, method)
@@ -212,16 +213,3 @@ def _on_scale(rule: DecisionRule, own: ConfidenceScore) -> DecisionRule:
         return rule
     odds = np.clip(special.logit(rule.threshold), -FURTHEST, FURTHEST)
     return replace(rule, threshold=float(odds))
-
-
-def _only(predictions: Predictions | Mapping[Split, Predictions]) -> object:
-    if not isinstance(predictions, Mapping):
-        return predictions
-    if len(predictions) != 1:
-        names = ", ".join(name for _, name, _ in named(predictions)[:8]) if predictions else "none"
-        msg = (
-            f"a threshold is chosen on one set of predictions; got {len(predictions)} ({names}). "
-            "Pass the calibration set alone and the others to `check_rule`"
-        )
-        raise InputError(msg)
-    return next(iter(predictions.values()))

@@ -3,13 +3,13 @@
 import warnings
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.foreign import double, joined, scalar
+from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored, kind_of
 from abstain.curves.quadrature import trapezoid
@@ -29,9 +29,6 @@ from abstain.metrics.entry import Metric, value_of
 from abstain.metrics.influences import of_kinds
 from abstain.metrics.rank_weights import vertex_area, vertex_area_rising
 from abstain.typing import AnyArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +58,12 @@ class CwsaSweep:
     cwsa: FloatArray
     cwsa_plus: FloatArray
 
-    def frame(self) -> "pl.DataFrame":
-        """Return the sweep as a polars table, one row a threshold; undefined values are null."""
+    def frame(self, *, backend: Backend = "polars") -> AnyFrame:
+        """Return the sweep as a dataframe, one row a threshold; undefined values are null."""
         import polars as pl
 
         columns = {f.name: to_numpy(getattr(self, f.name), f.name) for f in fields(self)}
-        return pl.DataFrame(columns, nan_to_null=True)
+        return in_library(pl.DataFrame(columns, nan_to_null=True), backend)
 
     def __len__(self) -> int:
         """Count the thresholds."""

@@ -6,7 +6,7 @@ from html import escape
 from typing import Final
 
 from abstain.plots.words import visible
-from abstain.report.document import Cell, Column, Label, Number, Range, Span, Text
+from abstain.report.document import Cell, Column, Label, Number, Range, Shot, Span, Text
 from abstain.report.words import UNDEFINED, between, linked, spelled, spread
 
 #: What stands where there is nothing.
@@ -119,6 +119,8 @@ def content(cell: Cell) -> str:
         return _number(cell)
     if isinstance(cell, Range):
         return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
+    if isinstance(cell, Shot):
+        return f"<img{attributes({'src': cell.source, 'alt': cell.alt})}>"
     return label(cell) if isinstance(cell, Label) else inline(cell)
 
 

@@ -276,6 +276,8 @@ def _cell(table: doc.Table, i: int, row: doc.Row, last: doc.Row | None, gap: str
         return inline(between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING)
     if cell is None:
         return inline(_NOTHING, "dim")
+    if isinstance(cell, doc.Shot):
+        return inline(cell.alt)
     shown: Any = inline(label(cell)) if isinstance(cell, doc.Label) else inline(cell)
     return (
         inline("  ").append_text(shown) if row.kind == "group" and column.kind == "name" else shown

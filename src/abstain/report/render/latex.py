@@ -218,6 +218,8 @@ def content(cell: doc.Cell) -> str:
         return _NOTHING
     if isinstance(cell, doc.Range):
         return escape(between(cell.low, cell.high, cell.form, scale=cell.scale)) or _NOTHING
+    if isinstance(cell, doc.Shot):
+        return inline(cell.alt)
     if not isinstance(cell, doc.Number):
         return label(cell) if isinstance(cell, doc.Label) else inline(cell)
     text = escape(numeral(cell))

@@ -75,7 +75,7 @@
   const dial = { score: document.querySelector("[data-dial=score]"), place: document.querySelector("[data-dial=place]") };
   const dialed = () => {
     const c = dial.score && shown().find((one) => String(one.score) === dial.score.value);
-    return c ? { ...rowsOf(c.curve, data.scores[c.score])[dial.place.value], all: rowsOf(c.curve, "").at(-1) } : undefined;
+    return c ? { ...rowsOf(c.curve, data.scores[c.score])[dial.place.value], all: rowsOf(c.curve, "").at(-1), c } : undefined;
   };
   const chosenOn = (kind) => () => {
     const at = dialed();
@@ -150,8 +150,9 @@
   addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
   const draw = async (canvas) => {
     const name = canvas.dataset.chart;
-    // Expressions are interpreted: the policy of the page lets no text become code.
-    const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, ast: true, tooltip: tooltip(name) };
+    // Expressions are interpreted: the policy of the page lets no text become code. Only errors are told: a layer that
+    // has nothing to draw is none.
+    const options = { mode: "vega-lite", renderer: "svg", actions: false, defaultStyle: false, ast: true, logLevel: 1, tooltip: tooltip(name) };
     const datasets = Object.fromEntries(Object.entries(sources[name]).map(([key, rows]) => [key, rows()]));
     const { view } = await vegaEmbed(canvas, { ...specs[name].spec, datasets }, options);
     state.charts.set(name, view);
@@ -187,6 +188,14 @@
 
   // ------------------------------------------------------------------- a slider of thresholds
   const share100 = (value) => `${short(100 * value)} %`;
+  const element = (kind, text, about = {}) => Object.assign(document.createElement(kind), { textContent: text, ...about });
+  const turnGroups = (c, place) => document.querySelector(".dialed-groups tbody")?.replaceChildren(...(c.groups ?? []).map((group) => {
+    const [accepted, failures] = [group.accepted[place], group.failures[place]];
+    const said = [accepted.toLocaleString("en"), share100(accepted / group.n), accepted ? short(failures / accepted) : "–"];
+    const row = document.createElement("tr");
+    row.append(element("th", group.name, { scope: "row" }), ...said.map((text) => element("td", text, { className: "num" })));
+    return row;
+  }));
   const turn = () => {
     const at = dialed();
     if (!at) return;
@@ -198,6 +207,7 @@
       const said = [count, wrong, count ? wrong / count : 0];
       said.forEach((value, j) => { row.cells[j + 1].textContent = Number.isInteger(value) && j < 2 ? value.toLocaleString("en") : short(value); });
     });
+    turnGroups(at.c, dial.place.value);
     for (const kind of ["selective", "generalized"]) state.charts.get(kind)?.data("chosen", sources[kind].chosen()).runAsync();
   };
   const offer = () => {

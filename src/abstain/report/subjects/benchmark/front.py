@@ -11,9 +11,10 @@ from abstain.benchmark.protocol import Study
 from abstain.plots import Series, SeriesDisplay
 from abstain.plots.words import percent, sentence
 from abstain.report import document as doc
+from abstain.report.pictures import Pictures
 from abstain.report.subjects.benchmark.grids import figure, method_link
 from abstain.report.subjects.benchmark.leaderboard import Leaderboard, kind_title
-from abstain.report.subjects.benchmark.pictures import Pictures, pictured
+from abstain.report.subjects.benchmark.pictures import pictured
 from abstain.report.words import count, short_title
 
 #: Rows of the table, and the share that is accepted in the sentences.

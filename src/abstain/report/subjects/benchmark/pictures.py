@@ -1,53 +1,23 @@
 """The pictures that mislead most, made again from their data: small, and part of the page."""
 
-import base64
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from abstain.benchmark.protocol import Study
 from abstain.benchmark.results import BenchmarkResults, Extreme
 from abstain.errors import AbstainError
 from abstain.report.document import Block, Prose, Shot, Shots
+from abstain.report.pictures import MOST, Pictures, address
 from abstain.report.subjects.benchmark.leaderboard import NEW, Leaderboard
-
-#: Pixels of the longer side of a picture, at most.
-_SIDE: Final = 96
 
 #: Pictures of a kind that a study shows of a method.
 _SHOWN: Final = 6
-
-#: Bytes of all pictures of a page, at most.
-_MOST: Final = 3_000_000
 
 _KINDS: Final = {
     "overconfident": "most confident failures",
     "underconfident": "least confident successes",
 }
-
-
-@dataclass(frozen=True)
-class Pictures:
-    """Pictures of a benchmark's extremes, ready for a page.
-
-    Attributes
-    ----------
-    sources : mapping from (str, int) to str
-        By exposure and row: a PNG as a ``data:`` address.
-    reason : str
-        Why there are none, or not all.
-
-    Examples
-    --------
-    >>> from abstain.report import Pictures
-    >>> Pictures(reason="torch is not installed").sources
-    {}
-    """
-
-    sources: Mapping[tuple[str, int], str] = field(default_factory=dict)
-    reason: str = ""
 
 
 def benchmark_pictures(
@@ -128,6 +98,8 @@ def _of_study(board: Leaderboard, study: Study) -> list[Extreme]:
 def _made(
     wanted: Mapping[str, Iterable[int]], where: tuple[str, str], results: BenchmarkResults
 ) -> Pictures:
+    from PIL import Image
+
     from abstain.benchmark.data.images import levels_of
     from abstain.benchmark.pictures import loaded
     from abstain.benchmark.tasks import Sizes
@@ -147,23 +119,11 @@ def _made(
             continue
         seen = own.exposed(known[key]).pictures
         for row in sorted(rows):
-            if row < len(seen) and sum(map(len, sources.values())) < _MOST:
-                sources[key, row] = _address(
-                    levels_of(seen[row], own.inputs.mean, own.inputs.deviation)
-                )
+            if row < len(seen) and sum(map(len, sources.values())) < MOST:
+                levels = levels_of(seen[row], own.inputs.mean, own.inputs.deviation)
+                sources[key, row] = address(Image.fromarray(levels))
     reason = f"the task has no {', '.join(absent)}" if absent else ""
     return Pictures(sources, reason)
-
-
-def _address(levels: Any) -> str:
-    """Return a picture as an address that holds all of it."""
-    from PIL import Image
-
-    picture = Image.fromarray(levels)
-    picture.thumbnail((_SIDE, _SIDE))
-    file = io.BytesIO()
-    picture.save(file, "PNG", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
 def shots_of(board: Leaderboard, study: Study, pictures: Pictures | None) -> Iterator[Block]:

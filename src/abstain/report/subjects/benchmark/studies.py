@@ -15,6 +15,7 @@ from abstain.plots import (
 )
 from abstain.plots.words import percent, sentence
 from abstain.report import document as doc
+from abstain.report.pictures import Pictures
 from abstain.report.subjects.benchmark.grids import TOP, back, figure, method_link, wide_table
 from abstain.report.subjects.benchmark.leaderboard import (
     NEW,
@@ -23,7 +24,7 @@ from abstain.report.subjects.benchmark.leaderboard import (
     kind_title,
     over_seeds,
 )
-from abstain.report.subjects.benchmark.pictures import Pictures, shots_of
+from abstain.report.subjects.benchmark.pictures import shots_of
 from abstain.report.subjects.rule.words import verdict_said
 from abstain.report.words import count, short_title
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from abstain._foundation.arrays import to_numpy
 from abstain.curves.bands import RiskCoverageBand
 from abstain.curves.metric_coverage import MetricCoverageCurve
 from abstain.curves.reliability import ReliabilityCurve
@@ -29,6 +30,9 @@ _FEWEST = 60
 _BANDS_BUDGET = 12_000
 _FEWEST_OF_BAND = 20
 _BAND_DIGITS = 4
+
+#: Numbers about the groups of all cases of a page together.
+_GROUPS_BUDGET = 300_000
 
 # Drawing needs no more digits; thresholds near 1 are told apart by theirs.
 _DIGITS = 6
@@ -57,6 +61,10 @@ def _case(case: Case, pivot: Pivot, vertices: int) -> dict[str, Any]:
     }
     if case.reliability is not None:
         drawn["reliability"] = _reliability(case.reliability)
+    most = _GROUPS_BUDGET // (2 * vertices * len(pivot.cases))
+    if case.of_groups and most:
+        at = np.array(drawn["curve"]["threshold"], dtype=float)
+        drawn["groups"] = [_group(n, c, at) for n, c in [*case.of_groups.items()][:most]]
     for name, curve in (("cwsa", case.cwsa), ("cwsa_plus", case.cwsa_plus)):
         if curve is not None:
             drawn[name] = _metric_coverage(curve)
@@ -77,6 +85,22 @@ def _risk_coverage(
         "accepted": [int(v) for v in drawn.accepted],
         "failures": _column(drawn.failures),
         "usable": [int(v) for v in drawn.usable],
+    }
+
+
+def _group(name: str, curve: RiskCoverageCurve, thresholds: Array) -> dict[str, Any]:
+    """Return how many of a group are accepted at each threshold, and the loss of these."""
+    # Thresholds as they are written: rounded, as those of the group are.
+    own = np.array(_column(curve.thresholds, _THRESHOLD_DIGITS), dtype=float)
+    place = np.searchsorted(-own, -thresholds, side="right")
+    accepted, failures = (
+        np.append(0, to_numpy(x, "curve")) for x in (curve.accepted, curve.failures)
+    )
+    return {
+        "name": name,
+        "n": int(accepted[-1]),
+        "accepted": [int(v) for v in accepted[place]],
+        "failures": _column(failures[place]),
     }
 
 

@@ -14,9 +14,11 @@ from abstain.plots import Series, SeriesDisplay
 from abstain.plots.words import percent
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words, skipped_words
-from abstain.report.subjects.evaluation import charts, samples, tables
+from abstain.report.pictures import Pictures
+from abstain.report.subjects.evaluation import charts, tables
 from abstain.report.subjects.evaluation.charts import chart_data
 from abstain.report.subjects.evaluation.lookup import Pivot, forms, without
+from abstain.report.subjects.evaluation.samples import SampleBrowser
 from abstain.report.subjects.evaluation.verdict import verdict
 from abstain.report.words import count, first_of, loss_label, remarks, unique
 from abstain.tables import split_name
@@ -40,7 +42,7 @@ def evaluation_document(evaluation: Evaluation, origin: doc.Origin) -> doc.Docum
     return doc.Document(
         origin.title or _TITLE,
         "Selective classification report",
-        sections=lambda: _sections(found, origin.command),
+        sections=lambda: _sections(found, origin),
         brief=lambda: _brief(found, origin.full),
         verdict=tuple(verdict(found)),
         facts=tuple(_facts(found, origin.source)),
@@ -106,7 +108,7 @@ def _line(case: Case) -> Series:
     return Series(case.score, tuple(x.tolist()), tuple(y.tolist()))
 
 
-def _sections(found: Pivot, command: str) -> Iterator[doc.Block]:
+def _sections(found: Pivot, origin: doc.Origin) -> Iterator[doc.Block]:
     splits = tuple(doc.Option(str(i), split_name(split)) for i, split in enumerate(found.splits))
     lines = tuple(doc.line_option(i, name) for i, name in enumerate(found.scores))
     chosen = (
@@ -122,10 +124,10 @@ def _sections(found: Pivot, command: str) -> Iterator[doc.Block]:
     if any(case.cwsa is not None for case in found.evaluation.cases):
         yield _cwsa(found)
     if found.cases:
-        yield samples.section(found)
+        yield SampleBrowser(found, origin.pictures or Pictures()).section()
     yield doc.Section("glossary", "Glossary", tuple(_glossary(found)))
     yield doc.reproduce(
-        command,
+        origin.command,
         cite="Cite the sources of the metrics you report, listed above, and name this version.",
     )
 
@@ -166,7 +168,7 @@ def _curves(found: Pivot) -> doc.Section:
             ),
             *([option] if bands else []),
             doc.Box(pair, "pair"),
-            doc.Dial("Move the threshold", _DIAL, _WRONG if zero_one else _LOSS, only=doc.PAGE),
+            _dial(found, zero_one=zero_one),
             *([doc.Prose(_AREAS, "about")] if bands else []),
             doc.Prose(hint, "hint"),
             *([_points(found, bands)] if bands else []),
@@ -174,6 +176,12 @@ def _curves(found: Pivot) -> doc.Section:
         nav="Curves",
         only=doc.PAGE,
     )
+
+
+def _dial(found: Pivot, *, zero_one: bool) -> doc.Dial:
+    groups = any(case.of_groups for case in found.evaluation.cases)
+    heads = _WRONG if zero_one else _LOSS
+    return doc.Dial("Move the threshold", _DIAL, heads, groups=groups, only=doc.PAGE)
 
 
 def _points(found: Pivot, bands: str) -> doc.Fold:

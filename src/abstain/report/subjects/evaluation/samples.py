@@ -1,16 +1,24 @@
 """Samples worth looking at, and where the silent failures come from."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Final
 
 from abstain.evaluation.records import Case, ExtremeSample, Part
 from abstain.report import document as doc
+from abstain.report.pictures import Pictures
 from abstain.report.subjects.evaluation.lookup import Pivot
 from abstain.report.subjects.evaluation.verdict import leading_score
-from abstain.report.words import number
+from abstain.report.words import number, unique
 from abstain.tables import split_name
 
 #: Rows of a table of parts.
 _SHOWN = 8
+#: What a class is to a sample, and how many classes there are to choose from at most.
+_ROLES: Final = {"label": "Label", "prediction": "Predicted"}
+_MOST: Final = 100
 
 _LEAD = (
     "Confident failures pass any threshold: they are wrong labels, unusual inputs or blind spots. "
@@ -19,52 +27,97 @@ _LEAD = (
 )
 
 
-def section(found: Pivot) -> doc.Section:
-    """Return the samples of every score and split, one of them shown at a time."""
-    blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
-    if len(found.scores) > 1:
-        leader = found.score_place[leading_score(found, found.splits[0])]
-        options = tuple(doc.Option(str(i), name) for i, name in enumerate(found.scores))
-        choice = doc.Choice("by", "By score", options, chosen=str(leader))
-        blocks.append(doc.Controls((choice,), only=doc.PAGE))
-    for case in found.cases.values():
+@dataclass(frozen=True)
+class SampleBrowser:
+    """The samples of every score and split, and what they can be chosen by."""
+
+    found: Pivot
+    pictures: Pictures
+
+    @cached_property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The classes that samples have, by what they are to them: "label" or "prediction"."""
+        samples = [*chain.from_iterable(map(_samples_of, self.found.cases.values()))]
+        known = {role: unique(getattr(one, role) for one in samples) for role in _ROLES}
+        few = {role: tuple(names) for role, names in known.items() if 1 < len(names) <= _MOST}
+        return few if all(known.values()) else {}
+
+    def section(self) -> doc.Section:
+        """Return the samples, those of one score shown at a time."""
+        blocks: list[doc.Block] = [doc.Prose(_LEAD, "lead")]
+        if self.pictures.reason:
+            blocks.append(doc.Prose(f"{self.pictures.reason}.", "about"))
+        if choices := tuple(self._choices()):
+            blocks.append(doc.Controls(choices, only=doc.PAGE))
+        blocks += [self._box(case) for case in self.found.cases.values()]
+        return doc.Section(
+            "samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=doc.PAGE
+        )
+
+    def _choices(self) -> Iterator[doc.Choice]:
+        found = self.found
+        if len(found.scores) > 1:
+            leader = found.score_place[leading_score(found, found.splits[0])]
+            options = tuple(doc.Option(str(i), name) for i, name in enumerate(found.scores))
+            yield doc.Choice("by", "By score", options, chosen=str(leader))
+        for role, names in self.names.items():
+            options = tuple(doc.Option(str(i), name) for i, name in enumerate(names))
+            yield doc.Choice(role, _ROLES[role], (doc.Option("", "all"), *options))
+
+    def _box(self, case: Case) -> doc.Box:
         tags = {
-            "split": str(found.split_place[case.split]),
-            "by": str(found.score_place[case.score]),
+            "split": str(self.found.split_place[case.split]),
+            "by": str(self.found.score_place[case.score]),
         }
-        split = f", {split_name(case.split)}" if found.several else ""
-        shown = _case(case, f"{case.score}{split}", graded=not found.evaluation.binary)
-        blocks.append(doc.Box(tuple(shown), "pair", tags))
-    return doc.Section(
-        "samples", "Samples worth looking at", tuple(blocks), nav="Samples", only=doc.PAGE
-    )
+        split = f", {split_name(case.split)}" if self.found.several else ""
+        where = f"{case.score}{split}"
+        shown = (
+            self._table(case.overconfident, f"Most confident failures ({where})"),
+            self._table(case.underconfident, f"Least confident successes ({where})"),
+            *parts(case, where),
+        )
+        return doc.Box(shown, "pair", tags)
+
+    def _table(self, samples: tuple[ExtremeSample, ...], caption: str) -> doc.Table:
+        seen = any(sample.id in self.pictures.sources for sample in samples)
+        named = any(sample.prediction for sample in samples)
+        columns = (
+            doc.Column("Sample"),
+            *((doc.Column("Picture", sort=False),) if seen else ()),
+            *((doc.Column("Label"), doc.Column("Predicted")) if named else ()),
+            doc.numbers("Confidence"),
+            *(() if self.found.evaluation.binary else (doc.numbers("Loss"),)),
+        )
+        rows = [
+            doc.Row(tuple(self._cells(one, seen=seen, named=named)), tags=self._tags(one))
+            for one in samples
+        ]
+        return doc.Table(
+            columns,
+            doc.rows_of(rows),
+            caption=caption,
+            look="samples",
+            sortable=True,
+            rest="" if rows else "None.",
+        )
+
+    def _tags(self, sample: ExtremeSample) -> dict[str, str]:
+        return {role: str(names.index(getattr(sample, role))) for role, names in self.names.items()}
+
+    def _cells(self, sample: ExtremeSample, *, seen: bool, named: bool) -> Iterator[doc.Cell]:
+        yield sample.id
+        if seen:
+            source = self.pictures.sources.get(sample.id, "")
+            yield doc.Shot(source, f"The picture {sample.id}", "") if source else None
+        if named:
+            yield from (sample.label, sample.prediction)
+        yield doc.Number(sample.confidence, form="six")
+        if not self.found.evaluation.binary:
+            yield doc.Number(sample.loss)
 
 
-def _case(case: Case, where: str, *, graded: bool) -> Iterator[doc.Table]:
-    yield _samples(case.overconfident, f"Most confident failures ({where})", graded)
-    yield _samples(case.underconfident, f"Least confident successes ({where})", graded)
-    yield from parts(case, where)
-
-
-def _samples(samples: tuple[ExtremeSample, ...], caption: str, graded: bool) -> doc.Table:
-    named = any(sample.prediction for sample in samples)
-    columns = (
-        doc.Column("Sample"),
-        *((doc.Column("Label"), doc.Column("Predicted")) if named else ()),
-        doc.numbers("Confidence"),
-        *((doc.numbers("Loss"),) if graded else ()),
-    )
-    rows = [tuple(_cells(sample, named=named, graded=graded)) for sample in samples]
-    return doc.Table(columns, doc.rows_of(rows), caption=caption, rest="" if rows else "None.")
-
-
-def _cells(sample: ExtremeSample, *, named: bool, graded: bool) -> Iterator[doc.Cell]:
-    yield sample.id
-    if named:
-        yield from (sample.label, sample.prediction)
-    yield doc.Number(sample.confidence, form="six")
-    if graded:
-        yield doc.Number(sample.loss)
+def _samples_of(case: Case) -> tuple[ExtremeSample, ...]:
+    return (*case.overconfident, *case.underconfident)
 
 
 def parts(case: Case, where: str) -> Iterator[doc.Table]:

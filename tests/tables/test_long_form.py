@@ -1,0 +1,93 @@
+"""A row for each class of a sample, to a row for each sample."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import abstain as ab
+from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
+
+RNG = np.random.default_rng(0)
+N, CLASSES = 40, ["cat", "dog", "the_eel"]
+LABELS = RNG.integers(0, 3, N)
+LOGITS = RNG.normal(size=(N, 3)) + 2 * np.eye(3)[LABELS]
+PROBABILITIES = np.exp(LOGITS) / np.exp(LOGITS).sum(1, keepdims=True)
+LONG = pl.DataFrame(
+    {
+        "image": np.repeat([f"{i}.png" for i in range(N)], 3),
+        "class": CLASSES * N,
+        "p": PROBABILITIES.ravel(),
+        "truth": np.repeat(np.array(CLASSES)[LABELS], 3),
+    }
+)
+ASKED = {"long": "class", "id": "image", "label": "truth"}
+WIDE = ab.Predictions(
+    probabilities=PROBABILITIES, labels=np.array(CLASSES)[LABELS], classes=CLASSES
+)
+
+
+def numbers(predictions):
+    return {(r.score, r.metric): r.value for r in ab.evaluate(predictions, interval="none")}
+
+
+def test_it_is_the_same_as_wide(tmp_path):
+    LONG.write_csv(tmp_path / "long.csv")
+    for source in (LONG, tmp_path / "long.csv"):
+        found = ab.read_predictions(source, **ASKED, probabilities="p")
+        assert found.only().class_names == tuple(CLASSES)
+        np.testing.assert_equal(list(numbers(found).values()), list(numbers(WIDE).values()))
+        assert "120 rows of one class each, of 40 samples" in found.notes
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=20)
+def test_the_order_of_rows_does_not_matter(random):
+    rows = list(range(LONG.height))
+    random.shuffle(rows)
+    found = ab.read_predictions(LONG[rows], **ASKED, probabilities="p").only()
+    first = [name.removesuffix(".png") for name in LONG[rows]["image"].unique(maintain_order=True)]
+    order = [int(i) for i in first]
+    columns = [found.class_names.index(name) for name in CLASSES]
+    np.testing.assert_array_equal(found.probabilities[:, columns], PROBABILITIES[order])
+    assert found.labels.tolist() == [CLASSES[i] for i in LABELS[order]]
+
+
+def test_logits_and_parts_in_which_names_come_again():
+    both = pl.concat([LONG.with_columns(model=pl.lit(m), z=pl.col("p").log()) for m in "ab"])
+    found = ab.read_predictions(both, **ASKED, logits="z", by="model")
+    assert [dict(split)["model"] for split in found] == ["a", "b"]
+    assert all(part.n == N for part in found.values())
+    with pytest.raises(DomainError, match=r"'0\.png' has two rows for the class 'cat'"):
+        ab.read_predictions(both, **ASKED, logits="z")
+
+
+@pytest.mark.parametrize(
+    ("frame", "error", "rule"),
+    [
+        (LONG[:-1], DomainError, r"'39\.png' has no row for the class 'the_eel'"),
+        (
+            LONG.with_columns(truth=pl.col("class")),
+            DomainError,
+            r"'truth' must say the same in all rows of a sample; '0\.png' has 'cat' and 'dog'",
+        ),
+        (
+            LONG.with_columns(image=pl.Series([None, *LONG["image"][1:]])),
+            DomainError,
+            "'image' must name the sample of each row; row 0 has no name",
+        ),
+    ],
+)
+def test_what_is_no_long_form_is_refused(frame, error, rule):
+    with pytest.raises(error, match=rule):
+        ab.read_predictions(frame, **ASKED, probabilities="p")
+
+
+def test_options_that_go_together():
+    with pytest.raises(MissingInputError, match="with `id`"):
+        ab.read_predictions(LONG, long="class", probabilities="p", label="truth")
+    with pytest.raises(InputError, match="`probabilities` or `logits`"):
+        ab.read_predictions(LONG, **ASKED)
+    with pytest.raises(UnknownNameError, match=r"no column 'clas'\. Did you mean 'class'"):
+        ab.read_predictions(LONG, **{**ASKED, "long": "clas"}, probabilities="p")
