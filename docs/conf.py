@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
 import abstain as ab
@@ -97,6 +98,9 @@ def _read_aloud(
 
 def setup(app: Sphinx) -> None:
     """Say what Sphinx calls before the theme."""
+    app.add_lexer(
+        "csv", TextLexer
+    )  # tests read such blocks as files; Pygments has no name for them
     app.connect("builder-inited", lambda _: metric_pages.write())
     app.connect("html-page-context", _shallow, priority=400)
     app.connect("html-page-context", _read_aloud)
