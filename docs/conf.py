@@ -98,9 +98,8 @@ def _read_aloud(
 
 def setup(app: Sphinx) -> None:
     """Say what Sphinx calls before the theme."""
-    app.add_lexer(
-        "csv", TextLexer
-    )  # tests read such blocks as files; Pygments has no name for them
+    # Tests read such blocks as files.
+    app.add_lexer("csv", TextLexer)
     app.connect("builder-inited", lambda _: metric_pages.write())
     app.connect("html-page-context", _shallow, priority=400)
     app.connect("html-page-context", _read_aloud)
