@@ -23,6 +23,11 @@ _WAYS = (
     "`evaluate(confidence, loss)` with 1 where the prediction is wrong, or "
     "`evaluate(ab.Predictions(...))`, which names what each array is"
 )
+_NAMED = (
+    "the labels are names, and nothing says which column of the probabilities is whose: give the "
+    "names in the order of the columns, as in `evaluate(ab.Predictions(labels=..., "
+    "probabilities=..., classes=model.classes_))`"
+)
 
 
 def given(
@@ -93,6 +98,8 @@ def _pair(first: Any, second: Any) -> Predictions:
         raise InputError(msg)
     a, b = (_array(values, name) for values, name in ((first, "first"), (second, "second")))
     if a.ndim == 1 and b.ndim == 2:
+        if a.dtype.kind not in "biuf":
+            raise InputError(_NAMED)
         return Predictions(labels=first, probabilities=second)
     if a.ndim == 2 and b.ndim == 1:
         msg = f"the labels come first, then the probabilities; got shapes {a.shape} and {b.shape}"
