@@ -33,7 +33,7 @@ def test_labels_and_probabilities():
 def test_names_as_labels_are_no_paths():
     found = ab.evaluate(ab.Predictions(labels=["0", "1"], probabilities=BOTH[:2], classes="01"))
     assert found.value("accuracy", score="msr") == 1
-    with pytest.raises(InputError, match="classes=model.classes_"):
+    with pytest.raises(InputError, match=r"classes=model\.classes_"):
         ab.evaluate(["a", "b"], BOTH[:2])
 
 

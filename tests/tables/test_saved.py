@@ -277,7 +277,9 @@ def test_results_are_saved_as_pages_and_tables(kind, tmp_path):
         save(found, tmp_path / "page.json")
 
 
-def test_a_rule_is_no_table(tmp_path):
-    rule = thresholds.DecisionRule("risk", 0.5, target=0.4)
-    with pytest.raises(InputError, match=r"must end in '\.json' for a rule"):
-        save(rule, tmp_path / "rule.csv")
+def test_a_rule_is_also_saved_for_people(tmp_path):
+    rule = thresholds.sgr(CONFIDENCE, LOSS, max_risk=0.6, delta=0.1)
+    assert f"{rule.threshold:.6g}" in save(rule, tmp_path / "rule.md").read_text()
+    table = pl.read_csv(save(rule, tmp_path / "rule.csv"))
+    assert table["n"].to_list() == [40]
+    assert table["threshold"].to_list() == [rule.threshold]

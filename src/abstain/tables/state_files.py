@@ -62,10 +62,10 @@ def _read_by(home: str, kind: str, readers: dict[str, Callable[..., Any]]) -> No
 _read_by("abstain.evaluation.calibration", "calibrated_score", READERS)
 _read_by("abstain.evaluation.calibration", "calibrated_score", ARCHIVES)
 _read_by("abstain.monitoring.monitor", "monitor", ARCHIVES)
-#: Suffixes of a result: of its page, which stands far above and is loaded when one is written, and
-#: of its table.
+#: Suffixes of a result: of its page, and of its table.
 _PAGES, _TABLES = (".html", ".md", ".tex"), (".parquet", ".csv")
-_written = later("abstain.report.output:write")
+# The writers of pages stand far above: they are loaded when one is written.
+_as_said, _written = later("abstain.report.notebook:as_said"), later("abstain.report.output:write")
 #: Class names that JSON gives back as they were.
 _NAMES = (str, int, float, bool)
 
@@ -81,8 +81,8 @@ def save(obj: Saved, path: str | Path) -> Path:
         Rules and calibrations are written as JSON (``.json``), fitted scores and monitors as an
         archive of plain arrays (``.npz``); a calibrated score as that which it calibrates, a name
         or a fitted score. Nothing is pickled. What `evaluate`, `compare`, `check_rule`, a study or
-        a benchmark found, and a monitor, is written as a page (``.html``, ``.md``, ``.tex``), or
-        as the table of its ``rows()`` (``.parquet``, ``.csv``).
+        a benchmark found, a rule and a monitor, is written for people as a page (``.html``,
+        ``.md``, ``.tex``), or as the table of its ``rows()`` (``.parquet``, ``.csv``).
     path : str or Path
         Where, with such a suffix; what is there is replaced. The folder must exist.
 
@@ -127,13 +127,12 @@ def save(obj: Saved, path: str | Path) -> Path:
     return path
 
 
-def _leave(result: Any, path: Path) -> Path:
+def _leave(result: object, path: Path) -> Path:
     """Write a result for somebody to read."""
+    said = _as_said(result)
     if path.suffix in _PAGES:
-        return Path(_written(result, path))
-    if not hasattr(result, "rows"):
-        _refuse_suffix(path, ".json", "a rule")
-    files = result_files(result.rows())
+        return Path(_written(said, path))
+    files = result_files(said.rows())
     write_atomically(path, next(x for name, x in files.items() if name.endswith(path.suffix)))
     return path
 
