@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from tests.plots.comparisons import made_up
 from tests.report.made_benchmark import made_results
@@ -11,6 +12,7 @@ from tests.report.test_formats import everything
 import abstain as ab
 from abstain.evaluation import check_rule
 from abstain.report import render
+from abstain.studies import STUDIES
 
 RULE = ab.thresholds.DecisionRule("risk", 0.5, target=0.1)
 
@@ -85,3 +87,16 @@ def test_a_rule_says_what_it_promises():
     assert "Answer when" in "".join(Page(shown(RULE)).text)
     none = ab.thresholds.DecisionRule("risk", None, target=0.1, reason="nothing is attainable")
     assert "abstain-brief" in shown(none)
+
+
+def test_no_option_of_a_command_is_named(plain, large, compared):
+    site = np.repeat(np.arange(60), 30)
+    many = ab.Predictions(
+        confidence=np.tile(np.linspace(0, 1, 30), 60), loss=np.zeros(1800), group=site
+    )
+    rules = ab.set_threshold(many, per="group", max_risk=0.5)
+    study = STUDIES["precision"].run()
+    for result in (plain, large, compared, rules, check_rule(rules, many), study, made_results()):
+        said = re.sub(r"<(svg|style).*?</\1>", "", shown(result), flags=re.DOTALL)
+        words = re.sub(r"<[^>]*>", " ", said)
+        assert not re.search(r"(?<!-)--[a-z]", words), words

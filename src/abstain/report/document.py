@@ -345,6 +345,11 @@ class Origin:
     beside: "Sequence[BenchmarkResults]" = ()
 
 
+def by_reader(terminal: str, notebook: str, kind: Literal["about", "notes"]) -> tuple[Prose, Prose]:
+    """Return what is said at a command line, and what in a notebook, which has no options."""
+    return Prose(terminal, kind, only=TERMINAL), Prose(notebook, kind, only=NOTEBOOK)
+
+
 def shown_in(blocks: Iterable[Block], wanted: Format) -> list[Block]:
     """Return the blocks that are meant for a format."""
     return [block for block in blocks if wanted in block.only]

@@ -158,7 +158,7 @@ def _table(table: doc.Table) -> Iterator[str]:
     caption = f"<caption>{inline(table.title)}</caption>" if table.title else ""
     yield f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     if (left := len(table.rows) - most) > 0:
-        rest = table.more or "more rows."
+        rest = "more rows; .frame() has all."
         yield f'<p class="small">{count(left)} {inline(rest)}</p>'
 
 

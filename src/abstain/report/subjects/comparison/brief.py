@@ -14,6 +14,7 @@ from abstain.report.document import (
     Prose,
     Range,
     Table,
+    by_reader,
     numbers,
     rows_of,
 )
@@ -45,13 +46,14 @@ def brief(comparison: Comparison, *, full: bool) -> Iterator[Block]:
             yield from (_table(place), _GAP)
     else:
         yield from (Prose(_line(place)) for place in places)
-        yield Prose("--full prints a table of each; --out leaves all of them.", "about")
+        where = "--full prints a table of each; --out leaves all of them."
+        yield from by_reader(where, '.frame("standings") has each.', "about")
         yield _GAP
     if lines := margin_lines(places, short=not tables):
         yield from (*map(Prose, lines), _GAP)
     yield Findings(remarks(comparison.findings), whole=full)
     if comparison.bootstrap:
-        yield Prose(_drawn(comparison), "about")
+        yield from _drawn(comparison)
     yield Prose(_footer(comparison, tables=tables), "about")
 
 
@@ -70,12 +72,13 @@ def _line(place: Place) -> str:
     return f"{place.label}: best {best} {narrow(top.value)}{ends}{rest}"
 
 
-def _drawn(comparison: Comparison) -> str:
+def _drawn(comparison: Comparison) -> tuple[Prose, ...]:
     """Say how much was resampled, and where the test of the literature is."""
     said = f"{comparison.bootstrap:,} resamples drawn."
     if all(pair.valid for pair in comparison.pairs):
-        return said
-    return f"{said} The test of the literature, on the replicates, is in the report only (--out)."
+        return (Prose(said, "about"),)
+    more = f"{said} The test of the literature, on the replicates, is "
+    return by_reader(f"{more}in the report only (--out).", f"{more}among the .pairs.", "about")
 
 
 def _table(place: Place) -> Table:

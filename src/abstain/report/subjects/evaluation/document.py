@@ -78,8 +78,7 @@ def _brief(found: Pivot, full: bool) -> Iterator[doc.Block]:
     yield doc.Findings(remarks(found.evaluation.findings), whole=full)
     best = "Bold: best score of its split. Arrows: where better is. Values are fractions."
     more = "" if full else " --full shows every metric."
-    yield doc.Prose(f"{best}{more}", "notes", only=doc.TERMINAL)
-    yield doc.Prose(f"{best} .frame() has every number.", "notes", only=doc.NOTEBOOK)
+    yield from doc.by_reader(f"{best}{more}", f"{best} .frame() has every number.", "notes")
     yield from _curve(found)
 
 

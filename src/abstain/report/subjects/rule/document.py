@@ -202,8 +202,9 @@ def _brief(checks: RuleChecks) -> Iterator[doc.Block]:
     rows, left = worst_groups(checks.rows(), _MOST_GROUPS)
     if rows:
         yield from (doc.Prose(""), replace(_table(checks, rows), title=""))
-        more = "more groups, none surer to be worse: all rows are in the results of --out."
-        yield from [doc.Prose(f"{count(left)} {more}", "about")] if left else []
+        more = f"{count(left)} more groups, none surer to be worse: all rows are in "
+        said = doc.by_reader(f"{more}the results of --out.", f"{more}.frame().", "about")
+        yield from said if left else ()
     if (apart := apart_table(checks)) is not None:
         yield from (doc.Prose(""), replace(apart, title="", caption=""))
     yield from (doc.Prose(""), doc.Findings(remarks(checks.findings, (), lambda _: "")))

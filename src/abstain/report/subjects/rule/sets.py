@@ -154,7 +154,8 @@ def apart_section(checks: RuleChecks) -> list[doc.Block]:
 def parts_shown(rule: RuleSet) -> list[doc.Block]:
     """Return the table of a terminal, and how much of it is left out."""
     more = len(rule.parts) - _MOST
-    left = [doc.Prose(f"{more} more are in the rule: all are on the page of --out.", "about")]
+    said = f"{more} more are in the rule: all are "
+    left = doc.by_reader(f"{said}on the page of --out.", f"{said}among its .parts.", "about")
     table = replace(parts_table(rule, terminal=True), title="", caption="")
     return [doc.Prose(""), table, *left * (more > 0)]
 
