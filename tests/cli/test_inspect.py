@@ -120,6 +120,15 @@ def test_the_command_says_what_was_found(case, tmp_path, capsys):
     assert run([*shlex.split(last)[1:], "--interval", "none"]) == 0
 
 
+def test_lists_of_words_or_of_any_length_are_no_class_scores(tmp_path, capsys):
+    path = tmp_path / "answers.jsonl"
+    rows = [{"label": 0, "pred": i % 2, "confidence": i / 9, "tags": ["a"] * i, "n": [1] * i}
+            for i in range(9)]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert run(["inspect", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"abstain evaluate {path}"
+
+
 def test_a_file_alone_is_evaluated(tmp_path, capsys):
     path = CASES["several confidences"][0](tmp_path / "p")
     assert run([str(path), "--out", str(tmp_path / "out")]) == 0

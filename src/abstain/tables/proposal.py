@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from abstain.errors import InputError
 from abstain.metrics import failure_auroc
 from abstain.tables._choice import USUAL, score_families
 from abstain.tables._roles import class_names
@@ -137,7 +138,7 @@ def _truth(table: DataTable) -> Iterator[ColumnProposal]:
     met = set()
     for role in ("label", "prediction", "correct", "loss"):
         usual = [table.find(name) for name in USUAL[role]]
-        name = table.meant.get(role) or next((n for n in usual if n is not None), None)
+        name = table.meant.get(role) or next((n for n in usual if n in _plain(table)), None)
         if name is not None:
             met.add(role)
             yield ColumnProposal(role, (name,), "a usual name", usual=True)
@@ -150,9 +151,14 @@ def _truth(table: DataTable) -> Iterator[ColumnProposal]:
             yield ColumnProposal(role, (near,), "its name is like one")
 
 
+def _plain(table: DataTable) -> list[str]:
+    """Return the columns with one number or text a row."""
+    return [name for name, kind in table.kinds.items() if kind in {"number", "text"}]
+
+
 def _likely(table: DataTable, words: Sequence[str]) -> str | None:
     """Return a column of that name, but for words that say of which data it is."""
-    bare = {_bare(n): n for n in reversed(table.names) if table.kinds[n] in {"number", "text"}}
+    bare = {_bare(name): name for name in reversed(_plain(table))}
     return next((bare[word] for word in words if word in bare), None)
 
 
@@ -172,8 +178,8 @@ def _scores(table: DataTable, label: str | None) -> ColumnProposal | None:
     found = []
     for name, kind in table.kinds.items():
         if kind == "block" and table.lengths.get(name, table.height) == table.height:
-            values = _head(table, [name])[name]
-            if values.ndim == 2 and values.shape[1] > 1 and values.dtype.kind in "fiu":
+            values = _block(table, name)
+            if values is not None and values.ndim == 2 and values.shape[1] > 1:
                 found.append(_kind_of((name,), values))
     families = [names for _, names in score_families(table)]
     for names in [*families, *_named_as_labels(table, label)]:
@@ -181,6 +187,15 @@ def _scores(table: DataTable, label: str | None) -> ColumnProposal | None:
         found.append(_kind_of(tuple(names), np.column_stack(columns).astype(float)))
     ways = [one for one in found if one is not None]
     return next((one for one in ways if one.role == "probabilities"), next(iter(ways), None))
+
+
+def _block(table: DataTable, name: str) -> Array | None:
+    """Return a column of several numbers a row; None where it is one of words, say, or ragged."""
+    try:
+        values = _head(table, [name])[name]
+    except InputError:
+        return None
+    return values if values.dtype.kind in "fiu" else None
 
 
 def _named_as_labels(table: DataTable, label: str | None) -> Iterator[list[str]]:
@@ -255,7 +270,7 @@ def _classes(table: DataTable, scores: ColumnProposal, label: DataColumn) -> Ite
 
 def _long(table: DataTable, taken: set[str]) -> Iterator[ColumnProposal]:
     """Propose the form of a table that has a row for each class of a sample."""
-    free = {name: kind for name, kind in table.kinds.items() if name not in taken}
+    free = {name: table.kinds[name] for name in _plain(table) if name not in taken}
     name = next((n for n in map(table.find, _IDS) if n in free), None)
     classes = next((n for n in map(table.find, _CLASSES) if n in free), None)
     numbers = [n for n, kind in free.items() if kind == "number" and n not in {name, classes}]
@@ -281,7 +296,7 @@ def _long(table: DataTable, taken: set[str]) -> Iterator[ColumnProposal]:
 def _splits(table: DataTable, taken: set[str]) -> Iterator[ColumnProposal]:
     by = []
     for name in (table.find(word) for word in (*_SPLITS, *_SPLITS_TOO)):
-        if name is None or name in taken or table.kinds[name] not in {"number", "text"}:
+        if name is None or name in taken or name not in _plain(table):
             continue
         if 1 < len(_distinct(table, name)) <= _MOST_SPLITS:
             by.append(name)
@@ -298,7 +313,7 @@ def _confidences(
 ) -> Iterator[ColumnProposal]:
     """Propose the usual confidence, else each column of decimals where there is nothing else."""
     usual = [table.find(name) for name in USUAL["confidence"]]
-    first = next((n for n in usual if n is not None and n not in taken), None)
+    first = next((n for n in usual if table.kinds.get(str(n)) == "number" and n not in taken), None)
     own = [n for n, k in table.kinds.items() if n.startswith("confidence_") and k == "number"]
     known = [n for n in dict.fromkeys((first, *own)) if n is not None]
     if known:
