@@ -4,13 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import abstain as ab
 from abstain import streaming
+from abstain._foundation.checks import refuse_swapped
 from abstain._foundation.scored import scored
-from abstain.errors import UndefinedMetricWarning
+from abstain.errors import InputError, UndefinedMetricWarning
 from abstain.metrics import METRICS, metric_named
 from abstain.streaming.scales import SCALES, bin_index
 
@@ -49,8 +50,18 @@ def streams(draw, *, scale=None, losses=("binary", "unit", "any")):
     x = np.array(draw(st.lists(kind, min_size=n, max_size=n)))
     numbers = st.sampled_from([st.integers(1, 3).map(float), st.floats(0.1, 4)])
     w = draw(st.none() | numbers.flatmap(lambda one: st.lists(one, min_size=n, max_size=n)))
-    dtype = draw(st.sampled_from([np.float64, np.float32, np.float16]))
-    return scale, c.astype(dtype), x, None if w is None else np.array(w)
+    c = c.astype(draw(st.sampled_from([np.float64, np.float32, np.float16])))
+    assume(not looks_swapped(c, x))
+    return scale, c, x, None if w is None else np.array(w)
+
+
+def looks_swapped(c, x):
+    """Whether metrics refuse these as a loss and a confidence; a stream sees a part of more."""
+    try:
+        refuse_swapped(c, x)
+    except InputError:
+        return True
+    return False
 
 
 def exact_value(name, c, x, w):

@@ -77,7 +77,8 @@ def test_it_has_the_same_intervals(pair, data):
     assert np.isfinite(found[0].low)
     # Without failures too, where there is no influence function.
     bare = [metric_interval(confidence, 0 * loss, metric=m.name) for m in pair]
-    assert bare[0] == bare[1]
+    # As text: what is undefined is not equal to itself.
+    assert repr(bare[0]) == repr(bare[1])
     assert bare[0].high > 0
     apart = [metric_difference(confidence, np.flip(confidence), loss, metric=m.name) for m in pair]
     assert repr(apart[0]) == repr(apart[1])

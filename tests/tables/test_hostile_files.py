@@ -115,6 +115,11 @@ def test_damaged_headers_of_arrays(tmp_path, member, message):
     assert "\n" not in str(caught.value)
 
 
+def test_a_name_that_no_file_can_have(tmp_path):
+    with pytest.raises(InputError, match="there is no file"):
+        read_predictions(tmp_path / "a\0b.csv")
+
+
 @pytest.mark.parametrize("code", [0x110000, 0xFFFFFFFF, 0xD800])
 @pytest.mark.parametrize("order", "<>")
 def test_text_that_is_no_text(tmp_path, code, order):

@@ -54,10 +54,10 @@ def readable(source: str, path: Path | None = None) -> Iterator[None]:
         if error.errno is None:
             raise
         raise InputError(_refusal(source, error, path)) from error
-    except ValueError as error:
-        if path is None or "null" not in str(error):
+    except ValueError:
+        # No path can hold this character; a library may find it in the bytes of a file.
+        if path is None or "\0" not in str(path):
             raise
-        # No path can hold this character.
         raise InputError(_absent(path)) from None
 
 
