@@ -81,6 +81,25 @@ CASES = {
         ),
         ["--probabilities", "p_*", "--missing", "reject", "--unknown-label", "none"],
     ),
+    "gaps in class scores and in a confidence": (
+        csv(
+            {
+                "label": LABELS,
+                **{f"p_{i}": [*PROBABILITIES[:-1, i], None] for i in range(3)},
+                "confidence": [None, *PROBABILITIES[1:].max(1)],
+            }
+        ),
+        ["--probabilities", "p_*", "--missing", "reject"],
+    ),
+    "classes written as decimals": (
+        csv(
+            {
+                "label": [-1.0, *map(float, LABELS[1:])],
+                **{f"p_{i}": PROBABILITIES[:, i] for i in range(3)},
+            }
+        ),
+        ["--probabilities", "p_*", "--unknown-label=-1"],
+    ),
     "columns named as the labels": (
         csv(
             {

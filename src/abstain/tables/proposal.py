@@ -123,7 +123,8 @@ def propose(table: DataTable) -> tuple[ColumnProposal, ...]:
     if not long and not (scores is not None and table.keyed):
         sure = list(_confidences(table, taken, found, scored=scores is not None))
         found += [*sure, *_gaps(table, sure)]
-    return tuple(found)
+    # Scores and confidences may both have gaps.
+    return tuple({(one.role, one.columns): one for one in reversed(found)}.values())[::-1]
 
 
 def _columns_of(found: Iterable[ColumnProposal]) -> set[str]:
@@ -250,12 +251,13 @@ def _unknown(
     if label is None:
         return
     column = table.load([label])[label]
-    codes, names = column.distinct()
+    # As text, in which 1.0 is the class "1".
+    codes, names = column.as_text().distinct()
     classes = set(_classes(table, scores, column))
-    unknown = [name for name in names if str(name) not in classes and name != MISSING]
+    unknown = [name for name in names if name not in classes and name != MISSING]
     share = np.isin(codes, [names.index(name) for name in unknown]).mean()
     if unknown and share <= _MOST_UNKNOWN:
-        asked = tuple(map(str, unknown)) if len(unknown) <= _FEW_LABELS else ("*",)
+        asked = tuple(unknown) if len(unknown) <= _FEW_LABELS else ("*",)
         yield ColumnProposal("unknown_label", asked, f"no class scores; {share:.1%} of the rows")
 
 
