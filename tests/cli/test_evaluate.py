@@ -102,7 +102,10 @@ def test_leaves_tables_and_a_report(table: Path, tmp_path: Path) -> None:
 
 
 def test_pictures_lie_beside_the_file_or_where_it_is_said(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    table: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names = [f"{i}.png" for i in range(300)]
     pl.read_csv(table).with_columns(image=pl.Series(names)).write_csv(table)
@@ -117,6 +120,9 @@ def test_pictures_lie_beside_the_file_or_where_it_is_said(
     assert run([*asked, "--pictures", str(seen)]) == 0
     page = (to / "report.html").read_text()
     assert "samples have no picture" not in page
+    monkeypatch.chdir(seen)
+    assert run(asked) == 0
+    assert "samples have no picture" not in (to / "report.html").read_text()
     assert page.count('alt="The picture ') == 48
     assert run([*asked, "--pictures", str(tmp_path / "none")]) == 2
     assert "none" in capsys.readouterr().err

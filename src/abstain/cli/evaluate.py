@@ -22,6 +22,7 @@ from abstain.cli.options import (
 )
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place, place_beside
 from abstain.cli.predictions import expanded, read, told
+from abstain.cli.standard_input import MARK, as_given
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ class EvaluationOutput:
     ] = None
     pictures: Annotated[
         Path | None,
-        Parameter(help="folder of the pictures that --id names (default: that of the first file)"),
+        Parameter(
+            help="folder of the pictures that --id names (default: that of the first file, or here)"
+        ),
     ] = None
     full: Annotated[bool, Parameter(help="print every metric", negative=())] = False
 
@@ -80,12 +83,20 @@ class EvaluationOutput:
             raise InputError(msg)
         refuse_absent(self.pictures)
 
-    def page(self, evaluation: "Evaluation", source: str, beside: Path) -> str:
-        """Write the page, with the pictures that lie beside the files or where it was said."""
+    def page(self, evaluation: "Evaluation", source: str, file: Path) -> str:
+        """Write the page, with the pictures of its samples."""
         from abstain.report import html_report, sample_pictures
 
-        made = sample_pictures(evaluation, self.pictures or beside)
+        folders = (self.pictures,) if self.pictures else _folders(file)
+        tried = [sample_pictures(evaluation, folder) for folder in folders]
+        made = max(tried, key=lambda pictures: len(pictures.sources))
         return html_report(evaluation, source=source, command=command(), pictures=made)
+
+
+def _folders(file: Path) -> tuple[Path, ...]:
+    """Return where names of pictures may begin: beside the file, or where the command runs."""
+    here = Path()
+    return (here,) if as_given(file) == MARK else (file.parent, here)
 
 
 _INTERVALS = Intervals()
@@ -140,7 +151,7 @@ def evaluate(
     finish(
         lambda: terminal_table(evaluation, full=output.full),
         lambda: files_of(
-            {"results": evaluation.rows()}, output.page(evaluation, found.source, files[0].parent)
+            {"results": evaluation.rows()}, output.page(evaluation, found.source, files[0])
         ),
         to,
     )
