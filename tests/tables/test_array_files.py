@@ -47,6 +47,12 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
         ab.read_predictions([paths[0], paths[0]])
 
 
+def test_labels_of_several_numbers_a_row_are_refused(tmp_path):
+    paths = saved(tmp_path, labels=np.zeros((4, 2, 2)), probabilities=PROBABILITIES)
+    with pytest.raises(ShapeError, match=r"'labels' must hold one number or text a row; got shape"):
+        ab.read_predictions(paths)
+
+
 class Armed:
     def __reduce__(self):
         return print, ("this ran",)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import abstain as ab
-from abstain.errors import DomainError, InputError, MissingInputError, UnknownNameError
+from abstain.errors import DomainError, InputError, MissingInputError, ShapeError, UnknownNameError
 
 RNG = np.random.default_rng(0)
 N, CLASSES = 40, ["cat", "dog", "the_eel"]
@@ -82,6 +82,12 @@ def test_logits_and_parts_in_which_names_come_again():
 def test_what_is_no_long_form_is_refused(frame, error, rule):
     with pytest.raises(error, match=rule):
         ab.read_predictions(frame, **ASKED, probabilities="p")
+
+
+def test_a_name_is_one_number_or_text_a_row():
+    blocks = LONG.with_columns(image=pl.Series([[1, 2]] * LONG.height))
+    with pytest.raises(ShapeError, match=r"'image' must hold one number or text a row"):
+        ab.read_predictions(blocks, **ASKED, probabilities="p")
 
 
 def test_options_that_go_together():

@@ -13,7 +13,7 @@ import numpy as np
 
 from abstain._foundation.checks import EXACT, refuse_tied
 from abstain._foundation.option_words import option
-from abstain.errors import DomainError, InputError
+from abstain.errors import DomainError, InputError, ShapeError
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -89,6 +89,12 @@ class DataColumn:
 
         What stands in a missing entry is no value.
         """
+        if self.values.ndim != 1:
+            msg = (
+                f"column {self.name!r} must hold one number or text a row; got shape "
+                f"{self.values.shape}"
+            )
+            raise ShapeError(msg)
         there = slice(None) if self.missing is None else ~self.missing
         found, own = np.unique(self.values[there], return_inverse=True)
         names = found.tolist() if self.texts is None else [str(t) for t in self.texts[found]]
