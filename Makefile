@@ -22,7 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 EXAMPLES ?= quick
 COVERAGE ?=
 
-.PHONY: demo study check test test-slow test-all test-minimal test-lowest test-smoke lint laws docs links clean
+.PHONY: demo study check test test-slow test-all test-minimal test-peers test-lowest test-smoke lint laws docs links clean
 .PHONY: bench bench-check bench-install release
 .DEFAULT_GOAL := test
 
@@ -92,6 +92,18 @@ test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \
 	$(VENV)/minimal/bin/python -m pytest -n $(WORKERS) $(FILES) $(OF_TEXT) -m "not slow" \
 		--doctest-ignore-import-errors
+
+# The comparisons with other packages, in an environment of their own: they need older versions of some
+# libraries than the other tests. Here a package that is missing is an error.
+$(VENV)/peers/.installed: pyproject.toml constraints-peers.txt hatch_build.py
+	$(PYTHON) -m venv --clear $(VENV)/peers
+	$(VENV)/peers/bin/python -m pip --disable-pip-version-check install -q --no-compile \
+		-c constraints-peers.txt torch==2.13.0 -e '.[fast,torch,test-minimal,peers]'
+	touch $@
+
+PEER_FILES = $(shell grep -rl pytest.mark.peers tests --include='test_*.py')
+test-peers: $(VENV)/peers/.installed
+	ABSTAIN_REQUIRE_PEERS=1 $(VENV)/peers/bin/python -m pytest -q -m peers $(PEER_FILES)
 
 # The lowest versions that pyproject.toml declares, on the lowest Python; what only they ask for
 # is the newest. Old libraries use what new ones deprecate: that is no error here.

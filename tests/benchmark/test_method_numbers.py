@@ -1,7 +1,6 @@
 """Methods: what single ones compute, what happens to those that fail, and the page about them."""
 
 import contextlib
-import csv
 import importlib.util
 import io
 import pickle
@@ -15,6 +14,7 @@ from tests.benchmark.known_outputs import BIAS, ENSEMBLE, KNOWN, NETWORK, WEIGHT
 from tests.docs.blocks import ROOT, blocks
 
 import abstain as ab
+from abstain import published
 from abstain.benchmark.methods import METHODS, NEEDS, Known, Method, fit_all, score_all, unlabeled
 from abstain.benchmark.methods.fits import named, on_training, own
 from abstain.confidence import fit, score
@@ -78,14 +78,13 @@ def test_another_name_gives_the_same_numbers_and_is_no_row_of_its_own(fitted):
         assert method.meaning in METHODS[name].meaning
 
 
-def published(shared, method):
-    with (shared / "data" / "published" / "augrc_table_3.csv").open(encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["method"] == method]
+def published_augrc(method):
+    rows = [row for row in published.table("augrc_table_3") if row["method"] == method]
     return {(row["dataset"], row["study"]): float(row["value"]) for row in rows}
 
 
-def test_the_published_temp_mls_tracks_the_softmax_response(shared):
-    msr, mls, tempered = (published(shared, name) for name in ("msr", "mls", "temp-mls"))
+def test_the_published_temp_mls_tracks_the_softmax_response():
+    msr, mls, tempered = (published_augrc(name) for name in ("msr", "mls", "temp-mls"))
     assert len(msr) == len(tempered) == 21
     apart = {
         name: [abs(own[c] / msr[c] - 1) for c in msr]

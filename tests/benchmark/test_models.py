@@ -8,6 +8,7 @@ import sys
 import types
 
 import pytest
+from tests.peers import import_peer
 
 torch = pytest.importorskip("torch")
 
@@ -324,8 +325,9 @@ def test_a_safetensors_file_without_the_package_says_what_to_install(tmp_path):
         make_tiny(weights=tmp_path / "w.safetensors")
 
 
+@pytest.mark.peers
 def test_safetensors_files_are_read(tmp_path):
-    save = pytest.importorskip("safetensors.torch").save_file
+    save = import_peer("safetensors.torch").save_file
     trained = MODELS["tiny-conv"].make((1, 8, 8), seed=0).state_dict()
     save(trained, tmp_path / "w.safetensors")
     found = make_tiny(weights=tmp_path / "w.safetensors").state_dict()

@@ -1,6 +1,5 @@
 """Who is shown beside ours does the same job: the numbers are the same."""
 
-import importlib.util
 import os
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 from benchmarks.cases import case
 from benchmarks.doors import files, peers, resampling, starting
 from benchmarks.doors.entry import AbsentError
+from tests.peers import folder_of_peer, import_peer
 
 import abstain as ab
 
@@ -17,9 +17,10 @@ def one(request):
     return case(request.param, 3000)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("name", ["polars", "duckdb"])
 def test_tables_give_the_augrc(name, one):
-    pytest.importorskip(name)
+    import_peer(name)
     found = getattr(peers, f"with_{name}")(one)()
     assert found == pytest.approx(ab.augrc(one.confidence, one.loss), rel=1e-12)
 
@@ -30,9 +31,9 @@ def test_scikit_learn_gives_the_failure_auroc(one):
     assert found == pytest.approx(ab.failure_auroc(one.confidence, one.loss), rel=1e-12)
 
 
+@pytest.mark.peers
 def test_torch_uncertainty_gives_the_augrc_without_ties():
-    if importlib.util.find_spec("torch_uncertainty") is None:
-        pytest.skip("torch-uncertainty is not installed")
+    folder_of_peer("torch_uncertainty")
     one = case("float64", 3000)
     found = [peers.torch_uncertainty(columns)(one)() for columns in (1, 2)]
     assert found == pytest.approx([ab.augrc(one.confidence, one.loss)] * 2, rel=1e-2)

@@ -12,7 +12,7 @@ SAID = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT, BUILD = SAID["project"], SAID["build-system"]["requires"]
 EXTRAS = PROJECT["optional-dependencies"]
 #: What only those who work on the package install.
-DEVELOPERS = {"lint", "test-minimal", "test", "docs", "bench"}
+DEVELOPERS = {"lint", "test-minimal", "test", "docs", "bench", "peers"}
 #: Packages whose module has another name.
 MODULES = {
     "dask": "distributed", "pillow": "PIL", "scikit-learn": "sklearn",
@@ -23,7 +23,7 @@ NEVER_IMPORTED = {
     "furo", "import-linter", "mypy", "myst-parser", "pre-commit", "pytest-cov", "pytest-xdist",
     "ruff", "sphinx", "torch-uncertainty",
 }  # fmt: skip
-BY_NAME = {"import_module", "importorskip"}
+BY_NAME = {"import_module", "importorskip", "import_peer", "folder_of_peer"}
 
 
 def imported(path: Path) -> set[str]:

@@ -8,10 +8,12 @@ import sys
 
 import numpy as np
 import pytest
+from tests.peers import import_peer
 
 import abstain as ab
 
-inspect_ai = pytest.importorskip("inspect_ai")
+inspect_ai = import_peer("inspect_ai")
+pytestmark = pytest.mark.peers
 
 LOGPROBS = -np.random.default_rng(0).random(20)
 RIGHT = np.random.default_rng(1).random(20) < 0.6

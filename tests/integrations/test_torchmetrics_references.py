@@ -1,10 +1,10 @@
 """Agreement with torch-uncertainty and torchmetrics, and why ties make a difference."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.peers import folder_of_peer
 
 import abstain as ab
 
@@ -22,10 +22,7 @@ from abstain.integrations import torchmetrics as tm  # noqa: E402
 @pytest.fixture(scope="module")
 def theirs():
     """The one file of torch-uncertainty with its metrics; the package wants torchvision."""
-    spec = importlib.util.find_spec("torch_uncertainty")
-    if spec is None:
-        pytest.skip("torch-uncertainty is not installed")
-    path = Path(spec.submodule_search_locations[0], "metrics", "classification", "risk_coverage.py")
+    path = folder_of_peer("torch_uncertainty") / "metrics" / "classification" / "risk_coverage.py"
     alone = importlib.util.spec_from_file_location("torch_uncertainty_risk_coverage", path)
     module = importlib.util.module_from_spec(alone)
     alone.loader.exec_module(module)
@@ -39,6 +36,7 @@ def binary(n, seed, *, ties):
     return torch.tensor(p), torch.tensor((rng.random(n) < p).astype(np.int64))
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("n", [2, 30, 1001])
 @pytest.mark.parametrize("name", ["AURC", "AUGRC"])
 def test_torch_uncertainty_without_ties(theirs, name, n):
@@ -60,6 +58,7 @@ def test_torch_uncertainty_without_ties(theirs, name, n):
     )
 
 
+@pytest.mark.peers
 def test_torch_uncertainty_depends_on_the_order_of_tied_rows(theirs):
     # Ten predictions of one confidence, two of them wrong: no order is better than another.
     p = torch.full((10,), 0.75)

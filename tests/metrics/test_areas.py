@@ -1,10 +1,10 @@
 """risk_coverage_areas: the definition, the reference values, validation and array libraries."""
 
 import importlib.util
-import json
 
 import numpy as np
 import pytest
+from tests.references.conformance import CASES
 
 from abstain._foundation import checks
 from abstain.errors import InputError
@@ -32,10 +32,8 @@ def approx(areas):
     )
 
 
-def test_conformance(backend, shared):
-    cases = json.loads((shared / "conformance" / "risk_coverage.json").read_text())
-    assert cases
-    for case in cases:
+def test_conformance(backend):
+    for case in CASES:
         areas = risk_coverage_areas(case["confidence"], case["loss"])
         expected = case["expected"]
         assert areas.aurc == pytest.approx(expected["fdshifts_aurc"], abs=1e-9), case["name"]

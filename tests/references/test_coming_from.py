@@ -1,81 +1,26 @@
-"""The conversions of docs/coming-from.md, against the packages themselves where they are installed.
+"""Compare the conversions of docs/coming-from.md with the packages that the page names.
 
-Run for real with the versions that the page names. Two of them cannot be installed beside each other
-or beside us (they pin NumPy 1, or need torchvision), so files of theirs are read without the rest.
+`make test-peers` installs torch-uncertainty, netcal and MAPIE in the versions that the page names. FD-Shifts is on
+no package index: `fd_shifts_facts.py` stores its values. torch-uncertainty needs torchvision when it is imported as
+a whole, so only its files with metrics are imported.
 """
 
-import importlib
-import importlib.util
 import re
-import sys
-import warnings
-from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from tests.conftest import ROOT
+from tests.peers import folder_of_peer, import_peer
+from tests.references import fd_shifts_facts
+from tests.references.import_files import import_files
+from tests.references.random_predictions import draw_predictions
 
 import abstain as ab
 
 PAGE = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
-SEEDS = range(6)
+SEEDS = fd_shifts_facts.SEEDS
 #: Where they compute in single precision.
 SINGLE = {"rel": 2e-5, "abs": 2e-6}
-
-
-class Drawn(NamedTuple):
-    """Random predictions of four classes."""
-
-    labels: np.ndarray
-    probabilities: np.ndarray
-    prediction: np.ndarray
-    c: np.ndarray
-    loss: np.ndarray
-
-    @property
-    def correct(self):
-        return 1 - self.loss
-
-
-def draw(seed, *, tied=False):
-    """About 200 of them, in single precision: torch-uncertainty has no other. None is near 1."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(150, 250))
-    logits = rng.normal(size=(n, 4)) * 1.5
-    if tied:
-        logits = logits.round()
-    probabilities = np.exp(logits)
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
-    labels = (probabilities.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    probabilities = probabilities.astype(np.float32).astype(float)
-    prediction = probabilities.argmax(axis=1)
-    c = probabilities.max(axis=1)
-    assert (np.unique(c).size < n / 2) == tied
-    return Drawn(labels, probabilities, prediction, c, (prediction != labels).astype(int))
-
-
-def files_of(monkeypatch, *names, **known):
-    """Import modules of a package without what its `__init__` files import."""
-    top = names[0].partition(".")[0]
-    if importlib.util.find_spec(top) is None:
-        pytest.skip(f"{top} is not installed")
-    for name in list(sys.modules):
-        if name.partition(".")[0] == top:
-            monkeypatch.delitem(sys.modules, name)
-    for name in names:
-        parts = name.split(".")[:-1]
-        for i in range(1, len(parts) + 1):
-            package = ".".join(parts[:i])
-            if package not in sys.modules:
-                module = ModuleType(package)
-                found = importlib.util.find_spec(package)
-                module.__path__ = list(found.submodule_search_locations)
-                module.__dict__.update(known)
-                monkeypatch.setitem(sys.modules, package, module)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [importlib.import_module(name) for name in names]
 
 
 def rows(heading):
@@ -93,18 +38,11 @@ def agree(found, **close):
 
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_fd_shifts(seed, tied, monkeypatch):
-    loguru = pytest.importorskip("loguru")
-    # Written for NumPy 1, which had two more names.
-    monkeypatch.setattr(np, "trapz", np.trapezoid, raising=False)
-    monkeypatch.setattr(np, "infty", np.inf, raising=False)
-    [module] = files_of(monkeypatch, "fd_shifts.analysis.metrics", logger=loguru.logger)
-    d = draw(seed, tied=tied)
-    cache = module.StatsCache(d.c, d.correct, 20, d.labels)
-    names = {name for name in module._metric_funcs if name != "*" and "CI95" not in name}
-    theirs = {name: module.get_metric_function(name)(cache) for name in names}
-    theirs |= performance(module, d)
-    above = cache.selective_risks[cache.coverages >= 0.8]
+def test_fd_shifts(seed, tied):
+    d = draw_predictions(seed, tied=tied)
+    theirs = fd_shifts_facts.load()[fd_shifts_facts.key(seed, tied=tied)]
+    documented = set(re.findall(r"`([^`]+)`", " ".join(rows("FD-Shifts"))))
+    assert set(theirs) <= documented
     agree(
         {
             "aurc": (theirs["aurc"], 1000 * ab.aurc(d.c, d.loss)),
@@ -113,12 +51,15 @@ def test_fd_shifts(seed, tied, monkeypatch):
             "e-augrc": (theirs["e-augrc"], 1000 * ab.excess_augrc(d.c, d.loss)),
             "aurc-ba": (theirs["aurc-ba"], 1000 * ab.balanced_aurc(d.c, d.loss, d.labels)),
             "augrc-ba": (theirs["augrc-ba"], 1000 * ab.balanced_augrc(d.c, d.loss, d.labels)),
-            "aurc_achievable": (cache.aurc_achievable, 1000 * ab.achievable_aurc(d.c, d.loss)),
+            "aurc_achievable": (theirs["aurc_achievable"], 1000 * ab.achievable_aurc(d.c, d.loss)),
             "failauc": (theirs["failauc"], ab.failure_auroc(d.c, d.loss)),
             "failap_suc": (theirs["failap_suc"], ab.failure_ap_success(d.c, d.loss)),
             "failap_err": (theirs["failap_err"], ab.failure_ap_error(d.c, d.loss)),
             "fpr@95tpr": (theirs["fpr@95tpr"], ab.fpr_at_tpr(d.c, d.loss, tpr=0.9495)),
-            "risk@80cov": (100 * above.min(), 100 * ab.selective_risk(d.c, d.loss, coverage=0.8)),
+            "risk@80cov": (
+                theirs["risk@80cov"],
+                100 * ab.selective_risk(d.c, d.loss, coverage=0.8),
+            ),
             "ece": (theirs["ece"], ab.ece(d.c, d.loss, bins=20)),
             "mce": (theirs["mce"], ab.mce(d.c, d.loss, bins=20)),
             "accuracy": (theirs["accuracy"], ab.accuracy(d.prediction, d.labels)),
@@ -127,48 +68,26 @@ def test_fd_shifts(seed, tied, monkeypatch):
         }
     )
     assert theirs["nll"] == pytest.approx(ab.nll(d.probabilities, d.labels) / 4, abs=1e-6)
-    named = set(re.findall(r"`([^`]+)`", " ".join(rows("FD-Shifts"))))
-    assert names <= named
 
 
-def performance(module, d):
-    """What the method of its class `Analysis` says, which cannot be imported."""
-    import ast
-    from pathlib import Path
-    from types import SimpleNamespace
-
-    text = Path(module.__file__).with_name("__init__.py").read_text(encoding="utf-8")
-    [found] = [
-        node
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef) and node.name == "_compute_performance_metrics"
-    ]
-    names = {"np": np}
-    exec(compile(ast.unparse(found), "analysis", "exec"), names)
-    asked = SimpleNamespace(
-        num_classes=4,
-        study_name="iid_study",
-        query_performance_metrics=["accuracy", "b-accuracy", "nll", "brier_score"],
-    )
-    return names[found.name](asked, d.probabilities, d.labels, d.correct)
-
-
+@pytest.mark.peers
 @pytest.mark.filterwarnings("ignore:Metric:UserWarning")
 @pytest.mark.parametrize("seed", SEEDS)
-def test_torch_uncertainty(seed, monkeypatch):
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("torchmetrics")
-    pytest.importorskip("seaborn")
+def test_torch_uncertainty(seed):
+    torch = import_peer("torch")
+    import_peer("torchmetrics")
+    folder_of_peer("torch_uncertainty")
     whole = "torch_uncertainty.metrics"
     names = ("risk_coverage", "scod_risk_coverage", "fpr", "brier_score", "categorical_nll")
-    risk, scod, fpr, brier, nll, classwise, sparse = files_of(
-        monkeypatch,
-        *(f"{whole}.classification.{name}" for name in names),
-        f"{whole}.classification.calibration.classwise_calibration_error",
-        f"{whole}.sparsification",
+    risk, scod, fpr, brier, nll, classwise, errors, sparse = import_files(
+        [
+            *(f"{whole}.classification.{name}" for name in names),
+            f"{whole}.classification.calibration.classwise_calibration_error",
+            f"{whole}.classification.calibration.calibration_error",
+            f"{whole}.sparsification",
+        ]
     )
-    errors = sys.modules[f"{whole}.classification.calibration.calibration_error"]
-    d = draw(seed)
+    d = draw_predictions(seed)
     p, labels, c = torch.tensor(d.probabilities), torch.tensor(d.labels), torch.tensor(d.c)
     unknown = np.random.default_rng(seed).random(d.c.size) < 0.2
     costs = ab.scod_loss(d.loss, unknown, outlier_cost=0.25)
@@ -247,7 +166,7 @@ def test_scikit_learn_and_torchmetrics(seed, tied):
     from sklearn import metrics
     from sklearn.calibration import calibration_curve
 
-    d = draw(seed, tied=tied)
+    d = draw_predictions(seed, tied=tied)
     # Rounded to single precision, rows do not sum to 1 in double.
     p = d.probabilities / d.probabilities.sum(axis=1, keepdims=True)
     right, confidence = calibration_curve(d.correct, d.c, n_bins=10)
@@ -299,14 +218,15 @@ def test_scikit_learn_and_torchmetrics(seed, tied):
     )
 
 
+@pytest.mark.peers
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("tied", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_netcal(seed, tied):
-    metrics = pytest.importorskip("netcal.metrics")
-    binning = pytest.importorskip("netcal.binning")
-    scaling = pytest.importorskip("netcal.scaling")
-    d = draw(seed, tied=tied)
+    metrics = import_peer("netcal.metrics")
+    binning = import_peer("netcal.binning")
+    scaling = import_peer("netcal.scaling")
+    d = draw_predictions(seed, tied=tied)
     c = np.minimum(d.c, np.nextafter(1, 0))
     fit = slice(0, 100)
     fresh = d.c[100:]
@@ -351,11 +271,12 @@ def test_netcal(seed, tied):
     np.testing.assert_allclose(theirs(scaling.LogisticCalibration()), platt, rtol=0, atol=0.03)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("seed", SEEDS)
 def test_mapie(seed):
-    uncertainty = pytest.importorskip("mapie.metrics.uncertainty")
-    errors = pytest.importorskip("mapie.metrics.calibration")
-    d = draw(seed)
+    uncertainty = import_peer("mapie.metrics.uncertainty")
+    errors = import_peer("mapie.metrics.calibration")
+    d = draw_predictions(seed)
     split = {"num_bins": 11, "split_strategy": "uniform"}
     each = [
         ab.ece(d.c[of], d.loss[of], bins=10) for k in range(4) if (of := d.prediction == k).any()

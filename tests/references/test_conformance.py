@@ -1,22 +1,15 @@
-"""Every case of the shared conformance file, in every convention it names."""
+"""Compare abstain with the values that other programs compute for the same inputs."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.references.conformance import CASES, PATH
 
 import abstain as ab
 
 FD = 1000.0
-
-
-@pytest.fixture(scope="module")
-def cases(shared: Path) -> list[dict[str, Any]]:
-    text = (shared / "conformance" / "risk_coverage.json").read_text(encoding="utf-8")
-    loaded: list[dict[str, Any]] = json.loads(text)
-    return loaded
 
 
 def _fd_optimal(c: np.ndarray, loss: np.ndarray) -> float:
@@ -63,9 +56,9 @@ WITH_LABELS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", [*WITHOUT_LABELS, *WITH_LABELS])
-def test_conformance(key: str, cases: list[dict[str, Any]]) -> None:
+def test_conformance(key: str) -> None:
     met = 0
-    for case in cases:
+    for case in CASES:
         if key not in case["expected"]:
             continue
         columns = [np.array(case["confidence"]), np.array(case["loss"])]
@@ -78,16 +71,19 @@ def test_conformance(key: str, cases: list[dict[str, Any]]) -> None:
     assert met > 0
 
 
-def test_every_key_of_the_file_is_tested(cases: list[dict[str, Any]]) -> None:
-    keys = {key for case in cases for key in case["expected"]}
+def test_the_stored_cases_are_those_of_the_shared_file(shared) -> None:
+    text = (shared / "conformance" / PATH.name).read_text(encoding="utf-8")
+    assert json.loads(text) == CASES
+
+
+def test_every_key_of_the_file_is_tested() -> None:
+    keys = {key for case in CASES for key in case["expected"]}
     assert keys == {*WITHOUT_LABELS, *WITH_LABELS}
 
 
-def test_an_unattainable_risk_is_absent_there_and_an_error_here(
-    cases: list[dict[str, Any]],
-) -> None:
+def test_an_unattainable_risk_is_absent_there_and_an_error_here() -> None:
     met = 0
-    for case in cases:
+    for case in CASES:
         for risk in (1, 5, 10):
             if f"fdshifts_coverage@{risk}risk" not in case["expected"]:
                 c, x = np.array(case["confidence"]), np.array(case["loss"])
@@ -98,9 +94,9 @@ def test_an_unattainable_risk_is_absent_there_and_an_error_here(
     assert met > 0
 
 
-def test_the_weights_by_hand_give_the_values_of_the_file(cases: list[dict[str, Any]]) -> None:
+def test_the_weights_by_hand_give_the_values_of_the_file() -> None:
     met = 0
-    for case in cases:
+    for case in CASES:
         c, x = np.array(case["confidence"]), np.array(case["loss"])
         order = np.argsort(c, kind="stable")
         _, group = np.unique(c[order], return_inverse=True)

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 from tests.benchmark.cifar_files import write_cifar10  # noqa: E402
 
 import abstain as ab  # noqa: E402
+from abstain import published  # noqa: E402
 from abstain.cli.main import run as run_command  # noqa: E402
 from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNameError  # noqa: E402
 from abstain.studies import STUDIES  # noqa: E402
@@ -251,15 +252,9 @@ def test_the_recipe_called_the_papers_is_the_papers(data):
         assert setting.recipe.rate(0.0) == setting.recipe.rate(0.99) == THEIRS["learning_rate"]
 
 
-def test_the_recipe_is_that_of_the_published_settings(shared):
-    import csv
-
-    with (shared / "data" / "published" / "settings.csv").open(newline="") as rows:
-        said = {
-            r["setting"]: r["value"]
-            for r in csv.DictReader(rows)
-            if r["paper"] == "population_aurc"
-        }
+def test_the_recipe_is_that_of_the_published_settings():
+    rows = published.table("settings")
+    said = {row["setting"]: row["value"] for row in rows if row["paper"] == "population_aurc"}
     assert {
         "epochs": int(said["fine-tuning epochs"]),
         "learning_rate": float(said["fine-tuning learning rate"]),

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from tests.peers import import_peer
 
 import abstain as ab
 from abstain.errors import AbstainError, FileFormatError, InputError
@@ -67,8 +68,9 @@ def test_a_damaged_part_is_named(tmp_path):
         ab.read_predictions(folder)
 
 
+@pytest.mark.peers
 def test_objects_are_read_as_their_rows_are_asked_for(tmp_path):
-    datasets = pytest.importorskip("datasets")
+    datasets = import_peer("datasets")
     dataset = datasets.Dataset.from_dict(COLUMNS)
     assert ab.evaluate(dataset).value("accuracy") == 0.75
     chosen = ab.read_predictions(dataset.select([2, 0])).only()
