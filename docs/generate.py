@@ -246,9 +246,9 @@ def requirements_table() -> str:
 
 def cli_reference() -> str:
     """The help of every command, and of the commands below it."""
-    from abstain.cli.app import COMMANDS, application
+    from abstain.cli.app import complete_application
 
-    app = application(list(COMMANDS))
+    app = complete_application()
     parts: list[list[str]] = [[]]
     for name in _commands(app):
         parts += [[name], *([name, below] for below in _commands(app[name]))]

@@ -27,7 +27,7 @@ from abstain.benchmark.results import results_of
 from abstain.benchmark.store import JOBS, MANIFEST, Store
 from abstain.cli import console as console_of_commands
 from abstain.cli.benchmark.run import changes_in
-from abstain.cli.console import JobLines
+from abstain.cli.job_lines import JobLines
 from abstain.cli.main import run
 from abstain.errors import InputError
 

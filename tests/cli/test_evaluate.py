@@ -8,7 +8,6 @@ import warnings
 from importlib import import_module
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -17,7 +16,7 @@ from PIL import Image
 from rich.console import Console
 
 import abstain as ab
-from abstain.cli.listing import CHAPTERS, What
+from abstain.cli.catalogues import all_catalogues
 from abstain.cli.main import run
 from abstain.errors import InputError
 from abstain.evaluation import cases
@@ -276,7 +275,7 @@ def test_list(what: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert name in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("what", get_args(What))
+@pytest.mark.parametrize("what", all_catalogues())
 def test_a_list_fits_80_columns_and_cuts_no_address(
     what: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,8 +286,8 @@ def test_a_list_fits_80_columns_and_cuts_no_address(
     lines = capsys.readouterr().out.splitlines()
     # Only what has no blank to break at may be longer.
     assert not [line for line in lines if len(line) > 80 and " " in line.strip()]
-    for chapter in CHAPTERS[what]:
-        found = resolve_name(f"abstain.{chapter.catalogue}")
+    for section in all_catalogues()[what]:
+        found = resolve_name(section.entries)
         for entry in (found() if callable(found) else found).values():
             for word in getattr(entry, "source", "").split():
                 assert any(word in line for line in lines), word
@@ -297,7 +296,7 @@ def test_a_list_fits_80_columns_and_cuts_no_address(
 def test_a_list_of_nothing_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["list"]) == 0
     printed = capsys.readouterr().out
-    assert not [what for what in get_args(What) if what not in printed]
+    assert not [what for what in all_catalogues() if what not in printed]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tests.docs.blocks import PAGES, ROOT, blocks
 import abstain as ab
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
-from abstain.cli.app import COMMANDS, application
+from abstain.cli.app import complete_application
 from abstain.cli.main import run
 from abstain.errors import UnknownNameError
 from abstain.tables.files import SUFFIXES
@@ -35,7 +35,7 @@ VALUES = {"NAME": "mnist", "R": "0.05", "D": "0.05", "C": "label"}
 @functools.cache
 def program() -> App:
     """With all its commands, which takes seconds: for a test, not for every import of this."""
-    return application(list(COMMANDS))
+    return complete_application()
 
 
 def texts(path: Path):

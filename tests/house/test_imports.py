@@ -12,7 +12,7 @@ from tests.house.modules import module_name
 from tests.house.source import FILES, ROOT
 
 import abstain as ab
-from abstain.cli.app import COMMANDS, application
+from abstain.cli.app import all_commands, complete_application
 
 HEAVY = {
     "altair", "cyclopts", "dask", "jinja2", "matplotlib", "narwhals", "numba", "pandas", "polars",
@@ -125,10 +125,10 @@ def test_the_help_of_a_command_loads_nothing_that_reads_or_computes():
 
 
 def test_a_command_is_listed_with_its_own_words():
-    app = application(list(COMMANDS))
-    for name, said in COMMANDS.items():
+    app = complete_application()
+    for name, command in all_commands().items():
         own = app[name].help.partition("\n\n")[0]
-        assert " ".join(own.split()) == said, name
+        assert " ".join(own.split()) == command.help, name
 
 
 def test_computing_a_metric_loads_nothing_that_draws_or_prints():

@@ -50,9 +50,9 @@ def test_the_functions_of_a_subject_refuse_the_others(results):
 
 def test_what_only_others_have_is_refused(plain, results, tmp_path):
     none, benchmark = report.Pictures(reason="no torch"), results["benchmark"][0]
-    with pytest.raises(InputError, match=r"`beside` are for the results of a .*; got Evaluation"):
+    with pytest.raises(InputError, match=r"`beside` cannot be used with Evaluation"):
         report.write(plain, tmp_path / "a.html", beside=[benchmark])
-    with pytest.raises(InputError, match=r"`pictures` are for an evaluation or .*; got RuleChecks"):
+    with pytest.raises(InputError, match=r"`pictures` cannot be used with RuleChecks"):
         report.write(results["rule"][0], tmp_path / "a.html", pictures=none)
     with pytest.raises(InputError, match="figures beside its page; got Evaluation"):
         report.write_figures(plain, tmp_path)

@@ -1,5 +1,16 @@
 """The command line: parse, call, print; one file per command."""
 
+from typing import TYPE_CHECKING
+
+from abstain._foundation.imports import waiting
+
+# At once, since its module has the same name.
 from abstain.cli.main import main as main
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from abstain.cli.app import Command as Command
+    from abstain.cli.catalogues import ListedCatalogue as ListedCatalogue
+else:
+    __all__, __getattr__, __dir__ = waiting(
+        __name__, app=("Command",), catalogues=("ListedCatalogue",), main=("main",)
+    )

@@ -1,31 +1,110 @@
 """The parser: one application, one command from each file, which is loaded when it is wanted."""
 
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import EntryPoint
+from typing import Any, Final
 
 from cyclopts import App, Parameter
 
 from abstain import __version__
+from abstain._foundation import plugins
+from abstain.errors import InputError, MissingInputError
 
-#: What each command is for, as it says itself: they are listed without being loaded.
-COMMANDS = {
-    "evaluate": "Evaluate confidence scores on files of predictions.",
-    "inspect": "Say what files of predictions hold, and the command that evaluates them.",
-    "compare": "Compare methods on the same samples: differences with intervals, tests, rankings.",
-    "threshold": "Choose the confidence from which on to answer, with a guarantee, and check it "
-    "elsewhere.",
-    "cascade": "Choose who answers: a model, a larger one, a person. With a guarantee, at least "
-    "cost.",
-    "monitor": "Watch a rule in use: its coverage, the confidences, and the risk as labels arrive.",
-    "study": "Run a study of the literature: tables, figures and a verdict.",
-    "benchmark": "Run a benchmark of confidence scores: train, expose to shifts, rank, report.",
-    "data": "Fetch published data sets, and list them.",
-    "list": "List what there is to ask for by name.",
-    "completion": "Print what makes a shell complete commands and options.",
+
+@dataclass(frozen=True)
+class Command:
+    """A command: a sentence for `abstain --help`, and its function as ``module:name``.
+
+    The module is imported when the command runs. The function is one that cyclopts accepts, or a
+    `cyclopts.App`. A package adds a command with an entry point of the group ``abstain.commands``:
+    its name is the name of the command, its value the location of a `Command`.
+    """
+
+    help: str
+    function: str
+
+    def load(self) -> Any:
+        """Import the function; raise an InputError if that fails."""
+        module, _, name = self.function.partition(":")
+        try:
+            return getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            msg = f"the command at {self.function!r} cannot be loaded ({error})"
+            raise InputError(msg) from error
+
+
+#: The commands of this package.
+COMMANDS: Final[dict[str, Command]] = {
+    "evaluate": Command(
+        "Evaluate confidence scores on files of predictions.", "abstain.cli.evaluate:evaluate"
+    ),
+    "inspect": Command(
+        "Say what files of predictions hold, and the command that evaluates them.",
+        "abstain.cli.inspect:inspect",
+    ),
+    "compare": Command(
+        "Compare methods on the same samples: differences with intervals, tests, rankings.",
+        "abstain.cli.compare:compare",
+    ),
+    "threshold": Command(
+        "Choose the confidence from which on to answer, with a guarantee, and check it elsewhere.",
+        "abstain.cli.threshold:threshold",
+    ),
+    "cascade": Command(
+        "Choose who answers: a model, a larger one, a person. With a guarantee, at least cost.",
+        "abstain.cli.cascade:cascade",
+    ),
+    "monitor": Command(
+        "Watch a rule in use: its coverage, the confidences, and the risk as labels arrive.",
+        "abstain.cli.monitor:monitor",
+    ),
+    "list": Command("List what there is to ask for by name.", "abstain.cli.listing:listing"),
+    "completion": Command(
+        "Print what makes a shell complete commands and options.",
+        "abstain.cli.completion:completion",
+    ),
 }
 
+#: Commands of a package that this one does not install.
+_BENCH_COMMANDS: Final = frozenset({"benchmark", "data", "study"})
 
-def application(wanted: list[str]) -> App:
-    """Return the parser with the commands among the wanted words; the others are only listed."""
+
+def all_commands() -> dict[str, Command]:
+    """Return the commands of this package and of its extensions, which can replace none of them."""
+    commands = dict(COMMANDS)
+    for extension in plugins.extensions(plugins.COMMANDS):
+        commands.setdefault(extension.name, _command_of(extension))
+    return commands
+
+
+def _command_of(extension: EntryPoint) -> Command:
+    try:
+        command: Command = plugins.load_extension(extension, Command)
+    except InputError as error:
+        # The other commands still work, and `abstain --help` prints the reason.
+        return Command(str(error), extension.value)
+    return command
+
+
+def is_command(word: str) -> bool:
+    """Return whether a word names a command, also one of a package that is not installed."""
+    return word in COMMANDS or word in _BENCH_COMMANDS or word in all_commands()
+
+
+def application(words: list[str]) -> App:
+    """Return the parser with the commands among the words; the others are only listed."""
+    return _build(_commands_for(words), words)
+
+
+def complete_application() -> App:
+    """Return the parser with every command."""
+    commands = all_commands()
+    return _build(commands, commands)
+
+
+def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
     app = App(
         name="abstain",
         help="Measure classifiers that may refuse to answer: from a file of predictions to "
@@ -38,11 +117,20 @@ def application(wanted: list[str]) -> App:
         # `abstain.cli.main` says that it was stopped.
         suppress_keyboard_interrupt=False,
     )
-    for name, said in COMMANDS.items():
-        word = "listing" if name == "list" else name
-        place = f"abstain.cli.{word}"
-        if name in wanted:
-            app.command(getattr(import_module(place), word), name=name)
+    for name, command in commands.items():
+        if name in loaded:
+            app.command(command.load(), name=name)
         else:
-            app.command(f"{place}:{word}", name=name, help=said)
+            app.command(command.function, name=name, help=command.help)
     return app
+
+
+def _commands_for(words: list[str]) -> dict[str, Command]:
+    """Return all commands, or those of this package alone if one of them is called."""
+    if words and words[0] in COMMANDS:
+        return COMMANDS
+    commands = all_commands()
+    if words and words[0] in _BENCH_COMMANDS - commands.keys():
+        msg = f"the command {words[0]!r} needs the package abstain-bench: pip install abstain-bench"
+        raise MissingInputError(msg)
+    return commands

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from abstain.cli.app import COMMANDS, application
+from abstain.cli.app import complete_application
 from abstain.cli.console import console
 
 
@@ -22,4 +22,4 @@ def completion(
     fish: abstain completion fish > ~/.config/fish/completions/abstain.fish
     """
     # As it is: a tab or a bracket of a script is no layout.
-    console().file.write(application(list(COMMANDS)).generate_completion(shell=shell))
+    console().file.write(complete_application().generate_completion(shell=shell))

@@ -42,11 +42,11 @@ def run(arguments: list[str]) -> int:
 def _status(arguments: list[str], *, whole: bool) -> int:
     try:
         # Inside, since Ctrl-C may come while the libraries load.
-        from abstain.cli.app import COMMANDS, application
+        from abstain.cli.app import application, is_command
         from abstain.cli.standard_input import standard_input
 
         # Files alone are evaluated by what their columns may be.
-        if arguments and arguments[0] not in COMMANDS and _are_files(arguments[0]):
+        if arguments and not is_command(arguments[0]) and _are_files(arguments[0]):
             arguments = ["inspect", "--run", *arguments]
         with standard_input(arguments) as given:
             application(given)(given, result_action="return_value")

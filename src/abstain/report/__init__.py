@@ -12,73 +12,74 @@ from abstain._foundation.imports import waiting
 from abstain.report.render import render as render
 
 if TYPE_CHECKING:
-    from abstain.report.output import benchmark_html as benchmark_html
-    from abstain.report.output import benchmark_terminal as benchmark_terminal
+    from abstain.report.output import Subject as Subject
     from abstain.report.output import comparison_html as comparison_html
     from abstain.report.output import comparison_terminal as comparison_terminal
     from abstain.report.output import document_of as document_of
     from abstain.report.output import html_report as html_report
-    from abstain.report.output import study_html as study_html
-    from abstain.report.output import study_terminal as study_terminal
     from abstain.report.output import terminal_table as terminal_table
     from abstain.report.output import threshold_html as threshold_html
     from abstain.report.output import threshold_terminal as threshold_terminal
     from abstain.report.output import write as write
-    from abstain.report.output import write_benchmark as write_benchmark
     from abstain.report.output import write_comparison as write_comparison
     from abstain.report.output import write_figures as write_figures
     from abstain.report.output import write_html as write_html
     from abstain.report.output import write_rule_figures as write_rule_figures
-    from abstain.report.output import write_study as write_study
-    from abstain.report.output import write_study_figures as write_study_figures
     from abstain.report.output import write_threshold as write_threshold
     from abstain.report.pictures import Pictures as Pictures
     from abstain.report.pictures import sample_pictures as sample_pictures
-    from abstain.report.site import benchmark_site as benchmark_site
+    from abstain.report.subjects.benchmark.output import benchmark_html as benchmark_html
+    from abstain.report.subjects.benchmark.output import benchmark_latex as benchmark_latex
+    from abstain.report.subjects.benchmark.output import benchmark_markdown as benchmark_markdown
+    from abstain.report.subjects.benchmark.output import benchmark_site as benchmark_site
+    from abstain.report.subjects.benchmark.output import benchmark_terminal as benchmark_terminal
+    from abstain.report.subjects.benchmark.output import write_benchmark as write_benchmark
+    from abstain.report.subjects.benchmark.output import write_tables as write_tables
     from abstain.report.subjects.benchmark.pictures import benchmark_pictures as benchmark_pictures
-    from abstain.report.tables import benchmark_latex as benchmark_latex
-    from abstain.report.tables import benchmark_markdown as benchmark_markdown
+    from abstain.report.subjects.study import study_html as study_html
+    from abstain.report.subjects.study import study_terminal as study_terminal
+    from abstain.report.subjects.study import write_study as write_study
+    from abstain.report.subjects.study import write_study_figures as write_study_figures
     from abstain.report.tables import comparison_latex as comparison_latex
     from abstain.report.tables import comparison_markdown as comparison_markdown
     from abstain.report.tables import latex_table as latex_table
     from abstain.report.tables import markdown_table as markdown_table
-    from abstain.report.tables import write_tables as write_tables
 else:
     __all__, __getattr__, __dir__ = waiting(
         __name__,
         output=(
-            "benchmark_html",
-            "benchmark_terminal",
+            "Subject",
             "comparison_html",
             "comparison_terminal",
             "document_of",
             "html_report",
-            "study_html",
-            "study_terminal",
             "terminal_table",
             "threshold_html",
             "threshold_terminal",
             "write",
-            "write_benchmark",
             "write_comparison",
             "write_figures",
             "write_html",
             "write_rule_figures",
-            "write_study",
-            "write_study_figures",
             "write_threshold",
         ),
         pictures=("Pictures", "sample_pictures"),
         render=("render",),
-        site=("benchmark_site",),
-        subjects__benchmark__pictures=("benchmark_pictures",),
-        tables=(
+        subjects__benchmark__output=(
+            "benchmark_html",
             "benchmark_latex",
             "benchmark_markdown",
+            "benchmark_site",
+            "benchmark_terminal",
+            "write_benchmark",
+            "write_tables",
+        ),
+        subjects__benchmark__pictures=("benchmark_pictures",),
+        subjects__study=("study_html", "study_terminal", "write_study", "write_study_figures"),
+        tables=(
             "comparison_latex",
             "comparison_markdown",
             "latex_table",
             "markdown_table",
-            "write_tables",
         ),
     )

@@ -43,7 +43,6 @@ from abstain.report.cells import (
 from abstain.report.choices import Choice, Find, Jump, Option, Switch, line_option
 
 if TYPE_CHECKING:
-    from abstain.benchmark.results import BenchmarkResults
     from abstain.report.pictures import Pictures
 
 __all__ = [
@@ -342,7 +341,7 @@ class Origin:
     command: str = ""
     full: bool = False
     pictures: "Pictures | None" = None
-    beside: "Sequence[BenchmarkResults]" = ()
+    beside: Sequence[Any] = ()
 
 
 def by_reader(terminal: str, notebook: str, kind: Literal["about", "notes"]) -> tuple[Prose, Prose]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
+from abstain._foundation import plugins
 from abstain._foundation.files import make_folder, write_atomically
 from abstain._foundation.imports import later
 from abstain.errors import InputError
@@ -21,14 +22,12 @@ from abstain.tables.results import escaped
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from abstain.benchmark.results import BenchmarkResults
     from abstain.evaluation.cascade import CascadeChecks
     from abstain.evaluation.comparison import Comparison
     from abstain.evaluation.records import Evaluation
     from abstain.evaluation.rules import RuleChecks
     from abstain.monitoring import Monitor
     from abstain.report.pictures import Pictures
-    from abstain.studies import StudyResult
 
 ResultT = TypeVar("ResultT")
 Named = Iterable[tuple[str, Drawable]]
@@ -47,22 +46,26 @@ def _undrawn(result: object) -> Named:
 
 @dataclass(frozen=True)
 class Subject(Generic[ResultT]):
-    """A kind of result: what is said of it and what is drawn, both refusing any other kind.
+    """A kind of result: functions that build its document and its figures and reject other kinds.
 
-    `formats` are those of its figures unless others are asked for.
+    `formats` are the default formats of its figures. `options` names the parts of `Origin` that
+    only some kinds accept. A package adds a kind with an entry point of the group
+    ``abstain.subjects``: its name is the class name of the result, which the same package defines,
+    its value the location of a `Subject`.
     """
 
     document: Callable[[ResultT, Origin], Document]
     figures: Callable[[ResultT], Named] = _undrawn
     formats: tuple[str, ...] = FORMATS
+    options: frozenset[str] = frozenset()
 
     def said(self, result: ResultT, origin: Origin) -> Document:
-        """Say a result; refuse what only others have a use for."""
-        for name, kinds in {"pictures": (BENCHMARK, EVALUATION), "beside": (BENCHMARK,)}.items():
-            if getattr(origin, name) and _known_of(result) not in kinds:
-                also = "an evaluation or " * (EVALUATION in kinds)
-                msg = f"`{name}` are for {also}the results of a benchmark"
-                raise InputError(f"{msg}; got {type(result).__name__}")
+        """Build the document of a result; reject options that its kind does not accept."""
+        options = (_find_subject(result) or self).options
+        for name in ("pictures", "beside"):
+            if getattr(origin, name) and name not in options:
+                msg = f"`{name}` cannot be used with {type(result).__name__}"
+                raise InputError(msg)
         return self.document(result, origin)
 
     def html(
@@ -74,7 +77,7 @@ class Subject(Generic[ResultT]):
         notes: Sequence[str] = (),
         command: str = "",
         pictures: "Pictures | None" = None,
-        beside: "Sequence[BenchmarkResults]" = (),
+        beside: Sequence[Any] = (),
     ) -> str:
         """Write a result as one self-contained HTML page.
 
@@ -119,7 +122,7 @@ class Subject(Generic[ResultT]):
         notes: Sequence[str] = (),
         command: str = "",
         pictures: "Pictures | None" = None,
-        beside: "Sequence[BenchmarkResults]" = (),
+        beside: Sequence[Any] = (),
     ) -> Path:
         """Write a result to a file: all of it or, when something fails, nothing.
 
@@ -278,7 +281,9 @@ def _with_pictures(name: str) -> Subject[Any]:
     return Subject(later(f"{own}_document"), later(f"{own}_figures"), ("svg", "png"))
 
 
-EVALUATION: Subject["Evaluation"] = Subject(later(f"{_OF}.evaluation.document:evaluation_document"))
+EVALUATION: Subject["Evaluation"] = Subject(
+    later(f"{_OF}.evaluation.document:evaluation_document"), options=frozenset({"pictures"})
+)
 COMPARISON: Subject["Comparison"] = Subject(
     later(f"{_OF}.comparison.document:comparison_document"),
     later(f"{_OF}.comparison.figures:comparison_figures"),
@@ -286,37 +291,35 @@ COMPARISON: Subject["Comparison"] = Subject(
 RULE: Subject["RuleChecks"] = _with_pictures("rule")
 CASCADE: Subject["CascadeChecks"] = _with_pictures("cascade")
 MONITOR: Subject["Monitor"] = _with_pictures("monitor")
-STUDY: Subject["StudyResult"] = Subject(
-    later(f"{_OF}.study:study_document"), later(f"{_OF}.study:study_figures"), ("svg",)
-)
-BENCHMARK: Subject["BenchmarkResults"] = Subject(
-    later(f"{_OF}.benchmark.document:benchmark_document")
-)
-
 #: By the name of what was found, which no other class of the package has.
 _KINDS: Final[Mapping[str, Subject[Any]]] = {
-    "BenchmarkResults": BENCHMARK,
     "CascadeChecks": CASCADE,
     "Comparison": COMPARISON,
     "Evaluation": EVALUATION,
     "Monitor": MONITOR,
     "RuleChecks": RULE,
-    "StudyResult": STUDY,
 }
 
 
-def _known_of(result: object) -> Subject[Any] | None:
-    own = (kind.__name__ for kind in type(result).__mro__ if kind.__module__.startswith("abstain."))
-    return next((_KINDS[name] for name in own if name in _KINDS), None)
+def _find_subject(result: object) -> Subject[Any] | None:
+    for kind in type(result).__mro__:
+        package = kind.__module__.partition(".")[0]
+        if package == "abstain" and kind.__name__ in _KINDS:
+            return _KINDS[kind.__name__]
+        for extension in plugins.extensions(plugins.SUBJECTS):
+            if (extension.name, extension.module.partition(".")[0]) == (kind.__name__, package):
+                return plugins.load_extension(extension, Subject)
+    return None
 
 
 def _subject_of(result: object) -> Subject[Any]:
-    found = _known_of(result)
-    if found is None:
-        known = ", ".join(sorted(_KINDS))
-        msg = f"`result` must be one of {known}; got {type(result).__name__}"
+    subject = _find_subject(result)
+    if subject is None:
+        extensions = plugins.extensions(plugins.SUBJECTS)
+        names = ", ".join(sorted({*_KINDS, *(extension.name for extension in extensions)}))
+        msg = f"`result` must be one of {names}; got {type(result).__name__}"
         raise InputError(msg)
-    return found
+    return subject
 
 
 #: Any of them.
@@ -335,7 +338,7 @@ def document_of(
     command: str = "",
     full: bool = False,
     pictures: "Pictures | None" = None,
-    beside: "Sequence[BenchmarkResults]" = (),
+    beside: Sequence[Any] = (),
 ) -> Document:
     """Say a result as a document, which `render` writes in any format.
 
@@ -394,7 +397,3 @@ comparison_html, write_comparison = COMPARISON.html, COMPARISON.write
 comparison_terminal = COMPARISON.terminal
 threshold_html, write_threshold, threshold_terminal = RULE.html, RULE.write, RULE.terminal
 write_rule_figures = RULE.write_figures
-study_html, write_study, study_terminal = STUDY.html, STUDY.write, STUDY.terminal
-write_study_figures = STUDY.write_figures
-benchmark_html, write_benchmark = BENCHMARK.html, BENCHMARK.write
-benchmark_terminal = BENCHMARK.terminal

@@ -114,7 +114,7 @@ def _files(
     watch: "Stopwatch",
 ) -> dict[str, bytes]:
     from abstain.report import benchmark_pictures, benchmark_site
-    from abstain.report.tables import table_files
+    from abstain.report.subjects.benchmark.output import table_files
 
     own = store.config
     with watch.of("page"):

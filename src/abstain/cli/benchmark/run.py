@@ -13,7 +13,8 @@ from rich.console import Console
 
 from abstain._foundation.extras import has
 from abstain.cli.benchmark.budget import show_budget
-from abstain.cli.console import JobLines, console, interruptible, progress, say, working
+from abstain.cli.console import console, interruptible, progress, say, working
+from abstain.cli.job_lines import JobLines
 from abstain.cli.options import PrintConfig, in_a_row
 from abstain.errors import AbstainError, InputError, MissingInputError
 from abstain.plots.words import visible

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.table import Table
 
-from abstain.cli.console import console, line, step_said, time_said
+from abstain.cli.console import console, line, time_said
+from abstain.cli.job_lines import step_said
 from abstain.cli.options import RunsFolder
 from abstain.errors import UnknownNameError, suggest
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final, Literal, get_origin
 
 from cyclopts import Parameter
 
-from abstain.cli.console import JobLines, interruptible, progress, working
+from abstain.cli.console import interruptible, progress, working
+from abstain.cli.job_lines import JobLines
 from abstain.cli.options import USUAL_COLUMNS, Columns, Files, PrintConfig, several
 from abstain.cli.out import REPORT, RESULTS, command, files_of, finish, place
 from abstain.cli.predictions import read_named

@@ -11,6 +11,7 @@ from abstain.metrics import METRICS
 from abstain.metrics.catalogue import FAMILIES
 from abstain.plots.drawable import Drawable
 from abstain.report import document as doc
+from abstain.report.output import Subject
 from abstain.report.words import count, linked, seconds_said, unique
 from abstain.studies import StudyResult
 
@@ -254,3 +255,9 @@ def _parameter(value: Any) -> str:
     if isinstance(value, int):
         return count(value)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+STUDY: Final[Subject[StudyResult]] = Subject(study_document, study_figures, ("svg",))
+
+study_html, write_study, study_terminal = STUDY.html, STUDY.write, STUDY.terminal
+write_study_figures = STUDY.write_figures

@@ -1,0 +1,41 @@
+"""Extensions of abstain by installed packages, found through entry points.
+
+A package names its extensions in its ``pyproject.toml``. This module finds and loads them. The
+three kinds are `abstain.cli.app.Command`, `abstain.cli.catalogues.ListedCatalogue` and
+`abstain.report.Subject`; docs/plugins.md describes them.
+"""
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final, TypeVar
+
+from abstain.errors import InputError
+
+T = TypeVar("T")
+
+#: Groups of entry points: commands of the program, catalogues of `abstain list`, kinds of reports.
+COMMANDS: Final = "abstain.commands"
+CATALOGUES: Final = "abstain.catalogues"
+SUBJECTS: Final = "abstain.subjects"
+
+
+@cache
+def extensions(group: str) -> tuple[EntryPoint, ...]:
+    """Return the extensions of one group in the order of their names."""
+    return tuple(sorted(entry_points(group=group), key=lambda extension: extension.name))
+
+
+def load_extension(extension: EntryPoint, kind: type[T]) -> T:
+    """Load an extension; raise an InputError that names its package if it is not of its kind."""
+    package = extension.dist.name if extension.dist else extension.module
+    description = f"{extension.name!r} of the package {package!r}"
+    try:
+        loaded = extension.load()
+    except Exception as error:  # another package can raise anything when it is imported
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        msg = f"{description} cannot be loaded ({reason})"
+        raise InputError(msg) from error
+    if not isinstance(loaded, kind):
+        msg = f"{description} must be a {kind.__name__}; got {type(loaded).__name__}"
+        raise InputError(msg)
+    return loaded

@@ -1,0 +1,156 @@
+"""The catalogues that `abstain list` prints."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from abstain._foundation import plugins
+from abstain._foundation.imports import later
+
+
+@dataclass(frozen=True)
+class ListedCatalogue:
+    """One catalogue as `abstain list` prints it.
+
+    A package adds one with an entry point of the group ``abstain.catalogues``: its name is the word
+    after `abstain list`, its value the location of a `ListedCatalogue`. If the word exists already,
+    the catalogue is printed after the existing ones.
+    """
+
+    title: str
+    #: Where the names of its entries are used.
+    usage: str
+    #: Its entries by name, or a function that returns them, as ``module:name``.
+    entries: str
+    #: From an entry to the sentences under its title.
+    describe: Callable[[Any], Iterable[str]]
+    #: Entries in addition to those of `entries`.
+    extra_entries: tuple[Any, ...] = ()
+    #: Returns the end of `usage`, where only the module of the entries knows it.
+    usage_suffix: Callable[[], str] = str
+
+
+def all_catalogues() -> dict[str, tuple[ListedCatalogue, ...]]:
+    """Return the catalogues of this package and of all packages that extend it, by word."""
+    found = dict(CATALOGUES)
+    for extension in plugins.extensions(plugins.CATALOGUES):
+        found[extension.name] = (
+            *found.get(extension.name, ()),
+            plugins.load_extension(extension, ListedCatalogue),
+        )
+    return found
+
+
+def _needs_sentence(needs: Iterable[Any]) -> str:
+    listed = ", ".join(sorted(need.value.removeprefix("needs ") for need in needs))
+    return f"Needs {listed}." if listed else ""
+
+
+def names_sentence(title: str, names: Iterable[str]) -> str:
+    """List names behind a title; an empty text if there are none."""
+    listed = ", ".join(dict.fromkeys(names))
+    return f"{title}: {listed}." if listed else ""
+
+
+def _metric(metric: Any) -> tuple[str, ...]:
+    best = "low" if metric.lower_is_better else "high"
+    span = f"Best {best}, from {metric.low:g} to {metric.high:g}."
+    return metric.convention, f"{span} {_needs_sentence(metric.needs)}", metric.source
+
+
+def _fitted_score(score: Any) -> tuple[str, ...]:
+    options = names_sentence("Options", (*score.required, *score.options))
+    return f"{options} {_needs_sentence(score.to_fit)}", score.source
+
+
+def _rule(rule: Any) -> tuple[str, ...]:
+    losses = f"Losses: {rule.loss}."
+    return (
+        f"Guarantees: {rule.guarantee}. {losses}",
+        names_sentence("Options", rule.options),
+        rule.source,
+    )
+
+
+@dataclass(frozen=True)
+class _Logits:
+    """The population that studies make, which has parameters in place of an entry."""
+
+    name: str = "logits"
+    title: str = "labeled class scores"
+    meaning: str = "Gaussian classes, for studies over scores; in Python ab.simulate.logits."
+
+
+def describe_meaning(entry: Any) -> tuple[str, ...]:
+    """Return the meaning and the source of an entry."""
+    return entry.meaning, getattr(entry, "source", "")
+
+
+#: What is printed for each word, one or more catalogues.
+CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
+    "metrics": (
+        ListedCatalogue(
+            "Metrics of a confidence score",
+            "Also with numbers of your own: ",
+            "abstain.metrics:METRICS",
+            _metric,
+            usage_suffix=later("abstain.metrics.catalogue:with_numbers"),
+        ),
+    ),
+    "scores": (
+        ListedCatalogue(
+            "Confidence scores",
+            "With a temperature: msr@T=1.5. Your own confidence columns need no name here",
+            "abstain.confidence:SCORES",
+            lambda s: (_needs_sentence(s.needs), s.source),
+        ),
+        ListedCatalogue(
+            "Scores that are fitted first",
+            "From Python: ab.fit_score(NAME, predictions), ab.select_score(NAME, ...)",
+            "abstain.confidence:FITTED",
+            _fitted_score,
+        ),
+    ),
+    "losses": (
+        ListedCatalogue(
+            "What counts as wrong",
+            "For --loss",
+            "abstain.predictions:LOSSES",
+            lambda loss: (loss.source,),
+        ),
+    ),
+    "rules": (
+        ListedCatalogue(
+            "Rules that choose a threshold",
+            "For `abstain threshold --method` and ab.thresholds.fit",
+            "abstain.thresholds:RULES",
+            _rule,
+        ),
+    ),
+    "populations": (
+        ListedCatalogue(
+            "Simulated populations, of which the truth is known",
+            "For `abstain study NAME --population` and ab.simulate.make",
+            "abstain.simulate:POPULATIONS",
+            describe_meaning,
+            extra_entries=(_Logits(),),
+        ),
+    ),
+    "objectives": (
+        ListedCatalogue(
+            "What networks minimize",
+            "For abstain.training.make; the first three also for configurations of "
+            "`abstain study finetune`",
+            "abstain.training:OBJECTIVES",
+            lambda k: (k.meaning, names_sentence("Options", k.options), k.source),
+        ),
+    ),
+    "rank-weights": (
+        ListedCatalogue(
+            "Weights by rank that make a metric an objective",
+            "For abstain.training.RankWeightedLoss",
+            "abstain.training:RANK_WEIGHTS",
+            lambda w: (f"Metric: {w.metric}.", w.source),
+        ),
+    ),
+}

@@ -1,0 +1,112 @@
+"""Packages that extend abstain, and commands whose package is not installed."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from abstain._foundation import plugins
+from abstain.cli.catalogues import CATALOGUES, all_catalogues
+from abstain.cli.main import run
+from abstain.errors import InputError
+from abstain.report import document_of, render
+
+EXAMPLE = Path(__file__).parent / "example"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """Install the example package: its folder has the metadata of an installed package."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    plugins.extensions.cache_clear()
+    import abstain_example
+
+    yield abstain_example
+    del sys.modules["abstain_example"]
+    plugins.extensions.cache_clear()
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """Hide all packages that extend abstain."""
+    plugins.extensions.cache_clear()
+    monkeypatch.setattr(plugins, "entry_points", lambda **group: ())
+    yield
+    plugins.extensions.cache_clear()
+
+
+def test_a_command_of_a_package_runs(example, capsys):
+    assert run(["greet", "Ada"]) == 0
+    assert capsys.readouterr().out == "Hello Ada\n"
+
+
+def test_help_lists_commands_of_packages_and_why_one_cannot_be_loaded(example, capsys):
+    assert run(["--help"]) == 0
+    printed = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "Print a greeting." in printed
+    assert "'broken' of the package 'abstain-example' cannot be loaded (AttributeError" in printed
+    assert "'wrong' of the package 'abstain-example' must be a Command; got Subject" in printed
+
+
+def test_a_command_that_cannot_be_loaded_is_an_error(example, capsys):
+    assert run(["broken"]) == 2
+    assert "abstain_example:NOTHING' cannot be loaded" in capsys.readouterr().err
+
+
+def test_a_package_replaces_no_command(example, capsys):
+    assert run(["evaluate", "--help"]) == 0
+    assert "Evaluate confidence scores" in capsys.readouterr().out
+
+
+def run_process(*arguments):
+    """Run the program in a new process in which the example package is installed."""
+    paths = os.pathsep.join([str(EXAMPLE), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "abstain", *arguments],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_a_catalogue_of_a_package_is_listed():
+    assert "greetings" in run_process("list")
+    assert "Greets." in run_process("list", "greetings")
+
+
+def test_a_catalogue_of_a_package_can_extend_another_one():
+    printed = run_process("list", "losses")
+    assert "brier" in printed
+    assert "Greets." in printed
+
+
+def test_a_result_of_a_package_is_reported(example):
+    greeting = example.Greeting("<Ada>")
+    assert "Hello &lt;Ada&gt;" in render(document_of(greeting), "html")
+    assert render(document_of(greeting), "markdown").startswith("# A greeting")
+    with pytest.raises(InputError, match="`pictures` cannot be used with Greeting"):
+        document_of(greeting, pictures=object())
+
+
+def test_a_subject_belongs_to_the_classes_of_its_own_package(example):
+    stranger = type("Greeting", (), {"__module__": "elsewhere"})()
+    with pytest.raises(InputError, match=r"must be one of .*Evaluation, Greeting.*; got Greeting"):
+        document_of(stranger)
+
+
+@pytest.mark.parametrize("command", ["benchmark", "study", "data"])
+def test_a_command_of_a_missing_package_names_the_package(command, alone, capsys):
+    assert run([command, "run"]) == 2
+    printed = capsys.readouterr().err
+    assert printed == (
+        f"abstain: the command {command!r} needs the package abstain-bench: "
+        "pip install abstain-bench\n"
+    )
+
+
+def test_without_extensions_the_catalogues_of_this_package_remain(alone):
+    assert all_catalogues() == CATALOGUES
