@@ -20,6 +20,7 @@ from abstain.benchmark.models import MODELS
 from abstain.benchmark.pictures import LoadedTask, exposures_of, loaded
 from abstain.benchmark.selection import choose
 from abstain.benchmark.specification import Config, Specification, plain
+from abstain.benchmark.specification.arms import reward_notes
 from abstain.benchmark.specification.config import look_up
 from abstain.benchmark.specification.jobs import stage_of
 from abstain.benchmark.store import (
@@ -116,7 +117,8 @@ def run_benchmark(
     task = loaded(config.task, _absolute(config.folder), config.data, config.variation)
     # What is missing is told before training.
     weights = _weights(config, task)
-    notes = _rebuilt(folder, config.task) if lost(folder) else []
+    notes = reward_notes(config.arms, len(task.parts.train.classes))
+    notes += _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
     keys = tuple(one.key for one in exposures)
     spec = Specification(config, keys, kind_of(devices), weights=_hash(weights))
