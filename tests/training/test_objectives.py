@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import abstain as ab
-from abstain.errors import AbstainError, DomainError, InputError, UnknownNameError
+from abstain.errors import AbstainError, InputError, UnknownNameError
 
 torch = pytest.importorskip("torch")
 

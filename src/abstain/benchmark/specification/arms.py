@@ -35,7 +35,7 @@ WARM_UPS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
 }
 
 #: The objective with a reward for abstaining, the option, its default, and the limit above which
-#: it must be. `tests/benchmark/test_rewards.py` compares them with the objective, which needs torch.
+#: it must be. `tests/benchmark/test_rewards.py` compares them with those of the objective.
 _GAMBLERS: Final = "deep-gamblers"
 _REWARD: Final = "reward"
 _DEFAULT_REWARD: Final = 2.2
