@@ -9,6 +9,7 @@ import abstain as ab
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others import import_fd_shifts
+from abstain.benchmark.others.configuration import configured_model
 from abstain.benchmark.others.fd_shifts import told_by
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
@@ -276,6 +277,73 @@ def test_other_pictures_are_refused(tmp_path, folder):
     with pytest.raises(InputError, match=r"'iid' must be of the same pictures.*picture 3"):
         import_fd_shifts(folder, out, arm="confidnet", seed=1, exposures=EXPOSURES)
     assert len(Store.read(out).kept) == 1
+
+
+def configure(folder, text):
+    (folder.parent / "hydra").mkdir(exist_ok=True)
+    (folder.parent / "hydra" / "config.yaml").write_text(text)
+
+
+def network_of(backbone, name):
+    """The part of a configuration of FD-Shifts that names a network."""
+    return (
+        "model:\n  name: devries_model\n  network:\n"
+        f"    name: {name}\n    backbone: {backbone}\n    imagenet_weights_path: null\n"
+        "  fc_dim: 512\nname: another\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (network_of("vgg13", "devries_and_enc"), "vgg13"),
+        (network_of("null", "vit"), "vit"),
+        ("model:\n  network:\n    name: 'resnet50'\n", "resnet50"),
+        ("model:\n  name: vit_model\n", ""),
+    ],
+)
+def test_the_model_is_read_from_the_configuration(tmp_path, text, expected):
+    folder = make_folder(tmp_path / "x" / "test_results", 1, train=False, sampled=False)
+    configure(folder, text)
+    for place in (folder, folder.parent):
+        assert configured_model(place) == expected
+
+
+def test_networks_of_two_models_are_kept_apart(tmp_path):
+    """They were merged into one method, whose setting was chosen among both backbones."""
+    out = tmp_path / "runs"
+    cnn, vit = (make_folder(tmp_path / n / "test_results", i) for i, n in enumerate("ab"))
+    asked = {"arm": "confidnet", "exposures": SHORT}
+    import_fd_shifts(cnn, out, seed=0, setting="vgg", model="vgg13", **asked)
+    with pytest.raises(InputError, match=r"one model.*has the model 'vgg13', and got the model"):
+        import_fd_shifts(vit, out, seed=0, setting="vit", model="vit-b16", **asked)
+    assert len(Store.read(out).runs) == 1
+    # Replacing the only run may change the model of the folder.
+    import_fd_shifts(vit, out, seed=0, setting="vgg", model="vit-b16", replaces=True, **asked)
+    assert Store.read(out).runs[0].model == "vit-b16"
+    found = import_fd_shifts(cnn, out, seed=1, setting="vgg", model="vit-b16", **asked)
+    assert not any("same model" in note for note in found.notes)
+
+
+def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_path):
+    asked = {"arm": "confidnet", "exposures": SHORT}
+    cnn, vit = (make_folder(tmp_path / n / "test_results", i) for i, n in enumerate("ab"))
+    import_fd_shifts(cnn, tmp_path / "one", seed=0, **asked)
+    configure(cnn, network_of("vgg13", "confidnet_and_enc"))
+    configure(vit, network_of("null", "vit"))
+    import_fd_shifts(cnn, tmp_path / "two", seed=0, **asked)
+    with pytest.raises(InputError, match="has the model 'vgg13', and got the model 'vit'"):
+        import_fd_shifts(vit, tmp_path / "two", seed=1, **asked)
+    narrow = raw(vit, "encoded_output")[:, 1:]
+    np.savez(vit / "encoded_output.npz", narrow)
+    for name in ("train_features.npz", "last_layer.npz"):
+        (vit / name).unlink()
+    with pytest.raises(InputError, match="has 5 features, and got 4 features"):
+        import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
+    (vit / "encoded_output.npz").unlink()
+    found = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
+    (note,) = [note for note in found.notes if "same model" in note]
+    assert note.endswith("as confidnet-seed0; name the model of every run with `model` (--model)")
 
 
 def test_into_a_folder_of_own_runs(tmp_path, folder):

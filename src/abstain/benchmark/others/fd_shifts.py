@@ -3,7 +3,6 @@
 The classes that an open-set network never learned are taken out of what it says.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -229,29 +228,6 @@ def _only(path: Path, count: int) -> list[Any]:
 #: The exposure that i.i.d. pictures of these classes become.
 _KEY: Final = "held-out-classes"
 _FACTS: Final = ExposureFacts(_KEY, _KEY, _KEY, "new-class")
-
-#: Where a configuration lies, seen from a folder of results, and its bytes at most.
-_CONFIGS: Final = ("../hydra/config.yaml", "hydra/config.yaml", "config.yaml")
-_LARGEST: Final = 1 << 20
-#: As FD-Shifts writes it: in brackets, or one class a line.
-_LISTED: Final = re.compile(
-    r"^ *out_classes: *(?:\[([\d\s,]*)\]|((?:\n *- *\d+)+))", flags=re.MULTILINE
-)
-
-
-def configured(folder: Path) -> tuple[int, ...]:
-    """Return the classes that the configuration of a folder of results holds out, in order.
-
-    Empty where there is no configuration, in the folder or the one above, or it names none.
-    """
-    for name in _CONFIGS:
-        path = folder / name
-        if path.is_file() and path.stat().st_size <= _LARGEST:
-            found = _LISTED.search(path.read_text(encoding="utf-8", errors="replace"))
-            if found is not None:
-                codes = re.findall(r"\d+", found[1] or found[2] or "")
-                return tuple(sorted({int(code) for code in codes}))
-    return ()
 
 
 def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:

@@ -8,9 +8,13 @@ from typing import Any, Final
 
 from abstain._foundation.input_files import digest
 from abstain.benchmark.methods import METHODS
+from abstain.benchmark.others.configuration import (
+    check_same_model,
+    configured_held_out,
+    configured_model,
+)
 from abstain.benchmark.others.fd_shifts import (
     ResultsFolder,
-    configured,
     flag,
     never_learned,
     told_by,
@@ -107,7 +111,8 @@ def import_fd_shifts(
     setting : str, optional
         What distinguishes the network from others of this arm: "dropout1-reward2.2".
     model : str, optional
-        Its backbone.
+        Its backbone. All runs of a folder must be of one model. Where no name is given, the
+        backbone in the configuration of the folder or the number of features is compared.
     objective : str, optional
         The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
     held_out : sequence of int, optional
@@ -126,8 +131,8 @@ def import_fd_shifts(
     ------
     InputError
         It is no such folder, `exposures` or `held_out` do not fit it or its configuration, a run
-        of the name is there, or the folder of runs is of other exposures, other classes or other
-        pictures.
+        of the name is there, or the folder of runs is of other exposures, other classes, other
+        pictures or another model.
     MissingInputError
         The folder holds probabilities only.
     FileFormatError
@@ -160,27 +165,39 @@ def import_fd_shifts(
     trained_by = _objective(objective or arm)
     told = told_by(Path(results), exposures, abstains=trained_by == _ABSTAINS)
     told = _open_set(told, Path(results), held_out)
+    run = replace(run, facts=_identity(Path(results), told))
     folder, store = Path(out), None
+    notes: list[str] = []
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, added=False)
         _refuse_taken(store, run, replaces)
         _refuse_other_classes(store, told)
+        notes += check_same_model(store, run)
         told = replace(told, parts=same_pictures(store, told.parts))
-    mark = digest(_logits(Path(results)))
     date = datetime.now(UTC).isoformat(timespec="seconds")
     scores, reasons, more = scored(told, trained_by)
-    notes = (*told.notes, *more)
+    notes = [*told.notes, *notes, *more]
     facts = {
         "imported": str(results),
-        "digest": mark,
+        **run.facts,
         "date": date,
-        "notes": list(notes),
+        "notes": notes,
         "held_out": list(held_out),
     }
     kept = _written(folder, replace(run, facts=facts), scores, store)
     _record(folder, store, kept, told)
     methods = tuple(scores[0].confidence)
-    return Imported(kept.run, methods, Store.read(folder).exposures, reasons, notes)
+    return Imported(kept.run, methods, Store.read(folder).exposures, reasons, tuple(notes))
+
+
+def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
+    """Return what identifies the network: a hash of its logits, and facts about its model."""
+    features = told.parts[0].outputs.features
+    return {
+        "digest": digest(_logits(results)),
+        "configured_model": configured_model(results),
+        "n_features": None if features is None else features.shape[1],
+    }
 
 
 def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
@@ -213,7 +230,7 @@ def _objective(given: str) -> str:
 
 def _open_set(told: ResultsFolder, results: Path, held_out: Sequence[int]) -> ResultsFolder:
     """Return what is told of the classes that were learned."""
-    wanted = configured(results)
+    wanted = configured_held_out(results)
     if wanted and set(wanted) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
         msg = (
@@ -294,7 +311,10 @@ def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFol
     write_manifest(
         folder,
         config={"metrics": list(metrics_of(None))},
-        facts={"imported": _BEGUN},
+        facts={
+            "imported": _BEGUN,
+            "model": kept.run.model or kept.run.facts["configured_model"],
+        },
         classes=told.classes,
         exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
         kept=[kept],
