@@ -279,7 +279,7 @@ class _Asked:
 def _learning(job: Job, part: str) -> list[Method]:
     """Return the methods of a job that are fitted on a part of what is known."""
     methods = (METHODS[name] for name in job.spec["methods"])
-    return [method for method in methods if method.fitted_on == part]
+    return [method for method in methods if part in method.fitted_parts]
 
 
 def _parts(job: Job) -> int:

@@ -86,6 +86,7 @@ def import_fd_shifts(
     model: str = "",
     objective: str = "",
     held_out: Sequence[int] = (),
+    stored_probabilities: bool = False,
     replaces: bool = False,
 ) -> Imported:
     """Make a run of a folder of FD-Shifts test results.
@@ -119,6 +120,10 @@ def import_fd_shifts(
         Of an open-set network: the codes of the classes that it was not trained on (FD-Shifts:
         ``out_classes``). Its outputs for them are taken away, its i.i.d. pictures of them become
         the exposure "held-out-classes" to new classes, and other pictures of them are left out.
+    stored_probabilities : bool, default=False
+        Whether raw_logits.npz holds probabilities, as versions of FD-Shifts before November 2023
+        stored for DeepGamblers. Their logarithms then replace the logits. The maximum logit and
+        the energy cannot be computed from them; the passes with dropout are logits in any version.
     replaces : bool, default=False
         Whether a run that was imported under the same name is replaced.
 
@@ -130,9 +135,10 @@ def import_fd_shifts(
     Raises
     ------
     InputError
-        It is no such folder, `exposures` or `held_out` do not fit it or its configuration, a run
-        of the name is there, or the folder of runs is of other exposures, other classes, other
-        pictures or another model.
+        It is no such folder, `stored_probabilities` is set for another network than DeepGamblers
+        or for a folder without probabilities, `exposures` or `held_out` do not fit it or its
+        configuration, a run of the name is there, or the folder of runs is of other exposures,
+        other classes, other pictures or another model.
     MissingInputError
         The folder holds probabilities only.
     FileFormatError
@@ -144,11 +150,13 @@ def import_fd_shifts(
     the methods of such networks score it too; the last layer of DeepGamblers has a row for
     abstention, which is left out. FD-Shifts leaves no logits for it.
 
-    The scores are computed from the logits here, but for external confidences: of ConfidNet
-    ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods "confidnet"
-    (their mean over passes "mcd-confidnet"), "dg-res" and "devries". They stay probabilities,
-    which rank as their log-odds do. Logits of float16 are widened; differences that float16 cannot
-    hold are lost.
+    Each network has all scores that FD-Shifts computes for it, and the other methods of its
+    objective. They are computed from the logits and features here, but for external confidences:
+    of ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods
+    "confidnet", "dg-res" and "devries", their means over passes "mcd-confidnet", "dg-res-mcd" and
+    "mcd-devries", and these less their standard deviations "confidnet-waic", "dg-res-waic" and
+    "devries-waic". They stay probabilities, which rank as their log-odds do. Logits of float16
+    are widened; differences that float16 cannot hold are lost.
 
     Examples
     --------
@@ -163,7 +171,13 @@ def import_fd_shifts(
     """
     run = _run(arm, setting, seed, model)
     trained_by = _objective(objective or arm)
-    told = told_by(Path(results), exposures, abstains=trained_by == _ABSTAINS)
+    abstains = trained_by == _ABSTAINS
+    if stored_probabilities and not abstains:
+        msg = "`stored_probabilities` is an option for DeepGamblers networks only (arm 'dg')"
+        raise InputError(msg)
+    told = told_by(
+        Path(results), exposures, abstains=abstains, stored_probabilities=stored_probabilities
+    )
     told = _open_set(told, Path(results), held_out)
     run = replace(run, facts=_identity(Path(results), told))
     folder, store = Path(out), None
@@ -183,6 +197,7 @@ def import_fd_shifts(
         "date": date,
         "notes": notes,
         "held_out": list(held_out),
+        "stored_probabilities": stored_probabilities,
     }
     kept = _written(folder, replace(run, facts=facts), scores, store)
     _record(folder, store, kept, told)
