@@ -9,7 +9,6 @@ import abstain as ab
 from abstain.benchmark.data.corruptions import CORRUPTIONS
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.others import import_fd_shifts
-from abstain.benchmark.others.configuration import configured_model
 from abstain.benchmark.others.fd_shifts import told_by
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import Store
@@ -92,8 +91,8 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
     ("arm", "own"),
     [
         ("confidnet", {"confidnet": "external_confids", "mcd-confidnet": "external_confids_dist"}),
-        ("dg", {"dg-res": "external_confids"}),
-        ("devries", {"devries": "external_confids"}),
+        ("dg", {"dg-res": "external_confids", "dg-res-mcd": "external_confids_dist"}),
+        ("devries", {"devries": "external_confids", "mcd-devries": "external_confids_dist"}),
     ],
 )
 def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, own):
@@ -103,7 +102,7 @@ def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, ow
     for name, file in own.items():
         values = raw(folder, file)[COUNTS[0] : COUNTS[0] + COUNTS[1]]
         assert np.array_equal(said[name], values if values.ndim == 1 else values.mean(axis=1))
-    # The classifier of ConfidNet is one of cross-entropy; those of the others are none.
+    # The classifier of ConfidNet is one of cross-entropy; the others have names of their own.
     assert ("msr" in found.methods) == (arm == "confidnet")
     assert any("external" in note for note in found.notes)
 
@@ -111,7 +110,7 @@ def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, ow
 def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path, folder):
     both = import_fd_shifts(folder, tmp_path / "both", arm="tcp", seed=0, exposures=SHORT)
     plain = import_fd_shifts(folder, tmp_path / "plain", arm="vit", seed=0, exposures=SHORT)
-    assert set(both.methods) == {*plain.methods, "confidnet", "mcd-confidnet"}
+    assert set(both.methods) == {*plain.methods, "confidnet", "mcd-confidnet", "confidnet-waic"}
     assert {"msr", "temp-msr", "mcd-pe", "mahalanobis", "vim", "react"} <= set(both.methods)
     stores = [Store.read(tmp_path / name) for name in ("both", "plain")]
     for key in ("validation", "iid", "svhn"):
@@ -236,7 +235,7 @@ def test_probabilities_in_place_of_logits_are_said(tmp_path, folder):
     table[:, :CLASSES] = p / p.sum(axis=1, keepdims=True)
     np.savez(folder / "raw_logits.npz", table)
     found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
-    assert any("stored probabilities" in note for note in found.notes)
+    assert any("`stored_probabilities`" in note for note in found.notes)
     np.savez(folder / "raw_output.npz", table)
     (folder / "raw_logits.npz").unlink()
     (folder / "raw_logits_dist.npz").unlink()
@@ -277,73 +276,6 @@ def test_other_pictures_are_refused(tmp_path, folder):
     with pytest.raises(InputError, match=r"'iid' must be of the same pictures.*picture 3"):
         import_fd_shifts(folder, out, arm="confidnet", seed=1, exposures=EXPOSURES)
     assert len(Store.read(out).kept) == 1
-
-
-def configure(folder, text):
-    (folder.parent / "hydra").mkdir(exist_ok=True)
-    (folder.parent / "hydra" / "config.yaml").write_text(text)
-
-
-def network_of(backbone, name):
-    """The part of a configuration of FD-Shifts that names a network."""
-    return (
-        "model:\n  name: devries_model\n  network:\n"
-        f"    name: {name}\n    backbone: {backbone}\n    imagenet_weights_path: null\n"
-        "  fc_dim: 512\nname: another\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (network_of("vgg13", "devries_and_enc"), "vgg13"),
-        (network_of("null", "vit"), "vit"),
-        ("model:\n  network:\n    name: 'resnet50'\n", "resnet50"),
-        ("model:\n  name: vit_model\n", ""),
-    ],
-)
-def test_the_model_is_read_from_the_configuration(tmp_path, text, expected):
-    folder = make_folder(tmp_path / "x" / "test_results", 1, train=False, sampled=False)
-    configure(folder, text)
-    for place in (folder, folder.parent):
-        assert configured_model(place) == expected
-
-
-def test_networks_of_two_models_are_kept_apart(tmp_path):
-    """They were merged into one method, whose setting was chosen among both backbones."""
-    out = tmp_path / "runs"
-    cnn, vit = (make_folder(tmp_path / n / "test_results", i) for i, n in enumerate("ab"))
-    asked = {"arm": "confidnet", "exposures": SHORT}
-    import_fd_shifts(cnn, out, seed=0, setting="vgg", model="vgg13", **asked)
-    with pytest.raises(InputError, match=r"one model.*has the model 'vgg13', and got the model"):
-        import_fd_shifts(vit, out, seed=0, setting="vit", model="vit-b16", **asked)
-    assert len(Store.read(out).runs) == 1
-    # Replacing the only run may change the model of the folder.
-    import_fd_shifts(vit, out, seed=0, setting="vgg", model="vit-b16", replaces=True, **asked)
-    assert Store.read(out).runs[0].model == "vit-b16"
-    found = import_fd_shifts(cnn, out, seed=1, setting="vgg", model="vit-b16", **asked)
-    assert not any("same model" in note for note in found.notes)
-
-
-def test_models_without_a_name_are_compared_by_configuration_and_features(tmp_path):
-    asked = {"arm": "confidnet", "exposures": SHORT}
-    cnn, vit = (make_folder(tmp_path / n / "test_results", i) for i, n in enumerate("ab"))
-    import_fd_shifts(cnn, tmp_path / "one", seed=0, **asked)
-    configure(cnn, network_of("vgg13", "confidnet_and_enc"))
-    configure(vit, network_of("null", "vit"))
-    import_fd_shifts(cnn, tmp_path / "two", seed=0, **asked)
-    with pytest.raises(InputError, match="has the model 'vgg13', and got the model 'vit'"):
-        import_fd_shifts(vit, tmp_path / "two", seed=1, **asked)
-    narrow = raw(vit, "encoded_output")[:, 1:]
-    np.savez(vit / "encoded_output.npz", narrow)
-    for name in ("train_features.npz", "last_layer.npz"):
-        (vit / name).unlink()
-    with pytest.raises(InputError, match="has 5 features, and got 4 features"):
-        import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
-    (vit / "encoded_output.npz").unlink()
-    found = import_fd_shifts(vit, tmp_path / "one", seed=1, **asked)
-    (note,) = [note for note in found.notes if "same model" in note]
-    assert note.endswith("as confidnet-seed0; name the model of every run with `model` (--model)")
 
 
 def test_into_a_folder_of_own_runs(tmp_path, folder):
