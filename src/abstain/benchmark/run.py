@@ -117,8 +117,7 @@ def run_benchmark(
     task = loaded(config.task, _absolute(config.folder), config.data, config.variation)
     # What is missing is told before training.
     weights = _weights(config, task)
-    notes = reward_notes(config.arms, len(task.parts.train.classes))
-    notes += _rebuilt(folder, config.task) if lost(folder) else []
+    notes = _rebuilt(folder, config.task) if lost(folder) else []
     exposures = exposures_of(task.parts, config.corruptions, config.severities)
     keys = tuple(one.key for one in exposures)
     spec = Specification(config, keys, kind_of(devices), weights=_hash(weights))
@@ -212,7 +211,11 @@ class _OngoingRun:
             "validation": self.task.parts.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
             "failed": [o.job.name for o in self.outcomes if not o.there],
-            "notes": [*self.task.parts.notes, *self.notes],
+            "notes": [
+                *self.task.parts.notes,
+                *reward_notes(self.spec.config.arms, len(self.task.parts.train.classes)),
+                *self.notes,
+            ],
         }
 
 

@@ -115,7 +115,7 @@ def more_fd_shifts_methods(existing: Iterable[Method]) -> Iterator[Method]:
 
 def _of_features(objective: str) -> Iterator[Method]:
     """Yield the scores of features, with the options that FD-Shifts gives them."""
-    knn, vim, react = (FITTED[name] for name in ("knn", "vim", "react"))
+    knn, vim = FITTED["knn"], FITTED["vim"]
     yield Method(
         "knn-1000",
         "Distance to the 50th neighbor among 1,000",
@@ -138,33 +138,40 @@ def _of_features(objective: str) -> Iterator[Method]:
         f"{vim.meaning}; about the mean of the training features",
         is_default=False,
     )
+    yield from _of_rectified_features(objective)
+
+
+def _of_rectified_features(objective: str) -> Iterator[Method]:
+    """Yield the scores of the logits of features that are cut off at a percentile."""
+    rectified = Method(
+        "react-99",
+        f"ReAct at {_PERCENTILE}%",
+        f"{FITTED['react'].source}; as in {_CODE}",
+        objective,
+        _LAST_LAYER,
+        rectified_with_temperature(_PERCENTILE),
+        is_default=False,
+    )
+    logits = "of the logits of features that are cut off at the 99th percentile"
     for base, title in (
         ("msr", "maximum softmax response"),
         ("mls", "maximum logit"),
         ("energy", "energy"),
     ):
-        yield Method(
-            f"react-99-{base}",
-            f"ReAct at {_PERCENTILE}%, {title}",
-            f"{react.source}; as in {_CODE}",
-            objective,
-            _LAST_LAYER,
-            on_training("react", last_layer=True, base=base, percentile=_PERCENTILE),
-            "train",
-            f"the {title} of the logits of features that are cut off at the 99th percentile",
-            is_default=False,
+        yield replace(
+            rectified,
+            name=f"{rectified.name}-{base}",
+            title=f"{rectified.title}, {title}",
+            fit=on_training("react", last_layer=True, base=base, percentile=_PERCENTILE),
+            fitted_on="train",
+            meaning=f"the {title} {logits}",
         )
-    yield Method(
-        "react-99-temp-msr",
-        f"ReAct at {_PERCENTILE}%, maximum softmax response, with a temperature",
-        f"{react.source}; as in {_CODE}",
-        objective,
-        _LAST_LAYER,
-        rectified_with_temperature(_PERCENTILE),
-        "train and validation",
-        "the maximum softmax response of the logits of features that are cut off at the 99th "
-        "percentile, divided by their most likely temperature",
-        is_default=False,
+    yield replace(
+        rectified,
+        name=f"{rectified.name}-temp-msr",
+        title=f"{rectified.title}, maximum softmax response, with a temperature",
+        fitted_on="train and validation",
+        meaning=f"the maximum softmax response {logits}, divided by their most likely temperature",
     )
 
 

@@ -113,6 +113,9 @@ def told_by(
     if not path.is_dir():
         msg = f"there is no folder {str(path)!r} of FD-Shifts results"
         raise InputError(msg)
+    if stored_probabilities and not abstains:
+        msg = "`stored_probabilities` is an option for DeepGamblers networks only (arm 'dg')"
+        raise InputError(msg)
     reading = read_predictions(path)
     order = sorted(reading, key=lambda split: int(split[0][1]))
     named = named_exposures(exposures, [reading[split].n for split in order])

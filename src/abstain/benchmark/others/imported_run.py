@@ -171,38 +171,36 @@ def import_fd_shifts(
     """
     run = _run(arm, setting, seed, model)
     trained_by = _objective(objective or arm)
-    abstains = trained_by == _ABSTAINS
-    if stored_probabilities and not abstains:
-        msg = "`stored_probabilities` is an option for DeepGamblers networks only (arm 'dg')"
-        raise InputError(msg)
-    told = told_by(
-        Path(results), exposures, abstains=abstains, stored_probabilities=stored_probabilities
-    )
-    told = _open_set(told, Path(results), held_out)
-    run = replace(run, facts=_identity(Path(results), told))
+    path, abstains = Path(results), trained_by == _ABSTAINS
+    told = told_by(path, exposures, abstains=abstains, stored_probabilities=stored_probabilities)
+    told = _open_set(told, path, held_out)
+    run = replace(run, facts=_identity(path, told))
     folder, store = Path(out), None
-    notes: list[str] = []
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, added=False)
-        _refuse_taken(store, run, replaces)
-        _refuse_other_classes(store, told)
-        notes += check_same_model(store, run)
-        told = replace(told, parts=same_pictures(store, told.parts))
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+        told = _fitting(told, store, run, replaces=replaces)
     scores, reasons, more = scored(told, trained_by)
-    notes = [*told.notes, *notes, *more]
+    notes = (*told.notes, *more)
     facts = {
         "imported": str(results),
         **run.facts,
-        "date": date,
-        "notes": notes,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "notes": list(notes),
         "held_out": list(held_out),
         "stored_probabilities": stored_probabilities,
     }
     kept = _written(folder, replace(run, facts=facts), scores, store)
     _record(folder, store, kept, told)
     methods = tuple(scores[0].confidence)
-    return Imported(kept.run, methods, Store.read(folder).exposures, reasons, tuple(notes))
+    return Imported(kept.run, methods, Store.read(folder).exposures, reasons, notes)
+
+
+def _fitting(told: ResultsFolder, store: Store, run: Run, *, replaces: bool) -> ResultsFolder:
+    """Return the results on the pictures of a folder of runs; reject those that do not fit it."""
+    _refuse_taken(store, run, replaces)
+    _refuse_other_classes(store, told)
+    notes = (*told.notes, *check_same_model(store, run))
+    return replace(told, parts=same_pictures(store, told.parts), notes=notes)
 
 
 def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
