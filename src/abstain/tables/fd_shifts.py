@@ -256,7 +256,8 @@ def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
     values = _array(folder, "external_confids_dist", 2)
     if values is not None:
         place = _match(raw, values.shape[0], "external_confids_dist")
-        mean, deviation = (f(values, axis=1, dtype=np.float64) for f in (np.mean, np.std))
+        mean = values.mean(axis=1, dtype=np.float64)
+        deviation = values.std(axis=1, dtype=np.float64)
         for own, of_rows in (("ext_mcd", mean), ("ext_waic", mean - deviation)):
             # Rows without a match are taken out again where the splits are made.
             raw.confidence[own] = np.where(place >= 0, of_rows[place], _ABSENT)

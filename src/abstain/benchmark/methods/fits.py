@@ -168,7 +168,7 @@ def rectified_with_temperature(percentile: float) -> Fit:
 
     def fit(known: Known) -> ByScore:
         train, validation = (labeled(known.part(name)) for name in ("train", "validation"))
-        options = {
+        options: dict[str, Any] = {
             "base": "msr",
             "percentile": percentile,
             "last_layer": (known.weight, known.bias),

@@ -156,7 +156,7 @@ class Arm:
             self.recipe_of(setting)
 
     @property
-    def rewards(self) -> tuple[float, ...]:
+    def rewards(self) -> tuple[Any, ...]:
         """Rewards for abstaining that are trained with; empty for all objectives but one."""
         if self.kind != _GAMBLERS:
             return ()
