@@ -146,8 +146,7 @@ class Metric:
     rank_based : bool
         Whether only the order of the confidences matters.
     ordered : bool
-        Whether, without ties, moving a failure below a success never makes it worse. Then the
-        losses sorted are its extremes.
+        Whether moving a failure below an untied success never makes it worse.
     averages_ties : bool
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
@@ -174,6 +173,8 @@ class Metric:
         Whether its most confident failures weigh without bound, so that it takes more of them.
     caution : str
         What its interval leaves out, or empty.
+    unreliable : callable
+        From a `Scored` to why these data allow no interval and no test of it, or "".
     of_classifier : bool
         Whether it looks at the classifier alone, and is the same for every confidence score.
     at_coverage : float or None
@@ -183,7 +184,7 @@ class Metric:
     accepted_failures : callable or None
         From a `Scored` to the number of failures among the accepted, where only those count.
     between_kinds : bool
-        Whether it compares failures with successes, so that either may be the smaller part.
+        Whether it compares failures with successes, so that either may be few.
     of_auroc : callable or None
         From a failure AUROC and an error rate to the value, for a line in the AUROC (0/1 loss).
     extremes : tuple of callable, or None
@@ -194,8 +195,7 @@ class Metric:
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
-        From the scores of the same samples and the draws to the values of every resample, where
-        that is far faster than one resample at a time.
+        From scores of the same samples and the draws to the values of every resample at once.
     binned : Binned or None
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
@@ -231,6 +231,7 @@ class Metric:
     proportion: bool = False
     heavy: bool = False
     caution: str = ""
+    unreliable: Callable[[Scored], str] = lambda _: ""
     of_classifier: bool = False
     at_coverage: float | None = None
     rests_on_failures: bool = True

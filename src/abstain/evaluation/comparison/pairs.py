@@ -101,7 +101,7 @@ def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
         made["permutation"] = _by_permutation
     for test in sorted(made, key=lambda test: test != sampled.deciding(plan.test)):
         yield from family.told(TEST_NAMES[test], made[test](family))
-    if plan.literature and sampled.replicates is not None:
+    if plan.literature and sampled.replicates is not None and not any(sampled.unreliable):
         yield from _on_replicates(family)
 
 
@@ -147,9 +147,15 @@ def _by_influence(family: _Family) -> _Tested:
     }
     return _Tested(
         p_value=found.p_value.tolist(),
-        notes=found.notes,
+        notes=_with_reasons(family, found.notes),
         more={name: column.tolist() for name, column in more.items()},
     )
+
+
+def _with_reasons(family: _Family, notes: Sequence[str]) -> list[str]:
+    """Replace the notes of pairs of which a method allows no test by the reason."""
+    why = family.sampled.why_unreliable
+    return [why(i, j) or note for (i, j), note in zip(family.two(), notes, strict=True)]
 
 
 # ------------------------------------------------------------------------------------ resamples
@@ -179,7 +185,7 @@ def _by_bootstrap(family: _Family) -> _Tested:
     told = list(zip(found, seen, strict=True))
     return _Tested(
         p_value=[own.p_value if varied else nan for own, varied in told],
-        notes=notes,
+        notes=_with_reasons(family, notes),
         more={
             name: [getattr(own, name) if varied else nan for own, varied in told]
             for name in _RESAMPLED
