@@ -18,8 +18,11 @@ MIN_FAILURES = 20
 #: At fewer accepted samples the risk of a class is hardly known, and its estimated variance too.
 FEW_ACCEPTED = 5
 
-#: At most this share of the variance may come from thresholds that accept fewer.
+#: At most this share of the variance may come from thresholds that accept fewer, in one class.
 MAX_EARLY_SHARE = 0.15
+
+#: The same in all classes together, whose errors average out.
+MAX_TOTAL_EARLY_SHARE = 0.5
 
 
 def few_failures_of_class(s: Scored) -> str:
@@ -46,29 +49,41 @@ def few_failures_of_class(s: Scored) -> str:
 def late_start_of_class(s: Scored) -> str:
     """Return why the selective risk of a rare class is too uncertain, or an empty string.
 
-    At a threshold that accepts the share F of all samples and j samples of a class, the risk of
-    the class has the variance v/j. Its part of the variance of the area is the sum of 2 F v/j over
-    coverage, where v is the variance of the loss in the class.
+    At a threshold that accepts j samples of a class, the risk of the class rests on these j. Where
+    they are few, it is far from normal, and so is the variance that is estimated from them. The
+    errors of m classes alike average out, so the share of one class counts as 1/sqrt(m) of theirs.
     """
-    cells = class_cells(s)
-    groups = s.kinds_by_class.groups
+    share, in_one_class = _early_share(s)
+    if in_one_class <= MAX_EARLY_SHARE and share <= MAX_TOTAL_EARLY_SHARE:
+        return ""
+    return (
+        f"a class is too rare: {100 * share:.0f}% of the variance comes from coverages at which "
+        f"fewer than {FEW_ACCEPTED} samples of it are accepted"
+    )
+
+
+def _early_share(s: Scored) -> tuple[float, float]:
+    """Return the share of the variance from thresholds that accept few samples of a class.
+
+    In total, and over the root of the number of classes that it is spread over. At a threshold
+    that accepts the share F of all samples and j samples of a class, the risk of the class has the
+    variance v/j. Its part of the variance of the area is the sum of 2 F v/j over coverage, where v
+    is the variance of the loss in the class. Before its first accepted sample a class counts 0
+    instead of its unknown risk, an error of the size of sqrt(v) F.
+    """
+    cells, groups = class_cells(s), s.kinds_by_class.groups
+    loss_variance = _loss_variance(s, cells)
     accepted = cells.coverage * cells.size[cells.owner]
     coverage = groups.through[cells.group] / groups.total
     width = cells.until_next(np.append(tail_sums(vertex_area(groups)), 0.0))
-    variance = _loss_variance(s, cells)[cells.owner] * width * coverage / accepted
+    variance = 2 * loss_variance[cells.owner] * width * coverage / accepted
     is_first = np.append(True, cells.last[:-1])
-    before = coverage - groups.weight[cells.group] / groups.total
-    # Before its first accepted sample a class counts 0 instead of its unknown risk.
-    unseen = np.where(is_first, _loss_variance(s, cells)[cells.owner] * before**2 / 2, 0.0)
-    early = float(np.sum(variance[accepted < FEW_ACCEPTED]) + unseen.sum())
-    share = early / float(variance.sum() + unseen.sum())
-    if share <= MAX_EARLY_SHARE:
-        return ""
-    return (
-        f"{100 * share:.0f}% of the variance comes from coverages at which fewer than "
-        f"{FEW_ACCEPTED} samples of a class are accepted; above {100 * MAX_EARLY_SHARE:.0f}% "
-        "intervals and tests are invalid"
-    )
+    start = coverage[is_first] - groups.weight[cells.group[is_first]] / groups.total
+    unseen = loss_variance * start**2
+    early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
+    by_class = np.bincount(cells.owner, weights=early, minlength=cells.present) + unseen
+    total = float(variance.sum() + unseen.sum())
+    return float(by_class.sum()) / total, float(np.sqrt(np.sum(by_class**2))) / total
 
 
 def _failures(s: Scored, cells: ClassCells) -> FloatArray:
