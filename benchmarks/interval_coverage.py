@@ -8,7 +8,7 @@ are cut to 20 levels, the highest of which holds 46 % of the successes, as a sat
 The truth is that of the population, by `abstain.simulate`.
 
 The last table is of the class-balanced areas with one rare class of two. The common class fails in
-10 % of its samples; the rare class fails more or less often, and its confidence is shifted.
+10% of its samples; the rare class fails more or less often, and its confidence is shifted.
 """
 
 import argparse
@@ -165,12 +165,12 @@ class RareClass:
 
 
 RARE_CLASSES = (
-    RareClass("fails more often (40 %)", 0.4, 0.0),
+    RareClass("fails more often (40%)", 0.4, 0.0),
     RareClass("the same, confidence lower", 0.4, -1.0),
     RareClass("the same, confidence higher", 0.4, 1.0),
-    RareClass("fails less often (3 %)", 0.03, 0.0),
+    RareClass("fails less often (3%)", 0.03, 0.0),
     RareClass("the same, confidence higher", 0.03, 1.0),
-    RareClass("80 % fail at random, confidence lower", 0.8, -1.0, 0.0),
+    RareClass("80% fail at random, confidence lower", 0.8, -1.0, 0.0),
 )
 
 
@@ -246,7 +246,17 @@ def rare_table(name: str, *, draws: int, seed: int) -> Iterator[str]:
                 numbers = " | ".join(
                     "-" if np.isnan(value) else f"{100 * value:.0f}" for value in found.values()
                 )
-                yield f"| {rare.description} | {100 * share:.0f} % | {n} | {numbers} |"
+                yield f"| {rare.description} | {100 * share:.0f}% | {n} | {numbers} |"
+
+
+def print_two_classifiers(sizes: tuple[int, ...], draws: int, seed: int) -> None:
+    noise = 196 * np.sqrt(0.05 * 0.95 / draws)
+    for ties in (False, True):
+        kind = "With ties: 20 levels, the highest with 46 % of the successes" if ties else "No ties"
+        print(f"\n### {kind}\n", flush=True)
+        for line in table(ties=ties, sizes=sizes, draws=draws, seed=seed):
+            print(line, flush=True)
+    print(f"\nIn percent, nominal 95 and 5; {draws} draws a row, Monte-Carlo error {noise:.1f}.")
 
 
 def main() -> None:
@@ -259,13 +269,8 @@ def main() -> None:
     args = parser.parse_args()
     draws = max(args.draws // 10, 50) if args.quick else args.draws
     sizes = SIZES[:3] if args.quick else SIZES
-    noise = 196 * np.sqrt(0.05 * 0.95 / draws)
-    for ties in () if args.only_rare else (False, True):
-        kind = "With ties: 20 levels, the highest with 46 % of the successes" if ties else "No ties"
-        print(f"\n### {kind}\n", flush=True)
-        for line in table(ties=ties, sizes=sizes, draws=draws, seed=args.seed):
-            print(line, flush=True)
-    print(f"\nIn percent, nominal 95 and 5; {draws} draws a row, Monte-Carlo error {noise:.1f}.")
+    if not args.only_rare:
+        print_two_classifiers(sizes, draws, args.seed)
     for name in RARE_NAMES:
         print(f"\n### Rare classes: `{name}`\n", flush=True)
         for line in rare_table(name, draws=args.rare_draws, seed=args.seed):

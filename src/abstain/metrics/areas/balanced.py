@@ -50,8 +50,9 @@ def balanced_aurc(
     Notes
     -----
     At each vertex the risk is the mean over the classes of the class's selective risk; a class
-    of which nothing is accepted counts 0, as in FD-Shifts. Trapezoid over coverage, ties share
-    a vertex. Cost: two sorts.
+    of which nothing is accepted counts 0, as in FD-Shifts. So the value is biased downward for a
+    rare class of low confidence, and there is no interval if a class is too rare. Trapezoid over
+    coverage, ties share a vertex. Cost: two sorts.
 
     References
     ----------
