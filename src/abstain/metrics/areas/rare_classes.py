@@ -91,7 +91,8 @@ def _failures(s: Scored, cells: ClassCells) -> FloatArray:
     rows = s.kinds_by_class
     count = np.ones(rows.n) if rows.times is None else rows.times
     failed = np.where(rows.loss > 0, count, 0.0)[cells.rows]
-    return np.bincount(cells.owner[cells.cell], weights=failed, minlength=cells.present)
+    counts = np.bincount(cells.owner[cells.cell], weights=failed, minlength=cells.present)
+    return np.asarray(counts, np.float64)
 
 
 def _loss_variance(s: Scored, cells: ClassCells) -> FloatArray:
