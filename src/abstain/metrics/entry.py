@@ -19,7 +19,7 @@ from abstain.inference.reach import reach_of
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import Binned
 from abstain.metrics.rank_weights import RankWeight
-from abstain.typing import FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 Influence: TypeAlias = Callable[[Scored], FloatArray]
 
@@ -153,12 +153,13 @@ class Metric:
     duplication : str
         "exact" when repeating all samples leaves the value, else "limit".
     gradients : frozenset of str
-        Which inputs a gradient of the value flows to, where they are differentiated: "loss",
-        "confidence" (its values; the order has no gradient), "probabilities" (of the classes).
-        Empty for what counts, of which the value is always a plain number.
+        Inputs that a gradient of the value reaches: "loss", "confidence" (its values; the order
+        has no gradient), "probabilities" (of the classes). Empty for counts.
     rank_weight : callable or None
         From tie groups to the weights phi of their ranks, for a metric that is the mean of
-        phi x loss: what each sample adds to it follows.
+        phi x loss; the contribution of each sample follows.
+    contributions : callable or None
+        From a `Scored` to the contribution of each sample, for other metrics that are sums.
     influence : callable or None
         From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
         weighted mean 0, for analytic intervals.
@@ -194,8 +195,7 @@ class Metric:
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
-        From the scores of the same samples and the draws to the values of every resample, where
-        that is far faster than one resample at a time.
+        From scores and draws to the values of all resamples, where that is far faster.
     binned : Binned or None
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
@@ -224,6 +224,7 @@ class Metric:
     duplication: str = "exact"
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
+    contributions: Callable[[Scored], AnyArray] | None = None
     influence: Influence | None = None
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
