@@ -131,6 +131,39 @@ def test_fd_shifts(seed, tied, monkeypatch):
     assert names <= named
 
 
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_excess_aurc_of_graded_losses_is_that_of_fd_shifts(seed, tied):
+    # Its formula, without the package: the trapezoid of the sorted losses at distinct confidences.
+    d = draw(seed, tied=tied)
+    loss = np.random.default_rng(seed).random(d.c.size) * d.loss
+    risks = np.cumsum(np.sort(loss)) / np.arange(1, loss.size + 1)
+    coverages = np.arange(loss.size + 1) / loss.size
+    optimum = np.trapezoid(np.r_[risks[0], risks], coverages)
+    assert ab.e_aurc(d.c, loss) == pytest.approx(ab.aurc(d.c, loss) - optimum, abs=1e-12)
+    [row] = [line for line in PAGE.splitlines() if line.startswith("| `e-aurc` of other losses |")]
+    assert "| `e_aurc` |" in row
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fd_shifts_of_graded_losses(seed, monkeypatch):
+    [module] = files_of(monkeypatch, "fd_shifts.analysis.rc_stats")
+    monkeypatch.setattr(np, "trapz", np.trapezoid, raising=False)
+    d = draw(seed)
+    loss = np.random.default_rng(seed).random(d.c.size)
+
+    class GradedLosses(module.RiskCoverageStatsMixin):
+        confids, residuals, labels = d.c, loss, d.labels
+
+    theirs = GradedLosses()
+    agree(
+        {
+            "e-aurc": (theirs.eaurc, 1000 * ab.e_aurc(d.c, loss)),
+            "e-augrc": (theirs.eaugrc, 1000 * ab.excess_augrc(d.c, loss)),
+        }
+    )
+
+
 def performance(module, d):
     """What the method of its class `Analysis` says, which cannot be imported."""
     import ast
