@@ -56,10 +56,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class OneOfMany:
-    """The computation of a metric that differs from others by what it is at: alone, or with them.
-
-    What has been computed together is what each is alone, but for rounding.
-    """
+    """The computation of a metric at one threshold or coverage, alone or with others."""
 
     #: From a `Scored` to the value.
     alone: Callable[[Scored], Measured]
@@ -190,8 +187,7 @@ class Metric:
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a number of independent samples and a level to how large the true value may be where
-        nothing that is accepted fails.
+        From a sample size and a level to the largest plausible value if no accepted sample fails.
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
@@ -200,6 +196,8 @@ class Metric:
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
         Which of R1 to R5 Traub et al. (2024, section 2.4) say it breaks; None where not judged.
+    judged_as : str
+        The metric whose judgment in that section is its own too; empty where it has its own.
     """
 
     name: str
@@ -244,6 +242,7 @@ class Metric:
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
     binned: Binned | None = None
     breaks: tuple[str, ...] | None = None
+    judged_as: str = ""
 
     def missing(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""
