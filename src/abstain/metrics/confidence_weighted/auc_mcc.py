@@ -170,9 +170,7 @@ _OF_CWSA: Final = Metric(
     family="cwsa",
     compute=partial(_area_of, plus=False),
     lower_is_better=False,
-    meaning=(
-        "The area under CWSA between the coverages at the confidences 0.5 and 0.99 is {value}."
-    ),
+    meaning=("The area under CWSA between the coverages at thresholds of 0.5 and 0.99 is {value}."),
     source=SOURCE.format("4.3, AUC-MCC"),
     low=-0.5,
     high=0.5,
@@ -193,7 +191,7 @@ ENTRIES = (
         title="AUC-MCC of CWSA+",
         compute=partial(_area_of, plus=True),
         meaning=(
-            "The area under CWSA+ between the coverages at the confidences 0.5 and 0.99 is {value}."
+            "The area under CWSA+ between the coverages at thresholds of 0.5 and 0.99 is {value}."
         ),
         low=0.0,
         high=1.0,

@@ -139,7 +139,7 @@ def study_cwsa(
         parameters=usual | {"at": asked.at, **options},
         tables=tables,
         figures=figures_of(simulated, unshifted, grid, found),
-        notes=_NOTES,
+        notes=_notes(found),
         verdict=tuple(verdict_of(said, simulated, found)),
         shown=tuple(name for name in tables if name not in {"results", SHARPENING, "printed"}),
     )
@@ -288,7 +288,13 @@ _BALANCED: Final = (
     "In the released test of imbalance errors do not depend on the class, so that nothing can "
     "change; here the class with the most failures is weighed up and down."
 )
-_NOTES: Final = (_NORMALIZED, _SHIFTED, _BALANCED)
+
+
+def _notes(found: dict[str, list[Row]]) -> tuple[str, ...]:
+    """Return what the reader must know about the experiments that were run."""
+    notes = {_NORMALIZED: True, _SHIFTED: bool(found[SHIFT]), _BALANCED: bool(found[IMBALANCE])}
+    return tuple(note for note, applies in notes.items() if applies)
+
 
 #: The study in the catalogue.
 CWSA: Final = StudyEntry(
