@@ -83,14 +83,15 @@ def _equal_as_printed(ranked: Mapping[str, int], printed: Mapping[str, float]) -
     A method that only one table has takes the rank of the method that only the other has, if there
     is one of each.
     """
-    renamed = dict([_unmatched(ranked, printed)]) if _unmatched(ranked, printed) else {}
+    unmatched = _unmatched(ranked, printed)
+    renamed = {} if unmatched is None else dict([unmatched])
     return sum(printed.get(renamed.get(name, name)) == rank for name, rank in ranked.items())
 
 
-def _unmatched(first: Iterable[str], second: Iterable[str]) -> tuple[str, str] | tuple[()]:
+def _unmatched(first: Iterable[str], second: Iterable[str]) -> tuple[str, str] | None:
     """Return the one method that only the first table has, and the one of the second alone."""
     lonely, other = set(first) - set(second), set(second) - set(first)
-    return (lonely.pop(), other.pop()) if len(lonely) == len(other) == 1 else ()
+    return (lonely.pop(), other.pop()) if len(lonely) == len(other) == 1 else None
 
 
 def elsewhere() -> Iterator[dict[str, Any]]:
