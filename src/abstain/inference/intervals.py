@@ -66,6 +66,13 @@ def no_interval(level: float, note: str, standard_error: float = NAN) -> Interva
     return Interval(NAN, NAN, level, "none", standard_error, note)
 
 
+def no_difference(values: tuple[float, float], level: float, note: str) -> Difference:
+    """Return the difference of two numbers that allow no interval and no test, with the reason."""
+    apart = float(values[0]) - float(values[1])
+    none = (NAN,) * 3
+    return Difference(apart, NAN, NAN, level, *none, NAN, NAN, NAN, "none", note)
+
+
 def level_of(level: float) -> float:
     """Validate the level of an interval: strictly between 0 and 1."""
     value = checks.number(level, "level")

@@ -143,8 +143,7 @@ class Metric:
     rank_based : bool
         Whether only the order of the confidences matters.
     ordered : bool
-        Whether, without ties, moving a failure below a success never makes it worse. Then the
-        losses sorted are its extremes.
+        Whether moving a failure below an untied success never makes it worse.
     averages_ties : bool
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
@@ -158,8 +157,7 @@ class Metric:
     contributions : callable or None
         From a `Scored` to the contribution of each sample, for other metrics that are sums.
     influence : callable or None
-        From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
-        weighted mean 0, for analytic intervals.
+        From a `Scored` to the influence of each sample, shape (n,), with weighted mean 0.
     no_influence : str
         Why there is none.
     interval : callable or None
@@ -172,6 +170,8 @@ class Metric:
         Whether its most confident failures weigh without bound, so that it takes more of them.
     caution : str
         What its interval leaves out, or empty.
+    unreliable : callable
+        From a `Scored` to why these data allow no interval and no test of it, or "".
     of_classifier : bool
         Whether it looks at the classifier alone, and is the same for every confidence score.
     at_coverage : float or None
@@ -230,6 +230,7 @@ class Metric:
     proportion: bool = False
     heavy: bool = False
     caution: str = ""
+    unreliable: Callable[[Scored], str] = lambda _: ""
     of_classifier: bool = False
     at_coverage: float | None = None
     rests_on_failures: bool = True

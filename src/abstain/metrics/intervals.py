@@ -15,6 +15,7 @@ from abstain.inference.intervals import (
     difference_from,
     interval_from,
     level_of,
+    no_difference,
     no_interval,
 )
 from abstain.inference.proportions import wilson
@@ -201,6 +202,8 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
+    if reason := metric.unreliable(s):
+        return no_interval(level, reason)
     if metric.interval is not None:
         return metric.interval(s, level, cluster)
     rows = metric.enough(s) if cluster is None else s
@@ -335,10 +338,13 @@ def difference_of(
 ) -> Difference:
     """Return the paired difference of a metric between two scores of the same samples."""
     first, second = pair
+    values = metric.compute(first).value, metric.compute(second).value
+    if reason := metric.unreliable(first) or metric.unreliable(second):
+        return no_difference(values, level, reason)
     held = held_influences(metric, pair, cluster)
     table, reaches = held if held is not None else (influences(metric, pair), None)
     return difference_from(
-        (metric.compute(first).value, metric.compute(second).value),
+        values,
         table,
         lower_is_better=metric.lower_is_better,
         level=level,

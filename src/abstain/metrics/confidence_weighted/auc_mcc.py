@@ -17,6 +17,10 @@ from abstain.typing import AnyArray, FloatArray, Scalar
 #: The thresholds of the paper's tables and released code.
 THRESHOLDS: Final = np.linspace(0.5, 0.99, 20)
 
+#: If fewer samples reach the last threshold, the area under CWSA+ has no valid interval: whether
+#: any do, and so whether the threshold counts, differs between samples of one population.
+_FEWEST: Final = 10
+
 
 def auc_mcc(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None = None) -> float:
     """Compute the AUC-MCC of CWSA: the paper's area under CWSA against coverage.
@@ -84,7 +88,8 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
     Notes
     -----
     As `auc_mcc`, but divided by the weight accepted. A threshold that accepts no sample has no
-    CWSA+ and is left out. Cost: one pass.
+    CWSA+ and is left out. If fewer than 10 samples reach the threshold 0.99, there is no analytic
+    interval, since other samples may decide whether it counts. Cost: one pass.
 
     References
     ----------
@@ -102,7 +107,7 @@ def auc_mcc_plus(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | Non
 
 
 def _area_of(s: Scored, *, plus: bool) -> Measured:
-    sums = _sums_where_accepted(s)
+    sums = _sums_where_defined(s, plus=plus)
     values = [_value_at(at_threshold, plus=plus) for at_threshold in sums]
     widths = _trapezoid_widths(_coverages(sums)).tolist()
     # Scalars of the caller's library, so that gradients reach confidences and losses.
@@ -116,7 +121,7 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     CWSA is N_k and CWSA+ is N_k/C_k. A sample that is accepted at the first j thresholds adds
     dA/dC_k + dA/dN_k (p - t_k)/(1 - t_k) score for each of them.
     """
-    sums = _sums_where_accepted(s)
+    sums = _sums_where_defined(s, plus=plus)
     if not sums:
         return np.zeros(s.n)
     coverage, thresholds = _coverages(sums), THRESHOLDS[: len(sums)]
@@ -140,9 +145,22 @@ def _influence(s: Scored, *, plus: bool) -> FloatArray:
     return of_mean(s, constant[n_accepting] + ramps * score)
 
 
-def _sums_where_accepted(s: Scored) -> list[Sums]:
-    """Return the sums at each threshold that accepts a sample: the first ones, as they ascend."""
-    return [sums for sums in sums_at_each(s, THRESHOLDS, RAMPS["linear"]) if sums.count]
+def _few_accepted(s: Scored) -> str:
+    """Return why CWSA+ at these thresholds allows no interval, or an empty string."""
+    last = THRESHOLDS[-1]
+    [sums] = sums_at_each(s, THRESHOLDS[-1:], RAMPS["linear"])
+    if sums.count >= _FEWEST:
+        return ""
+    return (
+        f"{sums.count} samples reach the threshold {last:g}; with fewer than {_FEWEST}, other "
+        "samples may decide whether it counts"
+    )
+
+
+def _sums_where_defined(s: Scored, *, plus: bool) -> list[Sums]:
+    """Return the sums at each threshold; for CWSA+ those that accept a sample, which come first."""
+    every = sums_at_each(s, THRESHOLDS, RAMPS["linear"])
+    return [sums for sums in every if sums.count] if plus else every
 
 
 def _value_at(sums: Sums, *, plus: bool) -> Scalar:
@@ -198,5 +216,6 @@ ENTRIES = (
         convention="20 thresholds from 0.5 to 0.99, CWSA+ divided by the number accepted",
         function="auc_mcc_plus(confidence, loss)",
         influence=of_kinds(partial(_influence, plus=True)),
+        unreliable=_few_accepted,
     ),
 )

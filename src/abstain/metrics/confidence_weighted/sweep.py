@@ -84,8 +84,8 @@ class CwsaSweep:
         float
             Straight lines between the thresholds, from the coverage of the highest to that of the
             lowest. What lies outside of these two coverages counts nothing, and so does a threshold
-            that accepts no sample. So the value is at most the difference of the two
-            coverages, and 0 for a model that is certain of all samples: it compares no models
+            without a value (no sample is accepted). So the value is at most the difference of the
+            two coverages, and 0 for a model that is certain of all samples: it compares no models
             whose confidences are spread differently. `cwsa_area` has no such ends.
 
         Raises
