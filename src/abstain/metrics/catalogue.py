@@ -23,7 +23,7 @@ from abstain.metrics.areas import (
     selective,
     sparsification,
 )
-from abstain.metrics.confidence_weighted import sweep, threshold
+from abstain.metrics.confidence_weighted import auc_mcc, sweep, threshold
 from abstain.metrics.entry import METRICS, Family, Metric
 from abstain.metrics.working_points import accuracy
 from abstain.metrics.working_points import entries as working_points
@@ -46,6 +46,7 @@ for _entry in (
     *smooth_calibration.ENTRIES,
     *threshold.ENTRIES,
     *sweep.ENTRIES,
+    *auc_mcc.ENTRIES,
     *review.ENTRIES,
     *binary.ENTRIES,
     *open_set.ENTRIES,

@@ -19,7 +19,7 @@ from abstain.inference.reach import reach_of
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import Binned
 from abstain.metrics.rank_weights import RankWeight
-from abstain.typing import FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 Influence: TypeAlias = Callable[[Scored], FloatArray]
 
@@ -56,10 +56,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class OneOfMany:
-    """The computation of a metric that differs from others by what it is at: alone, or with them.
-
-    What has been computed together is what each is alone, but for rounding.
-    """
+    """The computation of a metric at one threshold or coverage, alone or with others."""
 
     #: From a `Scored` to the value.
     alone: Callable[[Scored], Measured]
@@ -152,15 +149,15 @@ class Metric:
     duplication : str
         "exact" when repeating all samples leaves the value, else "limit".
     gradients : frozenset of str
-        Which inputs a gradient of the value flows to, where they are differentiated: "loss",
-        "confidence" (its values; the order has no gradient), "probabilities" (of the classes).
-        Empty for what counts, of which the value is always a plain number.
+        Inputs that a gradient of the value reaches: "loss", "confidence" (its values; the order
+        has no gradient), "probabilities" (of the classes). Empty for counts.
     rank_weight : callable or None
         From tie groups to the weights phi of their ranks, for a metric that is the mean of
-        phi x loss: what each sample adds to it follows.
+        phi x loss; the contribution of each sample follows.
+    contributions : callable or None
+        From a `Scored` to the contribution of each sample, for other metrics that are sums.
     influence : callable or None
-        From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
-        weighted mean 0, for analytic intervals.
+        From a `Scored` to the influence of each sample, shape (n,), with weighted mean 0.
     no_influence : str
         Why there is none.
     interval : callable or None
@@ -190,8 +187,7 @@ class Metric:
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a number of independent samples and a level to how large the true value may be where
-        nothing that is accepted fails.
+        From a sample size and a level to the largest plausible value if no accepted sample fails.
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
@@ -200,6 +196,8 @@ class Metric:
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
         Which of R1 to R5 Traub et al. (2024, section 2.4) say it breaks; None where not judged.
+    judged_as : str
+        The metric whose judgment in that section is its own too; empty where it has its own.
     """
 
     name: str
@@ -224,6 +222,7 @@ class Metric:
     duplication: str = "exact"
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
+    contributions: Callable[[Scored], AnyArray] | None = None
     influence: Influence | None = None
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
@@ -244,6 +243,7 @@ class Metric:
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
     binned: Binned | None = None
     breaks: tuple[str, ...] | None = None
+    judged_as: str = ""
 
     def missing(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""

@@ -365,6 +365,7 @@ def _entry(name: str, title: str, compute: Callable[[Scored], Measured], *, mean
         ordered=False,
         gradients=frozenset(),
         breaks=("R1", "R2", "R5"),
+        judged_as="" if name == "oc_auc" else "oc_auc",
     )
 
 
@@ -394,5 +395,6 @@ ENTRIES = (
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
         convention=f"coverage {COVERAGE}",
         breaks=None,
+        judged_as="",
     ),
 )
