@@ -1,6 +1,8 @@
 """Samples of no known class among the others: OSCR, and risks in which accepting one has a cost."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from abstain.metrics.influences import weights_of
 from abstain.metrics.roc import area_under_roc, some
 from abstain.metrics.working_points.entries import FAMILIES as POINTS
 from abstain.typing import AnyArray, BoolArray, FloatArray
+
+T = TypeVar("T")
 
 _DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
 _NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
@@ -203,9 +207,16 @@ def _costed(s: Scored, cost: float) -> Scored:
     return Scored(plain.confidence, loss, s.weight, view=s.view)
 
 
+def _on_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
+    """Return a function of samples that is applied to the losses with these costs."""
+    if function is None:
+        return None
+    return lambda s, *options: function(_costed(s, cost), *options)
+
+
 def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
     """Return a metric of risks, of the losses with these costs."""
-    c, of_losses = float(cost), base.influence
+    c = float(cost)
     if c > 1:
         return None
 
@@ -213,9 +224,6 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         if not s.xp.any(_kinds(s)[1]):
             return undefined(_NONE)
         return base.compute(_costed(s, c))
-
-    def influence(s: Scored) -> FloatArray:
-        return np.zeros(s.n) if of_losses is None else of_losses(_costed(s, c))
 
     return Metric(
         name=name,
@@ -235,7 +243,8 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         ordered=False,
         duplication=base.duplication,
         gradients=frozenset(),
-        influence=influence,
+        influence=_on_costs(base.influence, c),
+        open_thresholds=_on_costs(base.open_thresholds, c),
         at_coverage=base.at_coverage,
         heavy=base.heavy,
     )
