@@ -186,7 +186,11 @@ def test_a_group_that_ends_just_below_the_coverage_leaves_the_threshold_open(
     """In the population that group may end above the coverage: both thresholds are possible."""
     rng, n = np.random.default_rng(0), 4000
     n_accepted = round(metric.at_coverage * n)
-    group_sizes = [n_accepted - 5, (n - n_accepted) // 2, n - n_accepted - (n - n_accepted) // 2 + 5]
+    group_sizes = [
+        n_accepted - 5,
+        (n - n_accepted) // 2,
+        n - n_accepted - (n - n_accepted) // 2 + 5,
+    ]
     confidence = np.repeat([0.9, 0.6, 0.3], group_sizes)
     labels = np.where(rng.random(n) < 0.3, -1, 0)
     prediction = np.where(rng.random(n) < np.repeat([0.1, 0.4, 0.6], group_sizes), 1, 0)

@@ -17,7 +17,8 @@ from abstain.inference.intervals import (
     level_of,
     no_interval,
 )
-from abstain.inference.proportions import wilson
+from abstain.inference.influence import spread_of
+from abstain.inference.proportions import effective_count, wilson
 from abstain.inference.reach import STEPS
 from abstain.inference.small_samples import Failures, few_clusters
 from abstain.metrics.catalogue import metric_named
@@ -242,7 +243,7 @@ def _of_influence(
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
-        return _share(measured.value, s, level, cluster)
+        return _share(measured.value, influence, s, level, cluster)
     found = interval_from(
         measured.value,
         influence,
@@ -264,8 +265,14 @@ def _cautioned(found: Interval, about: str) -> Interval:
     return replace(found, note=notes)
 
 
-def _share(value: float, s: Scored, level: float, cluster: IntArray | None) -> Interval:
+def _share(
+    value: float, influence: FloatArray, s: Scored, level: float, cluster: IntArray | None
+) -> Interval:
     n = independent(s, cluster)
+    if not s.counted:
+        # Kish's number supposes that weights do not depend on what is counted.
+        variance = spread_of(influence, weight=s.weight).second
+        n *= effective_count(value, float(np.sqrt(variance))) / independent(s, None)
     units = None if cluster is None else np.unique(cluster).size
     return replace(wilson(value * n, n, level=level), note=few_clusters(units))
 

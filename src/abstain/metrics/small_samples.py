@@ -17,6 +17,7 @@ from abstain.inference.proportions import clopper_pearson
 from abstain.inference.small_samples import Expected
 from abstain.metrics.entry import Metric, counted_failures
 from abstain.metrics.roc import hanley_mcneil
+from abstain.metrics.working_points.effective_samples import n_effective
 from abstain.typing import FloatArray, IntArray
 
 
@@ -31,6 +32,8 @@ def extreme_interval(
         return _without_contrast(metric, s, n, measured.value, level=level)
     if metric.of_auroc is not None:
         return _without_overlap(metric.of_auroc, s, measured.value, level)
+    # A failure that was not met may have the weight of the others.
+    n *= n_effective(s, 0.0) / independent(s, None)
     return _nothing_accepted_fails(metric, measured, n, level)
 
 
