@@ -17,17 +17,16 @@ from abstain.inference.intervals import (
     level_of,
     no_interval,
 )
-from abstain.inference.influence import spread_of
-from abstain.inference.proportions import effective_count, wilson
 from abstain.inference.reach import STEPS
-from abstain.inference.small_samples import Failures, few_clusters
+from abstain.inference.small_samples import Failures
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, OpenThresholds
+from abstain.metrics.influences import weights_of
 from abstain.metrics.small_samples import (
     expected_variance,
     extreme_interval,
-    independent,
     most_degrees,
+    share_interval,
 )
 from abstain.metrics.working_points.open_thresholds import over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -243,7 +242,8 @@ def _of_influence(
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
-        return _share(measured.value, influence, s, level, cluster)
+        weight = weights_of(s)
+        return share_interval(measured.value, influence, weight, level=level, cluster=cluster)
     found = interval_from(
         measured.value,
         influence,
@@ -263,18 +263,6 @@ def _of_influence(
 def _cautioned(found: Interval, about: str) -> Interval:
     notes = "; ".join(note for note in (found.note, about) if note)
     return replace(found, note=notes)
-
-
-def _share(
-    value: float, influence: FloatArray, s: Scored, level: float, cluster: IntArray | None
-) -> Interval:
-    n = independent(s, cluster)
-    if not s.counted:
-        # Kish's number supposes that weights do not depend on what is counted.
-        variance = spread_of(influence, weight=s.weight).second
-        n *= effective_count(value, float(np.sqrt(variance))) / independent(s, None)
-    units = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(value * n, n, level=level), note=few_clusters(units))
 
 
 def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
