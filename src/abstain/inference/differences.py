@@ -222,11 +222,13 @@ def differences(
     bounds: tuple[float, float],
     warnings: Sequence[str],
     reaches: FloatArray | None = None,
+    no_error_at_threshold: bool = False,
     ratios: bool = True,
 ) -> Differences:
     """Test every pair; `warnings` go with those that have an interval.
 
-    `reaches` are those of each number, where thresholds jump (`abstain.inference.reach`).
+    `reaches` are those of each number, where thresholds jump (`abstain.inference.reach`). Numbers
+    whose influences are 0 may have no other error: see `Metric.no_error_at_threshold`.
     """
     why = _why_none(pairs)
     known = np.array([not note for note in why], np.bool_)
@@ -236,7 +238,7 @@ def differences(
     for p, both in _open_pairs(reaches).items():
         if known[p]:
             _over_thresholds(out, pairs, p, both)
-        elif pairs.error[p] == 0 and np.isfinite(pairs.apart[p]):
+        elif no_error_at_threshold and pairs.error[p] == 0:
             _without_spread(out, pairs, p, both)
     width = bounds[1] - bounds[0]
     np.clip(out.low, -width, width, out=out.low)

@@ -168,6 +168,8 @@ class Metric:
         The interval, for a metric that has a way of its own to find it.
     open_thresholds : callable or None
         From a `Scored` and the codes of clusters to the thresholds that the data leave open.
+    no_error_at_threshold : bool
+        Whether a value whose influences are 0 has no error: a coverage of 1, but not a risk of 0.
     proportion : bool
         Whether it is a share of the samples, of which score intervals are right.
     heavy : bool
@@ -189,13 +191,11 @@ class Metric:
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a number of independent samples and a level to how large the true value may be where
-        nothing that is accepted fails.
+        From a number of independent samples and a level to the largest value, without failures.
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
-        From the scores of the same samples and the draws to the values of every resample, where
-        that is far faster than one resample at a time.
+        From the scores of the same samples and the draws to the values of every resample at once.
     binned : Binned or None
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
@@ -228,6 +228,7 @@ class Metric:
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
     open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
+    no_error_at_threshold: bool = False
     proportion: bool = False
     heavy: bool = False
     caution: str = ""

@@ -343,4 +343,5 @@ def difference_of(
         weight=first.weight,
         cluster=cluster,
         reaches=reaches,
+        no_error_at_threshold=metric.no_error_at_threshold,
     )
