@@ -157,8 +157,7 @@ class Metric:
         "confidence" (its values; the order has no gradient), "probabilities" (of the classes).
         Empty for what counts, of which the value is always a plain number.
     rank_weight : callable or None
-        From tie groups to the weights phi of their ranks, for a metric that is the mean of
-        phi x loss: what each sample adds to it follows.
+        From tie groups to the weights phi of their ranks, for a mean of phi x loss.
     influence : callable or None
         From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
         weighted mean 0, for analytic intervals.
@@ -183,7 +182,7 @@ class Metric:
     rests_on_failures : bool
         Whether few failures make it unsure. Not so for means over all samples or the successes.
     accepted_failures : callable or None
-        From a `Scored` to the number of failures among the accepted, where only those count.
+        From a `Scored` to the number of failures that it rests on, where that is not all of them.
     between_kinds : bool
         Whether it compares failures with successes, so that either may be the smaller part.
     of_auroc : callable or None
@@ -277,7 +276,8 @@ class Metric:
     @property
     def among(self) -> str:
         """Among which samples `failures` counts, in words; empty for all of them."""
-        return " among the accepted" if self.accepted_failures else ""
+        kind = "samples of no known class" if Need.UNKNOWN_CLASSES in self.needs else "accepted"
+        return f" among the {kind}" if self.accepted_failures else ""
 
 
 _CHECKS: dict[Need, Callable[[Scored], bool]] = {

@@ -29,7 +29,6 @@ T = TypeVar("T")
 _DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
 _NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
 _NONE = "no sample is of no known class"
-_AMONG = " among the samples of no known class"
 
 
 # ---------------------------------------------------------------------------------------- OSCR
@@ -115,6 +114,10 @@ def _oscr(s: Scored) -> Measured:
     return Measured(float(share) * area_under_roc(found, passed))
 
 
+def _n_unknown(s: Scored) -> int:
+    return int(np.count_nonzero(_kinds(s)[1]))
+
+
 class _Factors(NamedTuple):
     """The two numbers whose product OSCR is, with their influences, shape (n,)."""
 
@@ -139,7 +142,7 @@ def _factors(s: Scored) -> _Factors:
     auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
     of_accuracy = ~unknown * (right - accuracy) / n_known
     of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
-    of_auroc = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
+    of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
     has_weight = w > 0
     scale = has_weight * s.total
     return _Factors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
@@ -182,8 +185,8 @@ def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interva
         a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
         reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
         ends.append(value * np.exp(np.copysign(reach, a + b)))
-    n_failures = int(np.count_nonzero(weight * unknown))
-    note = "; ".join(filter(None, (warning(Failures(n_failures, _AMONG), heavy=False), auroc.note)))
+    few_unknown = warning(Failures(_n_unknown(s), OSCR.among), heavy=False)
+    note = "; ".join(filter(None, (few_unknown, auroc.note)))
     return Interval(
         ends[0],
         min(ends[1], 1.0),
@@ -209,6 +212,7 @@ OSCR = Metric(
     gradients=frozenset(),
     influence=_oscr_influence,
     interval=_oscr_interval,
+    accepted_failures=_n_unknown,
 )
 
 
