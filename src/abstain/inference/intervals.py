@@ -243,6 +243,7 @@ def difference_from(
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
     reaches: FloatArray | None = None,
+    no_error_at_threshold: bool = False,
 ) -> Difference:
     """Compare two numbers of the same samples by their influences, pair by pair.
 
@@ -271,6 +272,8 @@ def difference_from(
         For working points among large tie groups: how far each number may move because its
         threshold may be another one (`abstain.inference.reach`); the influences are then those at
         the thresholds found.
+    no_error_at_threshold : bool, default=False
+        Whether numbers whose influences are all 0 err by their thresholds alone, as coverages do.
 
     Returns
     -------
@@ -320,6 +323,7 @@ def difference_from(
         bounds=bounds,
         warnings=[warning(failures, heavy=heavy, units=units)],
         reaches=reaches,
+        no_error_at_threshold=no_error_at_threshold,
     ).one(0)
 
 

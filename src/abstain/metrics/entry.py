@@ -152,8 +152,7 @@ class Metric:
         Inputs that a gradient of the value reaches: "loss", "confidence" (its values; the order
         has no gradient), "probabilities" (of the classes). Empty for counts.
     rank_weight : callable or None
-        From tie groups to the weights phi of their ranks, for a metric that is the mean of
-        phi x loss; the contribution of each sample follows.
+        From tie groups to the weights phi of their ranks, for a mean of phi x loss.
     contributions : callable or None
         From a `Scored` to the contribution of each sample, for other metrics that are sums.
     influence : callable or None
@@ -164,6 +163,8 @@ class Metric:
         The interval, for a metric that has a way of its own to find it.
     open_thresholds : callable or None
         From a `Scored` and the codes of clusters to the thresholds that the data leave open.
+    no_error_at_threshold : bool
+        Whether a value whose influences are 0 has no error: a coverage of 1, but not a risk of 0.
     proportion : bool
         Whether it is a share of the samples, of which score intervals are right.
     heavy : bool
@@ -179,7 +180,7 @@ class Metric:
     rests_on_failures : bool
         Whether few failures make it unsure. Not so for means over all samples or the successes.
     accepted_failures : callable or None
-        From a `Scored` to the number of failures among the accepted, where only those count.
+        From a `Scored` to the number of failures that it rests on, where that is not all of them.
     between_kinds : bool
         Whether it compares failures with successes, so that either may be few.
     of_auroc : callable or None
@@ -187,11 +188,11 @@ class Metric:
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a sample size and a level to the largest plausible value if no accepted sample fails.
+        From a number of independent samples and a level to the largest value, without failures.
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
-        From scores of the same samples and the draws to the values of every resample at once.
+        From the scores of the same samples and the draws to the values of every resample at once.
     binned : Binned or None
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
@@ -227,6 +228,7 @@ class Metric:
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
     open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
+    no_error_at_threshold: bool = False
     proportion: bool = False
     heavy: bool = False
     caution: str = ""
@@ -277,7 +279,8 @@ class Metric:
     @property
     def among(self) -> str:
         """Among which samples `failures` counts, in words; empty for all of them."""
-        return " among the accepted" if self.accepted_failures else ""
+        kind = "samples of no known class" if Need.UNKNOWN_CLASSES in self.needs else "accepted"
+        return f" among the {kind}" if self.accepted_failures else ""
 
 
 _CHECKS: dict[Need, Callable[[Scored], bool]] = {

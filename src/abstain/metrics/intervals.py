@@ -18,16 +18,16 @@ from abstain.inference.intervals import (
     no_difference,
     no_interval,
 )
-from abstain.inference.proportions import wilson
 from abstain.inference.reach import STEPS
-from abstain.inference.small_samples import Failures, few_clusters
+from abstain.inference.small_samples import Failures
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, OpenThresholds
+from abstain.metrics.influences import weights_of
 from abstain.metrics.small_samples import (
     expected_variance,
     extreme_interval,
-    independent,
     most_degrees,
+    share_interval,
 )
 from abstain.metrics.working_points.open_thresholds import over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -245,7 +245,8 @@ def _of_influence(
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
-        return _share(measured.value, s, level, cluster)
+        weight = weights_of(s)
+        return share_interval(measured.value, influence, weight, level=level, cluster=cluster)
     found = interval_from(
         measured.value,
         influence,
@@ -265,12 +266,6 @@ def _of_influence(
 def _cautioned(found: Interval, about: str) -> Interval:
     notes = "; ".join(note for note in (found.note, about) if note)
     return replace(found, note=notes)
-
-
-def _share(value: float, s: Scored, level: float, cluster: IntArray | None) -> Interval:
-    n = independent(s, cluster)
-    units = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(value * n, n, level=level), note=few_clusters(units))
 
 
 def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
@@ -354,4 +349,5 @@ def difference_of(
         weight=first.weight,
         cluster=cluster,
         reaches=reaches,
+        no_error_at_threshold=metric.no_error_at_threshold,
     )

@@ -130,6 +130,7 @@ def differences_of(sampled: Sampled, plan: Plan) -> Differences:
         bounds=sampled.bounds,
         warnings=warnings_of(failures, heavy=sampled.metric.heavy, clusters=clusters),
         reaches=None if sampled.held is None else sampled.reaches,
+        no_error_at_threshold=sampled.metric.no_error_at_threshold,
         ratios=not plan.lean or sampled.replicates is not None,
     )
 
