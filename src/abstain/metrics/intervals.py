@@ -27,6 +27,7 @@ from abstain.metrics.small_samples import (
     extreme_interval,
     independent,
     most_degrees,
+    with_variance_of_each_kind,
 )
 from abstain.metrics.working_points.open_thresholds import over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -225,6 +226,16 @@ def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
     return None if metric.influence is None else metric.influence(s)
 
 
+def error_influence_of(
+    metric: Metric, s: Scored, cluster: IntArray | None = None
+) -> FloatArray | None:
+    """Return the same as standard errors are computed from: see `with_variance_of_each_kind`."""
+    influence = influence_of(metric, s)
+    if influence is None:
+        return None
+    return with_variance_of_each_kind(metric, s, influence, cluster)
+
+
 def _of_influence(
     metric: Metric,
     s: Scored,
@@ -236,7 +247,7 @@ def _of_influence(
     cluster: IntArray | None,
 ) -> Interval:
     if held is None:
-        influence = influence_of(metric, rows)
+        influence = error_influence_of(metric, rows, cluster)
     else:
         rows, influence = held.rows, held.held_influence
     if influence is None:
@@ -291,13 +302,15 @@ def range_of(metric: Metric, cases: Sequence[Scored]) -> tuple[float, float]:
     return metric.low, metric.high
 
 
-def influences(metric: Metric, cases: Sequence[Scored]) -> FloatArray:
+def influences(
+    metric: Metric, cases: Sequence[Scored], cluster: IntArray | None = None
+) -> FloatArray:
     """Return the influences (n, k) on a metric of k scores of the same n samples.
 
     NaN in the columns of scores for which it is undefined, and everywhere for a metric that has
     no influence function.
     """
-    columns = [_column(metric, s) for s in cases]
+    columns = [_column(metric, s, cluster) for s in cases]
     return np.stack(columns, axis=1)
 
 
@@ -312,17 +325,17 @@ def held_influences(
     if not any(left_open):
         return None
     columns = [
-        _column(metric, s) if own is None else own.held_influence
+        _column(metric, s, cluster) if own is None else own.held_influence
         for own, s in zip(left_open, cases, strict=True)
     ]
     still = np.zeros((2, STEPS.size))
     return np.stack(columns, axis=1), np.array([o.reach if o else still for o in left_open])
 
 
-def _column(metric: Metric, s: Scored) -> FloatArray:
+def _column(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     if metric.compute(s).reason:
         return np.full(s.n, np.nan)
-    found = influence_of(metric, s)
+    found = error_influence_of(metric, s, cluster)
     return np.full(s.n, np.nan) if found is None else found
 
 
@@ -336,7 +349,7 @@ def difference_of(
     """Return the paired difference of a metric between two scores of the same samples."""
     first, second = pair
     held = held_influences(metric, pair, cluster)
-    table, reaches = held if held is not None else (influences(metric, pair), None)
+    table, reaches = held if held is not None else (influences(metric, pair, cluster), None)
     return difference_from(
         (metric.compute(first).value, metric.compute(second).value),
         table,

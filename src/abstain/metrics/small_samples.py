@@ -17,7 +17,7 @@ from abstain.inference.proportions import clopper_pearson
 from abstain.inference.small_samples import Expected
 from abstain.metrics.entry import Metric, counted_failures
 from abstain.metrics.roc import hanley_mcneil
-from abstain.typing import FloatArray, IntArray
+from abstain.typing import BoolArray, FloatArray, IntArray
 
 
 def extreme_interval(
@@ -139,6 +139,37 @@ def expected_variance(
         return None
     variance = hanley_mcneil(auroc, failures, successes)
     return Expected(slope * slope * variance, _MODEL_DEGREES)
+
+
+def with_variance_of_each_kind(
+    metric: Metric, s: Scored, influence: FloatArray, cluster: IntArray | None = None
+) -> FloatArray:
+    """Scale influences so that the variance of failures, and of successes, has its own n - 1.
+
+    For an AUROC under 0/1 loss, whose influences have mean zero among the failures and among the
+    successes: their spread is then DeLong's variance. Of one failure there is no spread to correct.
+    """
+    if metric.of_auroc is None or not metric.between_kinds or not s.binary:
+        return influence
+    failed = s.loss > 0
+    in_all = _unbiased(_n_units(s, np.ones_like(failed), cluster))
+    factors = [
+        np.sqrt(_unbiased(_n_units(s, kind, cluster)) / in_all) for kind in (failed, ~failed)
+    ]
+    return np.where(failed, *factors) * influence
+
+
+def _unbiased(n: float) -> float:
+    """Return n/(n - 1), which corrects a variance from n units; 1 where there is one unit only."""
+    return n / (n - 1) if n > 1 else 1.0
+
+
+def _n_units(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
+    """Return how many samples, or clusters that hold such samples, are of this kind."""
+    if s.times is not None:
+        return float(s.times[kind].sum())
+    counts = kind if s.weight is None else kind & (s.weight > 0)
+    return float(np.count_nonzero(counts) if cluster is None else np.unique(cluster[counts]).size)
 
 
 def _of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
