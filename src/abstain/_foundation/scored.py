@@ -12,6 +12,7 @@ from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
 from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_classes
+from abstain._foundation.names import codes_of
 from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.ranks import (
@@ -29,6 +30,7 @@ from abstain._foundation.ranks import (
     untied_order,
 )
 from abstain._foundation.turns import are_few, refuse_uncounted, turns_of
+from abstain._foundation.weights import counted
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
 
 T = TypeVar("T")
@@ -78,6 +80,27 @@ class Scored:
     known_home: IntArray | None = field(default=None, repr=False)
     #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
     times: FloatArray | None = field(default=None, repr=False)
+    #: Shape (rows of the caller,). Which of them these are; None where all have a weight.
+    from_rows: AnyArray | None = field(default=None, repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that the caller passed, those of weight 0 too."""
+        return self.n if self.from_rows is None else int(self.from_rows.shape[0])
+
+    def of_rows(self, column: Any) -> Any:
+        """Return the entries of these samples in a column with one entry for each passed row."""
+        return column if self.from_rows is None else column[self.from_rows]
+
+    def on_rows(self, values: Any) -> Any:
+        """Return values of these samples with one entry for each passed row, 0 for weight 0."""
+        if self.from_rows is None:
+            return values
+        xp = namespace(values)
+        place = xp.cumulative_sum(xp.astype(self.from_rows, xp.int64)) - 1
+        return xp.where(
+            self.from_rows, xp.take(values, xp.clip(place, 0, None)), xp.zeros_like(values[:1])
+        )
 
     @property
     def xp(self) -> Any:
@@ -375,13 +398,23 @@ def scored(
 ) -> Scored:
     """Validate (confidence, loss, weight) at the public edge and wrap them.
 
-    Arrays on a device, and those a gradient flows through, stay with their library. The
-    gradient of the confidence is kept with `by_value` only: for what reads more than the order.
+    Rows of weight 0 are dropped: no metric, curve or interval knows of them. Arrays on a device,
+    and those a gradient flows through, stay with their library. The gradient of the confidence is kept with `by_value` only: for what reads more than the order.
     """
     if stays(confidence, loss, by_value=by_value):
-        c, x, w, p = validated(confidence, loss, weight)
-        return Scored(c, x, w, probability=p if by_value else c)
+        c, x, w, p, rows = validated(confidence, loss, weight)
+        return Scored(c, x, w, probability=p if by_value else c, from_rows=rows)
     return scored_on_host(confidence, loss, weight)
+
+
+def cluster_of(s: Scored, group: AnyArray | None) -> IntArray | None:
+    """Return a code from 0 for the cluster of each sample; `group` has one name for each row."""
+    if group is None:
+        return None
+    codes = codes_of(group, "group", s.n_rows)
+    if s.from_rows is None:
+        return codes
+    return np.unique(codes[s.from_rows], return_inverse=True)[1].astype(np.int64)
 
 
 def kind_of(s: Scored, given: AnyArray) -> AnyArray:
@@ -393,7 +426,9 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
     c = checks.confidence(confidence)
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
-    checks.refuse_swapped(c, x)
+    rows = None
     if w is not None:
+        rows, w, c, x = counted(w, c, x)
         checks.weighable(x, w)
-    return Scored(c, x, w, probability=c)
+    checks.refuse_swapped(c, x)
+    return Scored(c, x, w, probability=c, from_rows=rows)

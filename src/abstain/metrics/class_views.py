@@ -143,11 +143,11 @@ def joined(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Sc
     p, log_p = view.probabilities, view.log_probabilities
     s = scored(c, prediction != labels, weight)
     held = ClassView(
-        labels,
-        prediction,
+        s.of_rows(labels),
+        s.of_rows(prediction),
         view.classes,
-        None if p is None else own(p, "probabilities"),
-        None if log_p is None else own(log_p, "probabilities"),
+        None if p is None else s.of_rows(own(p, "probabilities")),
+        None if log_p is None else s.of_rows(own(log_p, "probabilities")),
     )
     return replace(s, view=held)
 

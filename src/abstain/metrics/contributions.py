@@ -64,7 +64,7 @@ def sample_contributions(
     [0.0, 0.15625, 0.0, 0.03125]
     """
     s = scored(confidence, loss, weight)
-    return like(contributions_of(s, metric), kind_of(s, confidence))
+    return like(s.on_rows(contributions_of(s, metric)), kind_of(s, confidence))
 
 
 def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
@@ -185,10 +185,10 @@ def group_contributions(
     # Names are objects of the host, so their sums are computed there.
     s = scored_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
-    if names.shape != (s.n,):
-        msg = f"`group` must have one entry for each of the {s.n} samples; got {names.shape}"
+    if names.shape != (s.n_rows,):
+        msg = f"`group` must have one entry for each of the {s.n_rows} samples; got {names.shape}"
         raise ShapeError(msg)
-    return contributions_by(s, names, metric)
+    return contributions_by(s, s.of_rows(names), metric)
 
 
 def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupContributions:

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.measurement import Measured
-from abstain._foundation.names import codes_of
-from abstain._foundation.scored import Scored, scored_on_host
+from abstain._foundation.scored import Scored, cluster_of, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
     Difference,
@@ -101,7 +100,7 @@ def metric_interval(
         chosen,
         s,
         level=level_of(level),
-        cluster=None if group is None else codes_of(group, "group", s.n),
+        cluster=cluster_of(s, group),
     )
 
 
@@ -171,13 +170,14 @@ def metric_difference(
         scored_on_host(confidence, loss, weight),
         scored_on_host(other, loss if other_loss is None else other_loss, weight),
     )
-    if pair[0].n != pair[1].n:
-        msg = f"`other` must have the length of `confidence`, {pair[0].n}; got {pair[1].n}"
+    if pair[0].n_rows != pair[1].n_rows:
+        lengths = [s.n_rows for s in pair]
+        msg = f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         raise ShapeError(msg)
     for s in pair:
         refuse_needs(chosen, s)
-    codes = None if group is None else codes_of(group, "group", pair[0].n)
-    return difference_of(chosen, pair, level=level_of(level), cluster=codes)
+    cluster = cluster_of(pair[0], group)
+    return difference_of(chosen, pair, level=level_of(level), cluster=cluster)
 
 
 def refuse_needs(metric: Metric, s: Scored) -> None:

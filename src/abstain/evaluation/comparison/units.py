@@ -9,6 +9,7 @@ import numpy as np
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
+from abstain.evaluation.counted_rows import counted_by_any, only_zeros, rows_of
 from abstain.evaluation.inputs import Asked, join, scores_of, splits_of
 from abstain.evaluation.uncertainty import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -137,7 +138,10 @@ def units_of(
     for (data, run), models in parts.items():
         like = first.setdefault(data, next(iter(models.values())))
         ordered = {model: _in_order_of(like, part) for model, part in models.items()}
-        units.append(_unit(data, run, ordered, roles))
+        unit = _unit(data, run, ordered, roles)
+        units += [] if unit is None else [unit]
+    if not units:
+        raise only_zeros()
     return _refuse_gaps(units)
 
 
@@ -178,16 +182,24 @@ def _named(data: Split, run: str, model: str = "") -> str:
     return ", ".join(words) or "all samples"
 
 
-def _unit(data: Split, run: str, models: Mapping[str, Predictions], roles: Roles) -> Unit:
+def _unit(data: Split, run: str, models: Mapping[str, Predictions], roles: Roles) -> Unit | None:
+    """Score the methods on the samples that count for one of them; None where none does."""
     first = next(iter(models.values()))
     parts = {
         model: _aligned(first, part, _named(data, run, model), own_weights=roles.own_weights)
         for model, part in models.items()
     }
+    rows, loss = counted_by_any(parts), roles.loss
+    if rows is not None:
+        if not rows.any():
+            return None
+        parts = {model: part.subset(rows) for model, part in parts.items()}
+        loss = rows_of(loss, rows)
+    first = next(iter(parts.values()))
     scored: dict[str, Scored] = {}
     given = []
     for model, part in parts.items():
-        losses = per_sample_loss(part, roles.loss)
+        losses = per_sample_loss(part, loss)
         joined = [(s.name, join(part, s, losses)) for s in scores_of(part, roles.scores)]
         alone = len(joined) == 1
         for name, s in joined:

@@ -76,10 +76,10 @@ def _of_classes(
 
 def _codes(labels: AnyArray, s: Scored) -> AnyArray:
     """Return a code for each label; names of any type are read on the host, once."""
-    if is_on_device(labels) and tuple(labels.shape) == (s.n,):
-        return namespace(labels).unique_inverse(labels)[1]
-    codes = codes_of(labels, "labels", s.n)
-    return codes if s.xp is np else beside(codes, "labels", s.confidence)
+    if is_on_device(labels) and tuple(labels.shape) == (s.n_rows,):
+        return s.of_rows(namespace(labels).unique_inverse(labels)[1])
+    codes = codes_of(labels, "labels", s.n_rows)
+    return s.of_rows(codes if s.xp is np else beside(codes, "labels", s.confidence))
 
 
 def _balanced_aurc(s: Scored) -> Measured:

@@ -274,8 +274,8 @@ ENTRIES = (
         name="auprc_retention",
         title="AUPRC retention",
         compute=partial(_of, which=1),
-        meaning="Averaged over the coverages at which a positive is accepted, the average precision of "
-        "the positive class is {value}.",
+        meaning="Averaged over the coverages at which a positive is accepted, the average "
+        "precision of the positive class is {value}.",
         source="Band et al. (2021), https://arxiv.org/abs/2211.12717",
         convention=f"mean over those of {COVERAGES} coverages that accept a positive",
         function="auprc_retention(confidence, labels, probabilities[:, 1])",
