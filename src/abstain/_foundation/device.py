@@ -101,11 +101,9 @@ def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = No
         checks.refuse_tied(
             to_numpy(confidence, "confidence"), to_numpy(probability, "confidence"), "confidence"
         )
-    if weight is None:
-        _summable(without_gradient(loss), None)
-        return DeviceArrays(without_gradient(probability), loss, None, probability)
-    _summable(without_gradient(loss), double(weight))
-    rows, weight, loss, probability = counted(double(weight), loss, probability)
+    weight = None if weight is None else double(weight)
+    _summable(without_gradient(loss), weight)
+    rows, weight, loss, probability = counted(weight, loss, probability)
     return DeviceArrays(without_gradient(probability), loss, weight, probability, rows)
 
 
@@ -124,8 +122,7 @@ def _summable(loss: AnyArray, weight: AnyArray | None) -> None:
 def weights_beside(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
     """Validate one weight for each entry of `reference`, shape (n,), and bring them there."""
     if weight is None or isinstance(reference, np.ndarray):
-        found = checks.weight(weight, length=int(reference.shape[0]))
-        return None if found is None else rescaled(found)
+        return rescaled(checks.weight(weight, length=int(reference.shape[0])))
     brought = plain(beside(_numbers(weight), "weight", reference))
     none = namespace(reference).zeros_like(reference)
     if not sound(namespace(reference), none, none, brought):

@@ -12,7 +12,6 @@ from abstain._foundation.arrays import namespace, of_numpy
 from abstain._foundation.device import stays, validated
 from abstain._foundation.foreign import double, plain, without_gradient
 from abstain._foundation.kinds import Kinds, groups_of_two, kinds_of, kinds_of_classes
-from abstain._foundation.names import codes_of
 from abstain._foundation.order import Runs, runs_of
 from abstain._foundation.packed import PackedKeys, VertexBlock, is_counted, sorted_keys
 from abstain._foundation.ranks import (
@@ -30,8 +29,8 @@ from abstain._foundation.ranks import (
     untied_order,
 )
 from abstain._foundation.turns import are_few, refuse_uncounted, turns_of
-from abstain._foundation.weights import counted
-from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+from abstain._foundation.weights import counted, positive_rows
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 T = TypeVar("T")
 
@@ -84,25 +83,6 @@ class Scored:
     from_rows: AnyArray | None = field(default=None, repr=False)
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows that the caller passed, those of weight 0 too."""
-        return self.n if self.from_rows is None else int(self.from_rows.shape[0])
-
-    def of_rows(self, column: Any) -> Any:
-        """Return the entries of these samples in a column with one entry for each passed row."""
-        return column if self.from_rows is None else column[self.from_rows]
-
-    def on_rows(self, values: Any) -> Any:
-        """Return values of these samples with one entry for each passed row, 0 for weight 0."""
-        if self.from_rows is None:
-            return values
-        xp = namespace(values)
-        place = xp.cumulative_sum(xp.astype(self.from_rows, xp.int64)) - 1
-        return xp.where(
-            self.from_rows, xp.take(values, xp.clip(place, 0, None)), xp.zeros_like(values[:1])
-        )
-
-    @property
     def xp(self) -> Any:
         """The array-API namespace of the arrays: `numpy` for NumPy."""
         return namespace(self.confidence)
@@ -127,7 +107,7 @@ class Scored:
     @cached_property
     def runs(self) -> Runs:
         """The samples of the host in order, but for those of weight 0."""
-        return runs_of(self.confidence, self._kept)
+        return runs_of(self.confidence, positive_rows(self.weight))
 
     def regrouped(self, loss: Array) -> TieGroups:
         """Return the groups of the same samples with another loss."""
@@ -280,12 +260,7 @@ class Scored:
     @cached_property
     def oracle_runs(self) -> Runs:
         """The samples of the host from the least loss on, but for those of weight 0."""
-        return runs_of(self._goodness, self._kept)
-
-    @property
-    def _kept(self) -> BoolArray | None:
-        every = self.weight is None or bool((self.weight > 0).all())
-        return None if every or self.weight is None else self.weight > 0
+        return runs_of(self._goodness, positive_rows(self.weight))
 
     @property
     def _goodness(self) -> AnyArray:
@@ -398,23 +373,14 @@ def scored(
 ) -> Scored:
     """Validate (confidence, loss, weight) at the public edge and wrap them.
 
-    Rows of weight 0 are dropped: no metric, curve or interval knows of them. Arrays on a device,
-    and those a gradient flows through, stay with their library. The gradient of the confidence is kept with `by_value` only: for what reads more than the order.
+    Rows with weight 0 are dropped: no metric, curve or interval knows of them. Arrays on a device,
+    and those a gradient flows through, stay with their library. The gradient of the confidence is
+    kept with `by_value` only: for what reads more than the order.
     """
     if stays(confidence, loss, by_value=by_value):
         c, x, w, p, rows = validated(confidence, loss, weight)
         return Scored(c, x, w, probability=p if by_value else c, from_rows=rows)
     return scored_on_host(confidence, loss, weight)
-
-
-def cluster_of(s: Scored, group: AnyArray | None) -> IntArray | None:
-    """Return a code from 0 for the cluster of each sample; `group` has one name for each row."""
-    if group is None:
-        return None
-    codes = codes_of(group, "group", s.n_rows)
-    if s.from_rows is None:
-        return codes
-    return np.unique(codes[s.from_rows], return_inverse=True)[1].astype(np.int64)
 
 
 def kind_of(s: Scored, given: AnyArray) -> AnyArray:
@@ -426,9 +392,8 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
     c = checks.confidence(confidence)
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
-    rows = None
+    rows, w, c, x = counted(w, c, x)
     if w is not None:
-        rows, w, c, x = counted(w, c, x)
         checks.weighable(x, w)
     checks.refuse_swapped(c, x)
     return Scored(c, x, w, probability=c, from_rows=rows)

@@ -7,9 +7,7 @@ that weights may be on any scale; their sum, and that of their squares, has to b
 import math
 from typing import Any
 
-import numpy as np
-
-from abstain._foundation.arrays import namespace, of_numpy
+from abstain._foundation.arrays import namespace
 from abstain.typing import AnyArray
 
 #: A total weight between 2^-52 and 2^52 is taken as it is: it is a number of samples to the metrics
@@ -35,8 +33,10 @@ def scale_of(total: float, n: int) -> float:
     return math.ldexp(n / mantissa, min(-exponent, _MAX_SHIFT))
 
 
-def rescaled(weight: AnyArray) -> Any:
+def rescaled(weight: AnyArray | None) -> Any:
     """Return weights, shape (n,), whose sum and sum of squares are finite and not 0."""
+    if weight is None:
+        return None
     xp = namespace(weight)
     scale = scale_of(float(xp.sum(weight)), int(xp.count_nonzero(weight)))
     return weight if scale == 1.0 else weight * scale
@@ -46,16 +46,15 @@ def positive_rows(weight: AnyArray | None) -> Any:
     """Return which rows have a positive weight, shape (n,); None where all have."""
     if weight is None:
         return None
-    is_positive = weight > 0
-    everywhere = is_positive.all() if of_numpy(weight) else namespace(weight).all(is_positive)
-    return None if bool(everywhere) else is_positive
+    rows = weight > 0
+    return None if bool(namespace(weight).all(rows)) else rows
 
 
-def counted(weight: AnyArray, *columns: AnyArray) -> tuple[Any, ...]:
+def counted(weight: AnyArray | None, *columns: AnyArray) -> tuple[Any, ...]:
     """Return which rows count (None for all), and of those the rescaled weights and the columns."""
     weight = rescaled(weight)
     # A weight that vanishes beside the others is 0 too.
     rows = positive_rows(weight)
-    if rows is None:
+    if weight is None or rows is None:
         return None, weight, *columns
-    return rows, *(np.asarray(x)[rows] if of_numpy(x) else x[rows] for x in (weight, *columns))
+    return rows, weight[rows], *(column[rows] for column in columns)

@@ -7,8 +7,9 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.imports import special
+from abstain._foundation.passed_rows import cluster_of
 from abstain._foundation.random import generator
-from abstain._foundation.scored import Scored, cluster_of, scored_on_host
+from abstain._foundation.scored import Scored, scored_on_host
 from abstain.curves._accepted_parts import AcceptedParts, accepted
 from abstain.curves.risk_coverage import Kind
 from abstain.inference.intervals import level_of

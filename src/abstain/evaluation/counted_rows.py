@@ -1,4 +1,4 @@
-"""The rows of predictions that count: those with weight 0 are dropped before anything is computed."""
+"""The rows of predictions that count: rows with weight 0 are dropped first of all."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,17 +11,18 @@ from abstain.predictions import CostMatrix, Predictions
 from abstain.typing import BoolArray, Split
 
 
-def counted(predictions: Predictions, *columns: Any, where: str = "") -> tuple[Any, ...]:
+def counted(data: Any, *columns: Any, where: str = "") -> tuple[Any, ...]:
     """Return the rows with a positive weight, and the same rows of columns with one entry per row.
 
-    Names, such as that of a loss, stay as they are. Refuse predictions without such rows.
+    Names, such as that of a loss, and data that are no `Predictions` stay as they are. Refuse
+    predictions without such rows.
     """
-    rows = _positive_rows(predictions)
+    rows = _positive_rows(data) if isinstance(data, Predictions) else None
     if rows is None:
-        return predictions, *columns
+        return data, *columns
     if not rows.any():
         raise only_zeros(where)
-    return predictions.subset(rows), *(rows_of(column, rows) for column in columns)
+    return data.subset(rows), *(rows_of(column, rows) for column in columns)
 
 
 def counted_splits(

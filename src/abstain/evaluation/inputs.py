@@ -92,7 +92,7 @@ def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Score
     return Scored(
         own.values,
         losses,
-        None if predictions.weight is None else rescaled(predictions.weight),
+        rescaled(predictions.weight),
         probability=own.probability,
         view=predictions.view(),
     )

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.measurement import Measured
-from abstain._foundation.scored import Scored, cluster_of, scored_on_host
+from abstain._foundation.passed_rows import cluster_of, n_passed
+from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
     Difference,
@@ -170,8 +171,8 @@ def metric_difference(
         scored_on_host(confidence, loss, weight),
         scored_on_host(other, loss if other_loss is None else other_loss, weight),
     )
-    if pair[0].n_rows != pair[1].n_rows:
-        lengths = [s.n_rows for s in pair]
+    if n_passed(pair[0]) != n_passed(pair[1]):
+        lengths = [n_passed(s) for s in pair]
         msg = f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         raise ShapeError(msg)
     for s in pair:

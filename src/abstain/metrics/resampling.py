@@ -8,7 +8,8 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
-from abstain._foundation.scored import Scored, cluster_of, scored_on_host
+from abstain._foundation.passed_rows import cluster_of, n_passed
+from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
     Scale,
@@ -187,7 +188,7 @@ def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -
         if resamples.n != s.n:
             msg = (
                 f"`resamples` draws from {resamples.n} samples, but there are {s.n}"
-                f"{' of weight above 0' if s.n < s.n_rows else ''}"
+                f"{' of weight above 0' if s.n < n_passed(s) else ''}"
             )
             raise ShapeError(msg)
         if group is not None:

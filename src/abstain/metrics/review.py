@@ -86,9 +86,7 @@ def binary_task(
     checks.refuse("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
     score = checks.vector(positive_score, "positive_score", length=c.size, like="confidence")
     score = checks.finite(score, "positive_score")
-    w = checks.weight(weight, length=c.size)
-    if w is not None:
-        _, w, c, y, score = counted(w, c, y, score)
+    _, w, c, y, score = counted(checks.weight(weight, length=c.size), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)
 
 
@@ -104,9 +102,7 @@ def _where_it_lies(
     if not (sound(xp, confidence, y) and sound(xp, score, y) and xp.all((y == 0) | (y == 1))):
         return None
     c, y, score = floats(confidence), double(y), floats(score)
-    w = weights_beside(weight, y)
-    if w is not None:
-        _, w, c, y, score = counted(w, c, y, score)
+    _, w, c, y, score = counted(weights_beside(weight, y), c, y, score)
     return BinaryTask(Scored(c, y, w), y, score)
 
 

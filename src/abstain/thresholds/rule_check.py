@@ -54,9 +54,8 @@ def sample(
     """Validate losses and weights beside a decision for each sample."""
     x = checks.loss(loss, length=accepted.size).astype(np.float64)
     w = checks.weight(weight, length=accepted.size)
-    rows = None
+    rows, w, x, accepted = counted(w, x, accepted)
     if w is not None:
-        rows, w, x, accepted = counted(w, x, accepted)
         checks.summable(w * x, "weight * loss")
     return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
 

@@ -211,8 +211,7 @@ def calibration_check(
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
-    view = predictions.view()
-    w = None if predictions.weight is None else rescaled(predictions.weight)
+    view, w = predictions.view(), rescaled(predictions.weight)
     before = Scored(own.values, losses, w, own.probability, view)
     after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None

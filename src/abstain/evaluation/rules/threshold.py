@@ -134,8 +134,7 @@ def set_threshold(
     [('day', 266, 132), ('night', 134, 0)]
     """
     known: Any = calibration_set(predictions)
-    if isinstance(known, Predictions):
-        known, loss, per = counted(known, loss, per)
+    known, loss, per = counted(known, loss, per)
     part = data_of(known, score, loss)
     if part.scored is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
