@@ -296,7 +296,10 @@ def test_several_data_sets_of_which_one_is_weighted():
     note = only(found.findings, kind="own_weights")
     n = [e.n for e in found.estimates if e.data == (("data", "new"),)]
     assert note.split == (("data", "new"),)
-    assert f"{min(n)} to {max(n)} of 400" in note.message
+    # Samples that no method keeps are ignored.
+    weights = [p.weight for split, p in parts.items() if ("data", "new") in split]
+    n_kept = np.count_nonzero(np.max(weights, axis=0))
+    assert f"{min(n)} to {max(n)} of {n_kept}" in note.message
     assert len([s for s in found.standings if s.data is None]) == 4
 
 

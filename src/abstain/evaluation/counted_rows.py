@@ -1,6 +1,6 @@
 """The rows of predictions that count: rows with weight 0 are dropped first of all."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,12 +52,36 @@ def counted_batch(predictions: Predictions) -> Predictions | None:
     return _numbered(predictions).subset(rows) if rows.any() else None
 
 
-def counted_by_any(models: Mapping[str, Predictions]) -> BoolArray | None:
-    """Return which rows have a positive weight under any model; None where all rows have."""
-    each = [_positive_rows(part) for part in models.values()]
-    if any(rows is None for rows in each):
+def counted_runs(
+    runs: Mapping[tuple[Split, str], Mapping[str, Predictions]], loss: Any
+) -> tuple[dict[tuple[Split, str], dict[str, Predictions]], Any]:
+    """Return, for each data set and run, the rows of the models that have a weight somewhere.
+
+    Runs of a data set that have equally many rows keep the same rows, so that samples stay matched
+    between them. A run without such rows is left out. `loss` has its rows dropped likewise.
+    """
+    found = {}
+    for (data, run), models in runs.items():
+        n = next(iter(models.values())).n
+        others = [part for (d, _), ms in runs.items() if d == data for part in ms.values()]
+        rows = _rows_of_any(models.values() if any(p.n != n for p in others) else others)
+        if rows is None:
+            found[data, run] = dict(models)
+        elif rows.any():
+            found[data, run] = {name: part.subset(rows) for name, part in models.items()}
+            loss = rows_of(loss, rows)
+    if not found:
+        raise only_zeros()
+    return found, loss
+
+
+def _rows_of_any(parts: Iterable[Predictions]) -> BoolArray | None:
+    """Return which rows have a positive weight in any part; None where all rows have."""
+    each = [_positive_rows(part) for part in parts]
+    known = [rows for rows in each if rows is not None]
+    if len(known) < len(each):
         return None
-    rows = np.logical_or.reduce(each)
+    rows = np.logical_or.reduce(known)
     return None if rows.all() else rows
 
 
