@@ -156,7 +156,8 @@ def with_variance_of_each_kind(
     factors = [
         np.sqrt(_unbiased(_n_units(s, kind, cluster)) / in_all) for kind in (failed, ~failed)
     ]
-    return np.where(failed, *factors) * influence
+    scaled: FloatArray = np.where(failed, *factors) * influence
+    return scaled
 
 
 def _unbiased(n: float) -> float:

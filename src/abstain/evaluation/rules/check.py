@@ -122,13 +122,12 @@ def check_rule(
     level = level_of(level)
     wanted = _score_of(rule, score)
     sets = sets_of(predictions)
-    calibration = None if calibration is None else calibration_set(calibration)
+    (calibration,) = counted(None if calibration is None else calibration_set(calibration))
     parts = []
     for split, name, passed in sets:
         data, own_loss = counted(passed, loss, where=name)
         parts.append(for_rule(rule, data_of(data, wanted, own_loss, name=name, split=split), data))
     refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
-    (calibration,) = counted(calibration, where="calibration")
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
     seen = _unmixed([*parts, *([chosen_on] if chosen_on else [])], rule)
     checked = [_checked(rule, part, level, scale) for part in parts]
