@@ -130,6 +130,9 @@ def test_what_cannot_be_watched():
         ab.monitoring.start(given)
     with pytest.raises(InputError, match="with a threshold; got str"):
         ab.monitoring.start("rule.json")
+    for max_risk in (0.0, 1.0):
+        with pytest.raises(DomainError, match="`max_risk` must lie strictly between 0 and 1"):
+            ab.monitoring.start(given, max_risk=max_risk)
     with pytest.raises(DomainError, match="`delta` must lie strictly between"):
         ab.monitoring.start(given, max_risk=0.1, delta=1.0)
     odds = ab.thresholds.DecisionRule("given", 2.0, score="msr", scale="log-odds")

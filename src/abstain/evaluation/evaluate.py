@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
+from abstain.evaluation.counted_rows import counted_splits
 from abstain.evaluation.findings import sources
 from abstain.evaluation.given import given
 from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
@@ -132,6 +133,7 @@ def evaluate(
         raise InputError(msg)
     splits = splits_of(predictions)
     found = Assembly(chosen, sources(notes, splits.values()), curves=curves)
+    splits, loss = counted_splits(splits, loss)
     for split, predicted in splits.items():
         losses = per_sample_loss(predicted, loss)
         for score in scores_of(predicted, scores):

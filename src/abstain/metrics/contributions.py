@@ -11,6 +11,7 @@ from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.names import coded
 from abstain._foundation.order import descending
+from abstain._foundation.passed_rows import n_passed, of_samples, on_passed_rows
 from abstain._foundation.ranks import group_index
 from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
@@ -76,7 +77,7 @@ def sample_contributions(
     [0.25, -0.125, 0.125, 0.0]
     """
     s = scored(confidence, loss, weight)
-    return like(contributions_of(s, metric), kind_of(s, confidence))
+    return like(on_passed_rows(s, contributions_of(s, metric)), kind_of(s, confidence))
 
 
 def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
@@ -213,10 +214,12 @@ def group_contributions(
     # Names are objects of the host, so their sums are computed there.
     s = scored_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
-    if names.shape != (s.n,):
-        msg = f"`group` must have one entry for each of the {s.n} samples; got {names.shape}"
+    if names.shape != (n_passed(s),):
+        msg = (
+            f"`group` must have one entry for each of the {n_passed(s)} samples; got {names.shape}"
+        )
         raise ShapeError(msg)
-    return contributions_by(s, names, metric)
+    return contributions_by(s, of_samples(s, names), metric)
 
 
 def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupContributions:

@@ -145,6 +145,38 @@ def expected_variance(
     return Expected(slope * slope * variance, _MODEL_DEGREES)
 
 
+def with_variance_of_each_kind(
+    metric: Metric, s: Scored, influence: FloatArray, cluster: IntArray | None = None
+) -> FloatArray:
+    """Scale influences so that the variance of failures, and of successes, has its own n - 1.
+
+    For an AUROC under 0/1 loss, whose influences have mean zero among the failures and among the
+    successes: their spread is then DeLong's variance. Of one failure there is no spread to correct.
+    """
+    if metric.of_auroc is None or not metric.between_kinds or not s.binary:
+        return influence
+    failed = s.loss > 0
+    in_all = _unbiased(_n_units(s, np.ones_like(failed), cluster))
+    factors = [
+        np.sqrt(_unbiased(_n_units(s, kind, cluster)) / in_all) for kind in (failed, ~failed)
+    ]
+    scaled: FloatArray = np.where(failed, *factors) * influence
+    return scaled
+
+
+def _unbiased(n: float) -> float:
+    """Return n/(n - 1), which corrects a variance from n units; 1 where there is one unit only."""
+    return n / (n - 1) if n > 1 else 1.0
+
+
+def _n_units(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
+    """Return how many samples, or clusters that hold such samples, are of this kind."""
+    if s.times is not None:
+        return float(s.times[kind].sum())
+    counts = kind if s.weight is None else kind & (s.weight > 0)
+    return float(np.count_nonzero(counts) if cluster is None else np.unique(cluster[counts]).size)
+
+
 def _of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
     """Return how many independent failures and successes there are."""
     if s.counted and cluster is None:

@@ -18,6 +18,7 @@ from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
 from abstain.metrics.replicates import replicates
+from abstain.metrics.small_samples import with_variance_of_each_kind
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
@@ -277,7 +278,11 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
         return sampled
     tables = []
     for unit, own in zip(units, values, strict=True):
-        table = np.column_stack([function(s) for s in unit.scored.values()])
+        columns = [
+            with_variance_of_each_kind(metric, s, function(s), unit.cluster)
+            for s in unit.scored.values()
+        ]
+        table = np.column_stack(columns)
         tables.append(_without_rounding(table, own, unit, size))
     table = np.concatenate(tables) if len(tables) > 1 else tables[0]
     sampled = replace(sampled, shares=shares(table, rows.weight, rows.cluster))

@@ -10,6 +10,7 @@ from abstain._foundation.imports import special
 from abstain._foundation.option_words import option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
+from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, calibration_set, data_of
 from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
@@ -133,6 +134,7 @@ def set_threshold(
     [('day', 266, 132), ('night', 134, 0)]
     """
     known: Any = calibration_set(predictions)
+    known, loss, per = counted(known, loss, per)
     part = data_of(known, score, loss)
     if part.scored is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"

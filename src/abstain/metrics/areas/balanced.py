@@ -8,6 +8,7 @@ from abstain._foundation.arrays import beside, inner, is_on_device, namespace
 from abstain._foundation.foreign import double, scalar
 from abstain._foundation.measurement import Measured
 from abstain._foundation.names import codes_of
+from abstain._foundation.passed_rows import n_passed, of_samples
 from abstain._foundation.ranks import group_index, group_ties
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
@@ -78,10 +79,10 @@ def _of_classes(
 
 def _codes(labels: AnyArray, s: Scored) -> AnyArray:
     """Return a code for each label; names of any type are read on the host, once."""
-    if is_on_device(labels) and tuple(labels.shape) == (s.n,):
-        return namespace(labels).unique_inverse(labels)[1]
-    codes = codes_of(labels, "labels", s.n)
-    return codes if s.xp is np else beside(codes, "labels", s.confidence)
+    if is_on_device(labels) and tuple(labels.shape) == (n_passed(s),):
+        return of_samples(s, namespace(labels).unique_inverse(labels)[1])
+    codes = codes_of(labels, "labels", n_passed(s))
+    return of_samples(s, codes if s.xp is np else beside(codes, "labels", s.confidence))
 
 
 def _balanced_aurc(s: Scored) -> Measured:
