@@ -198,8 +198,12 @@ def owned(folder: Path) -> dict[str, str]:
 
 def _files(receipt: Mapping[str, Any]) -> dict[str, str]:
     found = receipt.get("files")
-    names = found if isinstance(found, dict) else {}
-    return {name: str(key) for name, key in names.items() if _NAME.fullmatch(name)}
+    return names_in_set(found) if isinstance(found, dict) else {}
+
+
+def names_in_set(hashes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hashes of the names that lie in the folder of a set or one level below."""
+    return {name: str(key) for name, key in hashes.items() if _NAME.fullmatch(name)}
 
 
 def _read(path: Path) -> str | None:
