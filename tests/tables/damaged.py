@@ -93,7 +93,7 @@ def records(folder: Path) -> list[Case]:
         folder / "rule.json",
     )
     return [
-        Case(score, lambda: load(score).score(train).values.tolist(), has_checksum=True),
+        Case(score, lambda: list(load(score).score(train).values), has_checksum=True),
         # People may edit a rule, so it has no checksum.
         Case(rule, lambda: load(rule).threshold, has_checksum=False),
     ]
@@ -117,8 +117,10 @@ def tables(folder: Path) -> list[Case]:
     for compression in ("zstd", "uncompressed"):
         path = folder / f"{compression}.parquet"
         pl.DataFrame(columns()).write_parquet(path, compression=compression, row_group_size=100)
-        for read in (values_of, values_in_stream):
-            cases.append(Case(path, lambda path=path, read=read: read(path), has_checksum=False))
+        cases += [
+            Case(path, lambda path=path, read=read: read(path), has_checksum=False)
+            for read in (values_of, values_in_stream)
+        ]
     return cases
 
 

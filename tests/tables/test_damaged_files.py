@@ -65,7 +65,7 @@ def test_a_stream_compares_the_checksum_of_an_array(tmp_path):
     path = tmp_path / "preds.npz"
     np.savez(path, **columns())
     flip(path, start_of_values(path, "confidence.npy"))
-    with pytest.raises(FileFormatError, match="Bad CRC-32 for file 'confidence.npy'"):
+    with pytest.raises(FileFormatError, match=r"Bad CRC-32 for file 'confidence\.npy'"):
         ab.evaluate(ab.scan_predictions(path), metrics=["augrc"])
 
 

@@ -7,7 +7,7 @@ counts are checked here first. Footer and headers are Thrift structures in the c
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from mmap import ACCESS_READ, mmap
@@ -136,7 +136,7 @@ _UNCOMPRESSED_SIZE, _COMPRESSED_SIZE, _COUNT = 2, 3, 1
 _PAGE: Final[Mapping[int, Any]] = {
     _UNCOMPRESSED_SIZE: None,
     _COMPRESSED_SIZE: None,
-    **dict.fromkeys((_DATA, _DICTIONARY, _DATA_V2), {_COUNT: None}),
+    **{kind: {_COUNT: None} for kind in (_DATA, _DICTIONARY, _DATA_V2)},
 }
 
 
@@ -148,16 +148,23 @@ def check_pages(
     Polars allocates memory for as many values as the header of a page claims. Messages name the
     rows by `source`.
     """
-    row = 0
+    groups = _groups_in_range(read_footer(path), start, stop)
+    chunks = [chunk for group in groups for chunk in group.chunks if chunk.path[0] in columns]
     with opened(path) as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
-        for group in read_footer(path):
-            is_in_range = row + group.n_rows > start and (stop is None or row < stop)
-            row += group.n_rows
-            if not is_in_range:
-                continue
-            for chunk in group.chunks:
-                if chunk.path[0] in columns:
-                    _check_chunk(content, source, chunk)
+        for chunk in chunks:
+            _check_chunk(content, source, chunk)
+
+
+def _groups_in_range(
+    groups: Iterable[RowGroup], start: int, stop: int | None
+) -> Iterator[RowGroup]:
+    """Yield the row groups that hold a row from `start` up to `stop`."""
+    first_row = 0
+    for group in groups:
+        end = first_row + group.n_rows
+        if end > start and (stop is None or first_row < stop):
+            yield group
+        first_row = end
 
 
 def _check_chunk(content: mmap, source: str, chunk: ColumnChunk) -> None:

@@ -204,9 +204,7 @@ def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
     import polars as pl
 
     with plain_words(source, "rows", (pl.exceptions.PanicException,)):
-        frame = pl.DataFrame(
-            [dict(row) for row in rows], infer_schema_length=None, strict=False
-        )
+        frame = pl.DataFrame([dict(row) for row in rows], infer_schema_length=None, strict=False)
     return from_polars(frame, source)
 
 
