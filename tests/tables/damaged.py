@@ -24,7 +24,8 @@ from abstain.tables import load, save
 
 #: Seconds after which a reader hangs.
 LONGEST = 20
-N_SAMPLES = 400
+#: Arrays larger than the 4,096 bytes that `zipfile` reads and compares at once.
+N_SAMPLES = 800
 
 
 class Case(NamedTuple):

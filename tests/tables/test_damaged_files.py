@@ -63,7 +63,8 @@ def start_of_values(path, name):
 
 def test_a_stream_compares_the_checksum_of_an_array(tmp_path):
     path = tmp_path / "preds.npz"
-    np.savez(path, **columns())
+    # More than the 4,096 bytes that `zipfile` reads at once, and compares.
+    np.savez(path, **columns(3000))
     flip(path, start_of_values(path, "confidence.npy"))
     with pytest.raises(FileFormatError, match=r"Bad CRC-32 for file 'confidence\.npy'"):
         ab.evaluate(ab.scan_predictions(path), metrics=["augrc"])
