@@ -163,8 +163,8 @@ def test_a_mistake_of_ours_is_not_damage(tmp_path, monkeypatch):
 
 
 def test_damage_keeps_its_cause(tmp_path):
-    path = tmp_path / "preds.parquet"
-    path.write_bytes(b"PAR1 and no more")
+    path = tmp_path / "preds.feather"
+    path.write_bytes(b"ARROW1 and no more")
     with pytest.raises(FileFormatError) as caught:
         read_predictions(path)
     assert isinstance(caught.value.__cause__, pl.exceptions.PolarsError)

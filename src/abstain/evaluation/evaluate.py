@@ -46,7 +46,8 @@ def evaluate(
         One set of predictions, or several parts evaluated by themselves, as
         `read_predictions` returns them; or files that need not fit in memory, as
         `scan_predictions` finds them. Also what `read_predictions` reads under usual names: a
-        path, a dataframe, a mapping from name to array; or the first of two arrays.
+        path, a dataframe, a list of rows, a mapping from name to array; or the first of two
+        arrays.
     beside : array of shape (n, K) or (n,), optional
         The second of two arrays: the probabilities of all classes, (n, K), where the first holds
         the labels; the loss, 1 where wrong, where the first is a confidence. Their shapes say

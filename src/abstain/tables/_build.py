@@ -14,7 +14,7 @@ from abstain.tables._choice import ChosenColumns
 from abstain.tables._classes import Builder, answers
 from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables._roles import correctness
-from abstain.tables.column import Missing, count
+from abstain.tables.column import DataColumn, Missing, count
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
@@ -64,9 +64,7 @@ def _read(
     table: DataTable, chosen: ChosenColumns, asked: ReadingOptions, *, partial: bool = False
 ) -> _Read:
     columns = table.load(chosen.names())
-    for name, column in columns.items():
-        if column.values.shape[:1] != (table.height,):
-            raise ShapeError(_other_rows(table, name, column.values.shape, columns))
+    check_lengths(table, columns)
     missing = Missing(asked.missing, table.source, table.height, partial)
     b = Builder(table, chosen, asked, columns, missing)
     try:
@@ -87,6 +85,13 @@ def _read(
         msg = f"{table.source}: {error}"
         raise type(error)(msg) from None
     return _Read(b, whole, kept)
+
+
+def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
+    """Refuse a table in which a column has another number of rows, as an archive may have."""
+    for name, column in columns.items():
+        if column.values.shape[:1] != (table.height,):
+            raise ShapeError(_other_rows(table, name, column.values.shape, columns))
 
 
 def _other_rows(

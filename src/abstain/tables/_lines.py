@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from abstain._foundation.input_files import HEADER, opened
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parsed, replace_lone_surrogates
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 
@@ -165,6 +165,16 @@ def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
     for column in frame.iter_columns():
         held += len(column) - column.null_count()
     return found != held
+
+
+def has_lone_surrogates(file: IO[bytes]) -> bool:
+    """Return whether a text escapes half of a surrogate pair, of which polars makes a NUL."""
+    for line in file:
+        if b"\\ud" in line or b"\\uD" in line:
+            text = line.decode(errors="replace")
+            if replace_lone_surrogates(text) != text:
+                return True
+    return False
 
 
 def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """Files to tables: one opener for each suffix, and plain words when a file is not what it says."""
 
+import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -22,6 +23,7 @@ from abstain.errors import FileFormatError
 from abstain.tables import array_files
 from abstain.tables._lines import (
     first_keys,
+    has_lone_surrogates,
     json_rows,
     may_repeat_keys,
     plain_rows,
@@ -30,6 +32,7 @@ from abstain.tables._lines import (
 from abstain.tables.column import DataColumn, from_series
 from abstain.tables.logs import inspect_ai, lm_eval
 from abstain.tables.model_outputs import open_json, open_torch
+from abstain.tables.parquet import check_pages, read_footer
 from abstain.tables.table import (
     DataTable,
     from_archive,
@@ -231,12 +234,15 @@ def lines_table(file: IO[bytes], source: str) -> DataTable:
     """Read objects of JSON, one in each line."""
     import polars as pl
 
-    try:
-        frame = pl.read_ndjson(file, infer_schema_length=None)
+    frame, repeated = None, True
+    # polars makes a NUL of half of a surrogate pair.
+    if not has_lone_surrogates(file):
+        file.seek(0)
+        with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            frame = pl.read_ndjson(file, infer_schema_length=None)
+    if frame is not None:
         file.seek(0)
         repeated = may_repeat_keys(file, frame)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        frame, repeated = None, True
     if frame is None or repeated:
         # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line, and
         # a key that is there twice.
@@ -253,11 +259,24 @@ def lines_table(file: IO[bytes], source: str) -> DataTable:
 def _open_parquet(path: Path) -> DataTable:
     import polars as pl
 
-    return _scanned(path, lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False))
+    # Before polars looks at the file, which a damaged footer can make wait forever.
+    read_footer(path)
+    return _scanned(
+        path,
+        lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False),
+        lambda columns: check_pages(path, columns, path.name),
+    )
 
 
-def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> DataTable:
-    """Read a file that knows its columns and rows, and of these the columns that are asked for."""
+def _scanned(
+    path: Path,
+    scan: "Callable[[], pl.LazyFrame]",
+    check: Callable[[tuple[str, ...]], None] = lambda _: None,
+) -> DataTable:
+    """Read a file that knows its columns and rows, and of these the columns that are asked for.
+
+    `check` refuses columns on which the library would fail badly.
+    """
     import polars as pl
 
     with plain_words(path.name, _format(path)):
@@ -269,6 +288,7 @@ def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> DataTable:
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
         size = sum(height * _width(schema[name]) for name in names)
         refuse_beyond_memory(size, path.name, f"{height:,} rows of what is needed")
+        check(names)
         with plain_words(path.name, _format(path)):
             return lazy.select(names).collect()
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from abstain._foundation.frames import are_rows
 from abstain._foundation.input_files import refuse_absent
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -15,7 +16,7 @@ from abstain.tables.array_files import are_arrays, joined
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
 from abstain.tables.long_form import widened
-from abstain.tables.table import DataTable, from_arrays, from_frame
+from abstain.tables.table import DataTable, from_arrays, from_frame, from_rows
 from abstain.typing import Split
 
 
@@ -49,7 +50,7 @@ def read_predictions(
 
     Parameters
     ----------
-    source : path, list of paths, dataframe, or mapping from name to array
+    source : path, list of paths, dataframe, list of rows, or mapping from name to array
         Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz,
         .json (one object of arrays, or a list of one object for each sample), .npy (one array;
         several files, named by what they hold, are one set), .pth, .pt (tensors, as `torch.save`
@@ -162,6 +163,8 @@ def read_predictions(
 def _read(source: Any, asked: ReadingOptions) -> Reading:
     if isinstance(source, str | Path):
         return _read_path(Path(source), asked)
+    if are_rows(source) and source:
+        return _read_table(from_rows(source, "the list of rows"), asked)
     if isinstance(source, list | tuple):
         return _read_several(source, asked)
     if hugging_face.is_dataset(source):
@@ -180,8 +183,8 @@ def _table_of(source: Any) -> DataTable:
     table = from_frame(source)
     if table is None:
         msg = (
-            "`source` must be a path, a list of paths, a dataframe or a mapping from name to "
-            f"array; got {type(source).__name__}"
+            "`source` must be a path, a list of paths, a dataframe, a list of rows or a mapping "
+            f"from name to array; got {type(source).__name__}"
         )
         raise InputError(msg)
     return table

@@ -1,6 +1,6 @@
 """A table: named columns that are loaded when asked for, whatever they come from."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -10,6 +10,8 @@ import numpy as np
 from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.extras import has
+from abstain._foundation.frames import is_arrow_table
+from abstain._foundation.input_files import plain_words
 from abstain.errors import InputError, MissingInputError
 from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array
@@ -170,7 +172,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
     try:
         frame = nw.from_native(native)
     except TypeError:
-        return None
+        return _from_arrow(native, source) if is_arrow_table(native) else None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if frame.implementation.is_polars() or frame.implementation.is_pyarrow():
@@ -186,6 +188,24 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
         kinds,
         lambda names: {name: _from_narwhals(frame[name], name) for name in names},
     )
+
+
+def _from_arrow(native: Any, source: str) -> DataTable:
+    """Wrap a stream of Arrow, such as a RecordBatch of pyarrow or a reader of batches."""
+    import polars as pl
+
+    with plain_words(source, "an Arrow stream", (pl.exceptions.PanicException,)):
+        frame = pl.DataFrame(native)
+    return from_polars(frame, source)
+
+
+def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
+    """Wrap a list of mappings, one for each row."""
+    import polars as pl
+
+    with plain_words(source, "rows", (pl.exceptions.PanicException,)):
+        frame = pl.DataFrame([dict(row) for row in rows], infer_schema_length=None, strict=False)
+    return from_polars(frame, source)
 
 
 def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
+from abstain._foundation.archives import check_member_count
 from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
 from abstain._foundation.json_records import parsed
 from abstain.errors import FileFormatError, InputError
@@ -75,6 +76,7 @@ def _samples(path: Path) -> Iterator[LoggedAnswer]:
         plain_words(path.name, "a log of Inspect"),
         zipfile.ZipFile(file) as archive,
     ):
+        check_member_count(file, archive)
         # A sample that was written again comes later, and counts.
         members = {m.filename: m for m in archive.infolist()}
         if not {"header.json", "_journal/start.json"} & set(members):

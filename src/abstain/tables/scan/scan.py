@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from abstain._foundation.option_words import option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.tables._build import APART, build_part
+from abstain.tables._build import APART, build_part, check_lengths
 from abstain.tables._choice import ChosenColumns, choose
 from abstain.tables._reading import ColumnNames, ReadingOptions, options
 from abstain.tables.column import DROPPED, NoRowLeftError
@@ -174,6 +174,8 @@ class PredictionScan:
             return ScannedBatch(piece, found.splits, found.notes, (), table.height)
         asked = replace(self.asked, missing="drop")
         table, height = table.loaded(self.chosen.names()), table.height
+        # A column of another length is no matter of single rows.
+        check_lengths(table, table.load(self.chosen.names()))
         skipped: tuple[Skipped, ...] = ()
         try:
             found = build_part(table, self.chosen, asked)
