@@ -117,24 +117,6 @@ def read_lines(
             skipped.append(str(error))
 
 
-def runs_of(lines: Iterable[Line]) -> Iterator[tuple[str, list[Line]]]:
-    """Yield lines of one kind that follow each other, with the kind.
-
-    Predictions, with their labels where they have some; or labels alone, as a "loss" or a "class".
-    """
-    kind, run = "", list[Line]()
-    for line in lines:
-        own = "class" if line.loss is None else "loss"
-        own = own if line.confidence is None else "prediction"
-        if own != kind and run:
-            yield kind, run
-            run = []
-        kind = own
-        run.append(line)
-    if run:
-        yield kind, run
-
-
 def _name(found: dict[str, Any], field: str) -> str:
     value = found.get(field)
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
