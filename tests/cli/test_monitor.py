@@ -165,15 +165,15 @@ def test_killed_and_run_again_it_ends_the_same(place):
 
 def test_a_state_that_another_run_keeps_is_not_overwritten(place, monkeypatch, capsys):
     """Two runs at one state: the second to write would drop what the first one saw."""
-    from abstain.cli import monitor
+    from abstain.cli.monitor_session import Session
 
-    taken = monitor.Session.take
+    take = Session._take
 
-    def beside(self, lines, read):
-        taken(self, lines, read)
+    def take_while_another_run_saves(self, batch):
+        take(self, batch)
         ab.load("s.npz").update(["other"], [0.99]).keep("s.npz")
 
-    monkeypatch.setattr(monitor.Session, "take", beside)
+    monkeypatch.setattr(Session, "_take", take_while_another_run_saves)
     assert monitored(lines("a", 5, seed=1), place, monkeypatch, "--state", "s.npz") == 2
     assert "s.npz was written by another run since" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 1

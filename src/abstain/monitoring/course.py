@@ -4,7 +4,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from typing import Final, TypeAlias
+from typing import Final, NoReturn
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from abstain.inference.exchangeability import RankCounter
 from abstain.inference.wager import RunningWager
 from abstain.monitoring.arrivals import Label, Prediction, arrivals_of
 from abstain.monitoring.ledger import ANSWERED, LABELED, LedgerWriter
-from abstain.monitoring.lines import Line
+from abstain.monitoring.lines import Line, OnBadLine
 from abstain.monitoring.plan import MonitorPlan
 from abstain.monitoring.requests import Item, Requests, rows_of, terms_of
 from abstain.monitoring.seen import Counts, Seen
 from abstain.monitoring.sentences import reason
 from abstain.monitoring.watches import RECENT, Alarm, Watch, WatchTally
 from abstain.typing import Array
-
-#: Takes the index of a line that cannot be taken, and the error; it may raise that.
-OnBadLine: TypeAlias = Callable[[int, FileFormatError], None]
 
 #: Points of the history that are kept; then every second one is.
 POINTS: Final = 400
@@ -105,29 +102,34 @@ class Course:
 
     # ------------------------------------------------------------------------ batches
     def take_lines(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
-        """Take lines in their order.
+        """Take lines in their order, up to one after which `on_bad_line` says to stop.
 
-        `on_bad_line` gets the index of a line that does not fit those before, and the error. The
-        line has changed nothing then. If the function returns, the next line follows.
+        A line that does not fit those before it is bad too, and changes nothing.
         """
         try:
             arrivals = arrivals_of(self.plan, lines)
         except InputError as error:
-            # Find out which line it is.
-            for i, line in enumerate(lines):
-                if len(lines) == 1:
-                    on_bad_line(i, _at_line(line, error))
-                else:
-                    self.take_lines([line], lambda _, error, i=i: on_bad_line(i, error))
+            if len(lines) == 1:
+                on_bad_line(0, _at_line(lines[0], error))
+            else:
+                self._take_one_by_one(lines, on_bad_line)
             return
         self._take(arrivals, lambda i, error: on_bad_line(i, _at_line(lines[i], error)))
+
+    def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
+        """Take each line as a batch of its own, to find the bad ones."""
+        errors: list[FileFormatError] = []
+        for i, line in enumerate(lines):
+            self.take_lines([line], lambda _, error: not errors.append(error))
+            if errors and not on_bad_line(i, errors.pop()):
+                return
 
     def take(self, arrivals: Sequence[Prediction | Label]) -> None:
         """Take predictions and labels in their order; the first error is raised."""
         self._take(arrivals, _reraise)
 
     def _take(
-        self, arrivals: Sequence[Prediction | Label], on_error: Callable[[int, InputError], None]
+        self, arrivals: Sequence[Prediction | Label], on_error: Callable[[int, InputError], bool]
     ) -> None:
         keys = np.array([arrival.key for arrival in arrivals], np.uint64)
         indexed = self.ledger.find_indexed(keys)
@@ -138,7 +140,8 @@ class Course:
                 else:
                     self._label(arrival, number)
             except InputError as error:
-                on_error(i, error)
+                if not on_error(i, error):
+                    break
         self.ledger.maintain(self.plan.remember)
 
     def _find(self, key: int, indexed: int) -> int | None:
@@ -319,5 +322,5 @@ def _at_line(line: Line, error: InputError) -> FileFormatError:
     return located
 
 
-def _reraise(_: int, error: InputError) -> None:
+def _reraise(_: int, error: InputError) -> NoReturn:
     raise error

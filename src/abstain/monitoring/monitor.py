@@ -12,12 +12,13 @@ from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
-from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
+from abstain.monitoring.archive import KIND, from_arrays, to_arrays
 from abstain.monitoring.arrivals import Label, Prediction, labels_of, predictions_of
 from abstain.monitoring.course import Course
 from abstain.monitoring.history import point_of
 from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
+from abstain.monitoring.positions import Read
 from abstain.monitoring.seen import Seen
 from abstain.monitoring.sentences import limits, recent, value
 from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
@@ -39,7 +40,7 @@ class Monitor(InNotebook):
         What is watched and promised.
     seen : Seen
         What came in, and what was found.
-    read : tuple of (name, bytes, lines)
+    read : tuple of FilePosition
         How far each file of a watched folder was read.
 
     Examples
@@ -158,10 +159,11 @@ class Monitor(InNotebook):
         error with its place, or, with a list `skipped`, its message is added there.
         """
 
-        def on_bad_line(_: int, error: FileFormatError) -> None:
+        def on_bad_line(_: int, error: FileFormatError) -> bool:
             if skipped is None:
                 raise error
             skipped.append(str(error))
+            return True
 
         course = Course(self.plan, self.seen)
         course.take_lines(lines, on_bad_line)
@@ -178,7 +180,7 @@ class Monitor(InNotebook):
 
     def at(self, read: Read) -> "Monitor":
         """Return the monitor with how far the files of a folder were read."""
-        return replace(self, read=read or self.read)
+        return replace(self, read=read)
 
     def keep(self, path: str | Path) -> "Monitor":
         """Write all of it to a file (.npz), whole or not at all, and return it."""
