@@ -122,18 +122,12 @@ def test_a_folder_is_read_on_from_where_it_was_left(place, capsys):
     watch = ["monitor", "rule.json", "--watch", "stream", "--once", "--state", "s.npz"]
     (stream / "1.jsonl").write_text('{"id": "a", "confidence": 0.9}\n{"id": "b", "conf')
     assert run(watch) == 0
-    assert ab.load("s.npz").read == (("1.jsonl", 31, 1),)
+    assert [position[:3] for position in ab.load("s.npz").read] == [("1.jsonl", 31, 1)]
     with (stream / "1.jsonl").open("a") as file:
         file.write('idence": 0.5}\nno\n')
     assert run(watch) == 2
     assert "1.jsonl, line 3: it is no JSON" in capsys.readouterr().err
     assert ab.load("s.npz").predictions == 2
-    (stream / "1.jsonl").write_text('{"id": "other", "confidence": 0.123456}\n' * 3)
-    assert run([*watch, "--skip-bad"]) == 2
-    assert "1.jsonl is another file than when it was last read" in capsys.readouterr().err
-    (stream / "1.jsonl").write_text("")
-    assert run([*watch, "--skip-bad"]) == 2
-    assert "1.jsonl is shorter than when it was last read" in capsys.readouterr().err
 
 
 def killed_often(place, times):

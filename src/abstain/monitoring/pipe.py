@@ -64,7 +64,8 @@ class Pipe:
     """
 
     def __init__(self, descriptor: int, events: "SimpleQueue[bytes | OSError | None]") -> None:
-        self._descriptor, self._events = descriptor, events
+        # Its own, since the caller may close the other one while the thread waits for bytes.
+        self._descriptor, self._events = os.dup(descriptor), events
         self._free_blocks = Semaphore(_N_BLOCKS)
         #: Whether the input ended in the middle of a line, which was not read.
         self.is_cut = self._is_at_end = False
@@ -94,12 +95,16 @@ class Pipe:
                 yield from self._remaining_blocks()
                 return
             if not self._is_block(event):
+                self._is_at_end = True
                 return
             yield event
             self._free_blocks.release()
 
     def _remaining_blocks(self) -> Iterator[bytes]:
-        """Yield what has arrived already: what lies in a pipe is no more than `MAX_LINE`."""
+        """Yield what has arrived already: what lies in a pipe is no more than `MAX_LINE`.
+
+        A last line without its end is then not complete: its writer may have been stopped too.
+        """
         n_bytes = 0
         while n_bytes <= MAX_LINE:
             try:
@@ -119,16 +124,15 @@ class Pipe:
         if isinstance(event, OSError):
             msg = f"standard input cannot be read: {event.strerror or event}"
             raise InputError(msg) from event
-        self._is_at_end = not event
         return bool(event)
 
     def _read(self) -> None:
-        block = b"first"
-        while block:
-            self._free_blocks.acquire()
-            try:
-                block = os.read(self._descriptor, BLOCK)
-            except OSError as error:
-                self._events.put(error)
-                return
-            self._events.put(block)
+        event: bytes | OSError = b"first"
+        with open(self._descriptor, "rb", buffering=0) as file:
+            while event and not isinstance(event, OSError):
+                self._free_blocks.acquire()
+                try:
+                    event = file.read(BLOCK) or b""
+                except OSError as error:
+                    event = error
+                self._events.put(event)
