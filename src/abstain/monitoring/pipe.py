@@ -128,7 +128,7 @@ class Pipe:
 
     def _read(self) -> None:
         event: bytes | OSError = b"first"
-        with open(self._descriptor, "rb", buffering=0) as file:
+        with os.fdopen(self._descriptor, "rb", buffering=0) as file:
             while event and not isinstance(event, OSError):
                 self._free_blocks.acquire()
                 try:
