@@ -3,12 +3,13 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 import abstain as ab
 from abstain.cli.command_line import flag
+from abstain.cli.monitor_options import Kept
 from abstain.cli.options import USUAL_COLUMNS, Columns
 from abstain.cli.out import REPORT, place
 from abstain.cli.predictions import read_scored
@@ -19,9 +20,6 @@ from abstain.typing import Scale
 
 if TYPE_CHECKING:
     from abstain.monitoring import Monitor
-
-#: The exit status when an alarm stands.
-ALARMED: Final = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,31 +61,6 @@ class Promise:
         return {n: getattr(self, n) for n in names if getattr(self, n) is not None}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """Where lines come from, and what is left where."""
-
-    watch: Annotated[
-        Path | None, Parameter(help="read the *.jsonl of this folder instead of standard input")
-    ] = None
-    once: Annotated[bool, Parameter(help="read what is in the folder and end", negative=())] = False
-    skip_bad: Annotated[
-        bool, Parameter(help="skip bad lines and count them instead of stopping", negative=())
-    ] = False
-    state: Annotated[Path | None, Parameter(help="file (.npz) to go on from, and to keep")] = None
-    reset: Annotated[
-        bool, Parameter(help="acknowledge the alarms of the state first", negative=())
-    ] = False
-    ask: Annotated[
-        Path | None, Parameter(help="file (.jsonl) of the labels that are asked for")
-    ] = None
-    out: Annotated[Path | None, Parameter(help="folder for results, figures, report.html")] = None
-    every: Annotated[
-        float | None,
-        Parameter(help="seconds between two tables [default: 10 on a terminal, else none]"),
-    ] = None
-
-
 _PROMISE, _KEPT = Promise(), Kept()
 
 
@@ -102,10 +75,10 @@ def monitor(
     """Watch a rule in use: its coverage, the confidences, and the risk as labels arrive.
 
     Reads JSON lines: predictions ({"id": .., "confidence": ..}) and labels ({"id": ..,
-    "correct": ..}) in any order. An alarm is a line that begins with ALARM, printed once; while one
-    stands the exit status is 3. It is 2 after an error, or if no line could be read. Ctrl-C and
-    SIGTERM end the command after the lines that have arrived. The other options are about the
-    calibration file.
+    "correct": ..}) in any order. An alarm is a line that begins with ALARM, printed
+    once; while one stands the exit status is 3. It is 2 after an error, or if no line
+    could be read. Ctrl-C and SIGTERM end the command after the lines that have arrived.
+    The other options are about the calibration file.
     """
     from abstain.cli.monitor_session import Session
 

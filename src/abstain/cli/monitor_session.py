@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from abstain.cli.console import console, leave_word, say
+from abstain.cli.monitor_options import ALARMED, Kept
 from abstain.cli.out import Out, command, files_of
 from abstain.cli.stop_signals import StopSignals
 from abstain.errors import FileFormatError, InputError
 from abstain.plots.words import visible
 
 if TYPE_CHECKING:
-    from abstain.cli.monitor import Kept
     from abstain.monitoring import Monitor
     from abstain.monitoring.line_batches import LineBatch
 
@@ -43,7 +43,7 @@ class Session:
     """What one run of the command does with the lines."""
 
     begun: "Monitor"
-    kept: "Kept"
+    kept: Kept
     to: Out | None
     stop: StopSignals
     bad_lines: BadLines = field(default_factory=BadLines)
@@ -89,8 +89,6 @@ class Session:
 
     def exit_status(self) -> int:
         """Return the exit status; an InputError is raised if all lines were bad."""
-        from abstain.cli.monitor import ALARMED
-
         if self.stop.number:
             return 128 + self.stop.number
         if self.bad_lines.n and not self._n_good_lines:

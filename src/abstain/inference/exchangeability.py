@@ -148,7 +148,7 @@ class RankCounter:
 
     def add(self, block: int, at: float) -> float:
         """Return the p-value of a value in this block, and count the value."""
-        p_value = (sum(self.counts[:block]) + at * self.counts[block]) / self._total
+        p_value: float = (sum(self.counts[:block]) + at * self.counts[block]) / self._total
         self.counts[block] += 1
         self._total += 1
         return p_value

@@ -15,7 +15,7 @@ from abstain.typing import AnyArray, Array
 _NAN: Final = float("nan")
 
 
-class Label(NamedTuple):
+class ArrivedLabel(NamedTuple):
     """A label: a loss, or the hash of a true class."""
 
     name: str
@@ -45,7 +45,7 @@ class Prediction(NamedTuple):
     #: The hash of the predicted class; 0 if there is none.
     answer: int
     #: The label that came in the same line, if one did.
-    label: Label | None
+    label: ArrivedLabel | None
 
 
 def predictions_of(
@@ -53,7 +53,7 @@ def predictions_of(
     ids: Sequence[object],
     confidence: AnyArray,
     classes: Sequence[object] | None = None,
-    labels: Iterable[Label | None] | None = None,
+    labels: Iterable[ArrivedLabel | None] | None = None,
 ) -> list[Prediction]:
     """Return the predictions of a batch; invalid values raise an InputError."""
     n = len(ids)
@@ -86,15 +86,15 @@ def labels_of(
     ids: Sequence[object],
     loss: Sequence[float] | Array,
     classes: Sequence[object] | None,
-) -> list[Label]:
+) -> list[ArrivedLabel]:
     """Return the labels of a batch; losses are NaN and classes None where there is none."""
     keys = keys_of(ids, plan.seed)[:, 0].tolist()
     hashes = _hashes(classes, len(ids), plan.seed).tolist()
     losses = np.asarray(loss, np.float64).tolist()
-    return list(map(Label._make, zip(map(str, ids), keys, losses, hashes, strict=True)))
+    return list(map(ArrivedLabel._make, zip(map(str, ids), keys, losses, hashes, strict=True)))
 
 
-def arrivals_of(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | Label]:
+def arrivals_of(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | ArrivedLabel]:
     """Return a prediction or a label for each line, in their order."""
     labeled = [i for i, line in enumerate(lines) if line.labeled]
     labels = labels_of(
@@ -112,7 +112,7 @@ def arrivals_of(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | L
         [lines[i].prediction for i in rows],
         [by_row.get(i) for i in rows],
     )
-    arrivals: dict[int, Prediction | Label] = {
+    arrivals: dict[int, Prediction | ArrivedLabel] = {
         **by_row,
         **dict(zip(rows, predictions, strict=True)),
     }

@@ -12,7 +12,7 @@ from abstain._foundation.arrays import sealed
 from abstain.errors import FileFormatError, InputError
 from abstain.inference.exchangeability import RankCounter
 from abstain.inference.wager import RunningWager
-from abstain.monitoring.arrivals import Label, Prediction, arrivals_of
+from abstain.monitoring.arrivals import ArrivedLabel, Prediction, arrivals_of
 from abstain.monitoring.ledger import ANSWERED, LABELED, LedgerWriter
 from abstain.monitoring.lines import Line, OnBadLine
 from abstain.monitoring.plan import MonitorPlan
@@ -119,17 +119,24 @@ class Course:
     def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
         """Take each line as a batch of its own, to find the bad ones."""
         errors: list[FileFormatError] = []
+
+        def record(_: int, error: FileFormatError) -> bool:
+            errors.append(error)
+            return True
+
         for i, line in enumerate(lines):
-            self.take_lines([line], lambda _, error: not errors.append(error))
+            self.take_lines([line], record)
             if errors and not on_bad_line(i, errors.pop()):
                 return
 
-    def take(self, arrivals: Sequence[Prediction | Label]) -> None:
+    def take(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> None:
         """Take predictions and labels in their order; the first error is raised."""
         self._take(arrivals, _reraise)
 
     def _take(
-        self, arrivals: Sequence[Prediction | Label], on_error: Callable[[int, InputError], bool]
+        self,
+        arrivals: Sequence[Prediction | ArrivedLabel],
+        on_error: Callable[[int, InputError], bool],
     ) -> None:
         keys = np.array([arrival.key for arrival in arrivals], np.uint64)
         indexed = self.ledger.find_indexed(keys)
@@ -160,7 +167,7 @@ class Course:
                 self._label(arrival.label, indexed)
             return
         early = self.early.get(key)
-        label = arrival.label if early is None else Label(arrival.name, key, *early)
+        label = arrival.label if early is None else ArrivedLabel(arrival.name, key, *early)
         # Before anything changes, since a class may be refused.
         loss = None if label is None else self._loss(label, arrival.answer)
         number = self.n_predictions
@@ -214,7 +221,7 @@ class Course:
         return (float(self.events), float(self.n_predictions), *sums, *capitals)
 
     # ------------------------------------------------------------------------ labels
-    def _label(self, label: Label, indexed: int) -> None:
+    def _label(self, label: ArrivedLabel, indexed: int) -> None:
         """Take the label of a prediction, or keep it until its prediction comes."""
         number = self._find(label.key, indexed)
         if number is None:
@@ -229,7 +236,7 @@ class Course:
         self._count_loss(number, loss, is_answered=bool(flags & ANSWERED))
         self._note()
 
-    def _keep(self, label: Label) -> None:
+    def _keep(self, label: ArrivedLabel) -> None:
         """Keep a label whose prediction was not seen yet."""
         if label.key in self.early:
             self.counts["repeated"] += 1
@@ -238,7 +245,7 @@ class Course:
         if len(self.early) > self.plan.remember:
             del self.early[next(iter(self.early))]
 
-    def _loss(self, label: Label, answer: int) -> float:
+    def _loss(self, label: ArrivedLabel, answer: int) -> float:
         if not math.isnan(label.loss):
             return label.loss
         if not answer:

@@ -108,7 +108,7 @@ class LedgerWriter:
         self._load(ledger)
 
     def _load(self, ledger: Ledger) -> None:
-        self._columns = (ledger.keys, ledger.flags, ledger.answers)
+        self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
         #: Whether the arrays belong to a frozen ledger and must be copied before a change.
         self._is_shared = True
         self._first, self._n_rows = ledger.first, int(ledger.keys.size)
@@ -167,10 +167,10 @@ class LedgerWriter:
 
     def freeze(self) -> Ledger:
         """Return a ledger that does not change."""
-        columns = [column[: self._n_rows] for column in self._columns]
+        keys, flags, answers = (column[: self._n_rows] for column in self._columns)
         if not self._is_shared:
-            columns = [sealed(column.copy()) for column in columns]
-        return Ledger(*columns, first=self._first, index=self._index)
+            keys, flags, answers = (sealed(x.copy()) for x in (keys, flags, answers))
+        return Ledger(keys, flags, answers, self._first, self._index)
 
     def _reserve(self) -> None:
         """Copy the rows into arrays with room for more."""

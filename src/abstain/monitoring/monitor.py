@@ -13,7 +13,7 @@ from abstain._foundation.notebook import InNotebook
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
 from abstain.monitoring.archive import KIND, from_arrays, to_arrays
-from abstain.monitoring.arrivals import Label, Prediction, labels_of, predictions_of
+from abstain.monitoring.arrivals import ArrivedLabel, Prediction, labels_of, predictions_of
 from abstain.monitoring.course import Course
 from abstain.monitoring.history import point_of
 from abstain.monitoring.lines import Line
@@ -89,7 +89,7 @@ class Monitor(InNotebook):
             return self
         return self._after(predictions_of(self.plan, ids, confidence, prediction))
 
-    def _after(self, arrivals: Sequence[Prediction | Label]) -> "Monitor":
+    def _after(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
         course = Course(self.plan, self.seen)
         course.take(arrivals)
         return replace(self, seen=course.done())
