@@ -159,7 +159,7 @@ def test_killed_and_run_again_it_ends_the_same(place):
 
 def test_a_state_that_another_run_keeps_is_not_overwritten(place, monkeypatch, capsys):
     """Two runs at one state: the second to write would drop what the first one saw."""
-    from abstain.cli.monitor_session import Session
+    from abstain.cli.session import Session
 
     take = Session._take
 

@@ -80,7 +80,7 @@ def monitor(
     could be read. Ctrl-C and SIGTERM end the command after the lines that have arrived.
     The other options are about the calibration file.
     """
-    from abstain.cli.monitor_session import Session
+    from abstain.cli.session import Session
 
     _refuse_idle(promise, kept)
     to = place(kept.out, [REPORT], [rule, promise.calibration])
