@@ -16,7 +16,7 @@ USUAL = {
     "label": ("label", "labels", "y_true", "target"),
     "prediction": ("prediction", "predictions", "pred", "y_pred", "predicted"),
     "confidence": ("confidence", "conf", "score"),
-    "correct": ("correct", "is_correct"),
+    "correct": ("correct", "is_correct", "graded_correct", "verdict"),
     "loss": ("loss",),
 }
 

@@ -79,8 +79,10 @@ def read_predictions(
         leave the rows out, or count them as abstentions (the lowest confidence of the column;
         a missing prediction is always wrong). Missing labels and losses: an error, or "drop".
     correct : str, optional
-        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. By default
-        correct or is_correct, where label and prediction are not both there.
+        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. Grades may be
+        words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail. By
+        default the first of correct, is_correct, graded_correct, verdict, if label and prediction
+        do not both exist.
     loss : str, optional
         A loss of your own, not negative. By default loss, where nothing else says what is right.
     group, weight, id : str, optional

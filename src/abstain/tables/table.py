@@ -1,6 +1,6 @@
 """A table: named columns that are loaded when asked for, whatever they come from."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -126,15 +126,58 @@ def kind_of(dtype: "pl.DataType") -> Kind:
     return "other"
 
 
+@dataclass(frozen=True)
+class LeafColumn:
+    """Where the values of a column are: in a column of the file, or in a field of a nested one."""
+
+    #: The column of the file.
+    parent: str
+    #: The fields from there to the values; none for a column that is not nested.
+    fields: tuple[str, ...]
+    dtype: "pl.DataType"
+
+    def values(self, frame: "pl.DataFrame", name: str) -> "pl.Series":
+        """Return the values under this name."""
+        series = frame[self.parent]
+        for field_name in self.fields:
+            series = series.struct.field(field_name)
+        return series.alias(name)
+
+
+def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
+    """Return the columns of a schema by name, nested fields under paths such as judge.verdict.
+
+    If a column has the same name as such a path, the column is returned.
+    """
+    leaves: dict[str, LeafColumn] = {}
+    for parent, dtype in schema.items():
+        for name, leaf in _leaves(LeafColumn(parent, (), dtype)):
+            if name == parent or name not in schema:
+                leaves[name] = leaf
+    return leaves
+
+
+def _leaves(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
+    import polars as pl
+
+    if isinstance(column.dtype, pl.Struct) and column.dtype.fields:
+        for nested in column.dtype.fields:
+            yield from _leaves(
+                LeafColumn(column.parent, (*column.fields, nested.name), nested.dtype)
+            )
+    else:
+        yield ".".join((column.parent, *column.fields)), column
+
+
 def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> DataTable:
     """Wrap a polars frame."""
     refuse_rowless(frame.height, source)
-    kinds = {name: kind_of(dtype) for name, dtype in frame.schema.items()}
+    leaves = leaf_columns(frame.schema)
     return DataTable(
         source,
         frame.height,
-        kinds,
-        lambda names: {name: from_series(frame[name]) for name in names},
+        {name: kind_of(leaf.dtype) for name, leaf in leaves.items()},
+        lambda names: {name: from_series(leaves[name].values(frame, name)) for name in names},
         typeless=typeless,
     )
 
@@ -147,14 +190,20 @@ def from_scan(
 ) -> DataTable:
     """Wrap a file of which only the asked columns are read."""
     refuse_rowless(height, source)
-    kinds = {name: kind_of(dtype) for name, dtype in schema.items()}
+    leaves = leaf_columns(schema)
+    kinds = {name: kind_of(leaf.dtype) for name, leaf in leaves.items()}
+
+    def parents(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(leaves[name].parent for name in names))
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         # Text column by column: as codes it takes a fraction of what it does as read.
         texts = [name for name in names if kinds[name] == "text"]
-        frame = read(tuple(name for name in names if kinds[name] != "text"))
-        loaded = {name: from_series(frame[name]) for name in frame.columns}
-        loaded |= {name: from_series(read((name,))[name]) for name in texts}
+        others = [name for name in names if kinds[name] != "text"]
+        frame = read(parents(others))
+        loaded = {name: from_series(leaves[name].values(frame, name)) for name in others}
+        for name in texts:
+            loaded[name] = from_series(leaves[name].values(read(parents([name])), name))
         return {name: loaded[name] for name in names}
 
     return DataTable(source, height, kinds, load)
