@@ -117,7 +117,13 @@ def _rows(fields: dict[str, Any], kept: Array) -> dict[str, Any]:
 
 
 def _numbers(b: Builder) -> None:
-    """Fill in confidences, the loss and the weights."""
+    """Fill in the loss, confidences and the weights."""
+    if b.chosen.correct is not None:
+        right = correctness(b.columns[b.chosen.correct], b.table.source, typeless=b.table.typeless)
+        may_lack = b.table.may_lack_grades
+        b.fields["loss"] = 1.0 - b.missing.required(right, "correct", may_lack=may_lack).values
+    elif b.chosen.loss is not None:
+        b.fields["loss"] = b.missing.required(b.number(b.chosen.loss, "loss"), "loss").values
     confidence = {}
     for name in b.chosen.confidence:
         column, title = b.number(name, "confidence"), name
@@ -127,11 +133,6 @@ def _numbers(b: Builder) -> None:
         confidence[title] = b.missing.confidence(column).values
     if confidence:
         b.fields["confidence"] = confidence
-    if b.chosen.correct is not None:
-        right = correctness(b.columns[b.chosen.correct], b.table.source, typeless=b.table.typeless)
-        b.fields["loss"] = 1.0 - b.missing.required(right, "correct").values
-    elif b.chosen.loss is not None:
-        b.fields["loss"] = b.missing.required(b.number(b.chosen.loss, "loss"), "loss").values
     if b.chosen.weight is not None:
         weight = b.missing.required(b.number(b.chosen.weight, "weight"), "weight")
         b.fields["weight"] = weight.values

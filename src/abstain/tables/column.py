@@ -277,10 +277,14 @@ class Missing:
     abstained: BoolArray | None = None
     notes: list[str] = field(default_factory=list)
 
-    def required(self, column: DataColumn, what: str) -> DataColumn:
-        """Treat a column without which a row means nothing: labels, losses, weights."""
+    def required(self, column: DataColumn, what: str, *, may_lack: bool = False) -> DataColumn:
+        """Treat a column without which a row means nothing: labels, losses, weights.
+
+        If `may_lack` is set, "reject" leaves such rows out too, since no grade can be given.
+        """
         if column.missing is not None:
-            if self.policy != "drop":
+            is_dropped = self.policy == "drop" or (may_lack and self.policy == "reject")
+            if not is_dropped:
                 raise DomainError(self._refusal(column.name, column.missing, what, reject=False))
             self._drop(column.missing, f"{what} in {column.name!r}")
         return column
@@ -297,11 +301,16 @@ class Missing:
         if self.policy == "drop":
             self._drop(missing, f"confidence in {column.name!r}")
             return column
-        if missing.all():
+        is_kept = np.ones(missing.size, np.bool_) if self.dropped is None else ~self.dropped
+        is_present = is_kept & ~missing
+        if not is_present.any():
             msg = f"{self.source}: {column.name!r} (confidence) has no value in any row"
             raise DomainError(msg)
+        missing &= is_kept
+        if not missing.any():
+            return column
         values = column.values.copy()
-        values[missing] = values[~missing].min()
+        values[missing] = values[is_present].min()
         self.notes.append(
             f"{count(missing)} have no confidence in {column.name!r} and count as abstentions: "
             f"they got the lowest confidence of the column, {values[missing][0]!s}"

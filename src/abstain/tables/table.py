@@ -42,6 +42,8 @@ class DataTable:
     meant: Mapping[str, str] = field(default_factory=dict)
     #: The columns of which each could say what is right, where a log holds several.
     grades: tuple[str, ...] = ()
+    #: Whether a missing grade is usual, as in the log of a tool that leaves such answers out.
+    may_lack_grades: bool = False
     #: What was met on opening.
     notes: tuple[str, ...] = ()
     #: The number of rows of each key, where they may differ (archives).
