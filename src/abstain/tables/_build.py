@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.option_words import option
-from abstain.errors import InputError, ShapeError
+from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
 from abstain.tables._choice import ChosenColumns
 from abstain.tables._classes import Builder, answers
 from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables._roles import correctness
-from abstain.tables.column import Missing, count
+from abstain.tables.column import DataColumn, Missing, count
+from abstain.tables.number_formats import look_like_percentages
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
@@ -127,6 +128,13 @@ def _numbers(b: Builder) -> None:
     confidence = {}
     for name in b.chosen.confidence:
         column, title = b.number(name, "confidence"), name
+        if name in b.chosen.percentages:
+            column = _fractions(column, b.table.source)
+        elif not b.missing.partial and look_like_percentages(column.values):
+            b.notes.append(
+                f"{name!r} lies between 0 and 100; if it is a percentage, pass "
+                f"{option('percent', name)} to divide it by 100, as ECE and CWSA require"
+            )
         if name in b.chosen.turned:
             # Before missing entries are filled in: an abstention has the lowest confidence.
             column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
@@ -136,6 +144,20 @@ def _numbers(b: Builder) -> None:
     if b.chosen.weight is not None:
         weight = b.missing.required(b.number(b.chosen.weight, "weight"), "weight")
         b.fields["weight"] = weight.values
+
+
+def _fractions(column: DataColumn, source: str) -> DataColumn:
+    """Return percentages as fractions."""
+    values = column.values.astype(np.float64)
+    is_outside = (values < 0) | (values > 100)  # NaN is neither
+    if is_outside.any():
+        row = int(np.flatnonzero(is_outside)[0])
+        msg = (
+            f"{source}: column {column.name!r} must hold percentages from 0 to 100 (asked for by "
+            f"{option('percent')}); got {column.shown(row)} in row {row}, counted from 0"
+        )
+        raise DomainError(msg)
+    return replace(column, values=values / 100)
 
 
 def _others(b: Builder) -> None:

@@ -11,6 +11,7 @@ from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
 from abstain.tables.grades import GRADE_EXAMPLES, grade_of
+from abstain.tables.number_formats import are_percentages
 from abstain.typing import Array, BoolArray
 
 #: Rows of class scores that are turned at a time.
@@ -22,7 +23,7 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 def as_numbers(column: DataColumn, what: str, source: str, *, typeless: bool) -> DataColumn:
     """Return a column of numbers, shape (n,); refuse text with the first offending entry."""
-    if typeless:
+    if typeless or _holds_percentages(column):
         column = to_number(column)
     if column.texts is not None:
         raise DomainError(_text_refusal(column, what, source, typeless=typeless))
@@ -46,13 +47,17 @@ def _text_refusal(column: DataColumn, what: str, source: str, *, typeless: bool)
     if numeric:
         hint = " These are numbers saved as text: convert the column to a numeric type and save it."
     elif "," in value and _is_number(value.strip("'").replace(",", ".")):
-        hint = " Write decimals with a point."
+        hint = f" If the comma is the decimal mark, pass {option('decimal', ',')}."
     elif typeless:
         hint = " Leave missing entries empty."
     return (
         f"{source}: column {column.name!r} ({what}) must hold numbers; "
         f"got the text {value} in row {row}, counted from 0.{hint}"
     )
+
+
+def _holds_percentages(column: DataColumn) -> bool:
+    return column.texts is not None and are_percentages(list(map(str, column.texts)))
 
 
 def _is_number(text: str) -> bool:

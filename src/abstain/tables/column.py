@@ -14,6 +14,7 @@ import numpy as np
 from abstain._foundation.checks import EXACT, refuse_tied
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
+from abstain.tables.number_formats import parse_numbers
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ DROPPED = " dropped: "
 #: What `count` writes, and what stands for it while parts are added up.
 _HERE = "{count}"
 _COUNTED = re.compile(r"([\d,]+) of ([\d,]+) rows \([\d.]+%\)")
-
-#: What stands for a missing number in text files.
-_NOTHING = frozenset({"", "na", "n/a", "null", "none"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,17 +228,18 @@ def to_number(column: DataColumn) -> DataColumn:
     """Read a text column of a text format (CSV) as numbers; what is no number stays text.
 
     "NA", "N/A", "null" and "None" count as missing, as they do where such files are written.
+    Percentages such as "90%" become fractions.
     """
     if column.texts is None:
         return column
     words = [str(text).strip() for text in column.texts]
-    try:
-        parsed = [np.nan if word.lower() in _NOTHING else float(word) for word in words]
-    except ValueError:
+    numbers = parse_numbers(words)
+    if numbers is None:
         return column
-    numbers = np.array([*parsed, np.nan])
-    _refuse_tied(words, numbers[:-1], column.name)
-    return from_array(numbers[column.values], column.name)
+    _refuse_tied(words, numbers, column.name)
+    # Missing entries have the code -1.
+    number_by_code = np.append(numbers, np.nan)
+    return from_array(number_by_code[column.values], column.name)
 
 
 def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:

@@ -12,6 +12,7 @@ from abstain.tables._build import build
 from abstain.tables._choice import choose
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
 from abstain.tables.array_files import are_arrays, joined
+from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
 from abstain.tables.long_form import widened
@@ -40,6 +41,8 @@ def read_predictions(
     masked: bool = False,
     unlabeled: bool = False,
     long: str | None = None,
+    percent: bool | ColumnNames = False,
+    decimal: str = ".",
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
@@ -99,6 +102,11 @@ def read_predictions(
     long : str, optional
         The column that names the class of each row, where a sample has a row for each class; its
         scores stand in the one column of `logits` or `probabilities`, and `id` names the sample.
+    percent : bool, str or sequence of str, default False
+        The confidences are percentages from 0 to 100 (True: all of them; or the names of some);
+        they are divided by 100. Texts such as "90%" are read as fractions without this option.
+    decimal : {".", ","}, default "."
+        The decimal mark of numbers in text files.
 
     Returns
     -------
@@ -144,6 +152,7 @@ def read_predictions(
     """
     truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
     form = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled, "long": long}
+    form |= {"percent": percent, "decimal": decimal}
     asked = options(
         **truth,
         confidence=confidence,
@@ -172,7 +181,7 @@ def _read(source: Any, asked: ReadingOptions) -> Reading:
 
 
 def _read_table(table: DataTable, asked: ReadingOptions) -> Reading:
-    table, asked = widened(table, asked)
+    table, asked = widened(with_decimal_mark(table, asked.decimal), asked)
     return build(table, choose(table, asked), asked)
 
 
