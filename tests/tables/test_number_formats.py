@@ -26,9 +26,7 @@ def test_decimal_commas(tmp_path):
     np.testing.assert_array_equal(answers.weight, [1, 2.5])
     scan = ab.scan_predictions(path, decimal=",", missing="drop", weight="weight")
     value = ab.evaluate(scan, metrics=["aurc_plugin"]).value("aurc_plugin")
-    assert value == pytest.approx(
-        ab.aurc([0.9, 0.4], [0, 1], estimator="plugin", weight=[1, 2.5])
-    )
+    assert value == pytest.approx(ab.aurc([0.9, 0.4], [0, 1], estimator="plugin", weight=[1, 2.5]))
     with pytest.raises(DomainError, match=r"the text '0,9' in row 0.*pass decimal=','"):
         read_predictions(path)
     with pytest.raises(InputError, match=r"`decimal` must be"):

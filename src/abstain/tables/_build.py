@@ -125,25 +125,28 @@ def _numbers(b: Builder) -> None:
         b.fields["loss"] = 1.0 - b.missing.required(right, "correct", may_lack=may_lack).values
     elif b.chosen.loss is not None:
         b.fields["loss"] = b.missing.required(b.number(b.chosen.loss, "loss"), "loss").values
-    confidence = {}
-    for name in b.chosen.confidence:
-        column, title = b.number(name, "confidence"), name
-        if name in b.chosen.percentages:
-            column = _fractions(column, b.table.source)
-        elif not b.missing.partial and look_like_percentages(column.values):
-            b.notes.append(
-                f"{name!r} lies between 0 and 100; if it is a percentage, pass "
-                f"{option('percent', name)} to divide it by 100, as ECE and CWSA require"
-            )
-        if name in b.chosen.turned:
-            # Before missing entries are filled in: an abstention has the lowest confidence.
-            column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
-        confidence[title] = b.missing.confidence(column).values
+    confidence = dict(_confidence(b, name) for name in b.chosen.confidence)
     if confidence:
         b.fields["confidence"] = confidence
     if b.chosen.weight is not None:
         weight = b.missing.required(b.number(b.chosen.weight, "weight"), "weight")
         b.fields["weight"] = weight.values
+
+
+def _confidence(b: Builder, name: str) -> tuple[str, Array]:
+    """Return the name and the values of a confidence, higher is safer."""
+    column, title = b.number(name, "confidence"), name
+    if name in b.chosen.percentages:
+        column = _fractions(column, b.table.source)
+    elif not b.missing.partial and look_like_percentages(column.values):
+        b.notes.append(
+            f"{name!r} lies between 0 and 100; if it is a percentage, pass "
+            f"{option('percent', name)} to divide it by 100, as ECE and CWSA require"
+        )
+    if name in b.chosen.turned:
+        # Before missing entries are filled in: an abstention has the lowest confidence.
+        column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
+    return title, b.missing.confidence(column).values
 
 
 def _fractions(column: DataColumn, source: str) -> DataColumn:

@@ -90,9 +90,7 @@ def correctness(column: DataColumn, source: str, *, typeless: bool) -> DataColum
     return column
 
 
-def _check_no_other_words(
-    column: DataColumn, grades: Sequence[float | None], source: str
-) -> None:
+def _check_no_other_words(column: DataColumn, grades: Sequence[float | None], source: str) -> None:
     """Raise an error if some texts of a column are grades in words and others are not."""
     texts = [] if column.texts is None else list(map(str, column.texts))
     others = [text for text, grade in zip(texts, grades, strict=True) if grade is None]

@@ -109,7 +109,7 @@ def _open_csv(path: Path) -> DataTable:
 
 @contextmanager
 def _csv_errors(path: Path) -> Iterator[None]:
-    """Raise a FileFormatError if polars cannot read a text; name its encoding if it is not UTF-8."""
+    """Raise a FileFormatError if polars cannot read a text; name its encoding if not UTF-8."""
     try:
         with plain_words(path.name, _format(path)):
             yield

@@ -15,7 +15,9 @@ GRADE_BY_WORD: Final[Mapping[str, float]] = {
 }
 
 #: Examples for messages.
-GRADE_EXAMPLES: Final = "CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail"
+GRADE_EXAMPLES: Final = (
+    "CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail"
+)
 
 
 def grade_of(word: str) -> float | None:

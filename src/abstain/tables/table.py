@@ -153,9 +153,8 @@ def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
     """
     leaves: dict[str, LeafColumn] = {}
     for parent, dtype in schema.items():
-        for name, leaf in _leaves(LeafColumn(parent, (), dtype)):
-            if name == parent or name not in schema:
-                leaves[name] = leaf
+        fields = dict(_leaves(LeafColumn(parent, (), dtype)))
+        leaves |= {name: x for name, x in fields.items() if name == parent or name not in schema}
     return leaves
 
 

@@ -25,9 +25,7 @@ from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
 
-_KEPT = frozenset(
-    {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS}
-)
+_KEPT = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS})
 
 
 class SelectiveMetric(StreamState):
