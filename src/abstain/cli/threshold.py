@@ -25,8 +25,7 @@ from abstain.cli.predictions import read_scored, told
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule, RuleSet
-from abstain.thresholds.catalogue import default_rule
-from abstain.thresholds.catalogue import DELTA, SEVERAL
+from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
 from abstain.thresholds.parts import PREDICTION, AnyRule
 from abstain.typing import Scale
 

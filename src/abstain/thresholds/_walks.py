@@ -106,9 +106,7 @@ def passes(s: Scored, aim: Aim, alpha: float, index: IntArray | slice = slice(No
     return out
 
 
-def walked(
-    s: Scored, aim: Aim, coverages: tuple[float, ...], other_rule: str = ""
-) -> DecisionRule:
+def walked(s: Scored, aim: Aim, coverages: tuple[float, ...], other_rule: str = "") -> DecisionRule:
     """Walk from starts at these coverages; `other_rule` ends the reason if nothing is certified."""
     delta = aim.delta or 0.0
     least = least_count(aim.target, delta)

@@ -92,8 +92,8 @@ def sgr(
     many halvings of the coverage as can still be certified. With few samples that is one start:
     a second one at the smallest count that can be certified takes half of delta, and costs up to
     0.2 of the coverage where the classifier is accurate. If a target is hard to reach on a few
-    hundred samples, `learn_then_test` attains it more often. Measured, that keeps up to 0.27 more of
-    the oracle's coverage than the search and at most 0.006 less (`docs/thresholds.md`).
+    hundred samples, `learn_then_test` attains it more often. Measured, the walks keep up to 0.27
+    more of the oracle's coverage than the search and at most 0.006 less (`docs/thresholds.md`).
 
     Other implementations cut ``int(m * risk)`` to a whole number, which loses a failure to
     rounding; return the last threshold visited, certified or not; return a threshold without a

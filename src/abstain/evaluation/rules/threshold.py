@@ -139,11 +139,8 @@ def set_threshold(
     if part.scored is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
         raise InputError(msg)
-    several = "per" if per is not None else "limits" if limits is not None else ""
-    if limits is not None:
-        _refuse_both(per, method)
-    method = method or (SEVERAL if limits is not None else default_rule(options))
-    needs_loss = several or RULES[method].needs_loss
+    method = _method_for(method, per, limits, options)
+    needs_loss = RULES[method].needs_loss or not (per is None and limits is None)
     if part.loss is None and needs_loss:
         msg = "`predictions` without labels choose no threshold that has to do with being right"
         raise MissingInputError(msg)
@@ -165,6 +162,16 @@ def set_threshold(
     if isinstance(rule, DecisionRule) and rule.scale == "probability":
         rule = _on_scale(rule, own)
     return rule.for_score(own.name, scale=own.scale)
+
+
+def _method_for(
+    method: str | None, per: object, limits: object, options: Mapping[str, Any]
+) -> str:
+    """Return the name of the rule: the requested one, or the default one of the target."""
+    if limits is None:
+        return method or default_rule(options)
+    _refuse_both(per, method)
+    return method or SEVERAL
 
 
 def _refuse_both(per: object, method: str | None) -> None:
