@@ -12,9 +12,7 @@ from abstain.confidence.registry import SCORES
 from abstain.errors import UnknownNameError
 
 RNG = np.random.default_rng(0)
-SAMPLES = ab.Predictions(
-    logit_samples=RNG.normal(size=(20, 4, 3)), labels=RNG.integers(0, 3, 20)
-)
+SAMPLES = ab.Predictions(logit_samples=RNG.normal(size=(20, 4, 3)), labels=RNG.integers(0, 3, 20))
 
 
 @pytest.mark.parametrize("name", ["mcd_msr", "mcd-msr"])

@@ -254,6 +254,8 @@ def _decode(code: int, by: tuple[str, ...], values: list[list[str]]) -> Split:
     return tuple(reversed(pairs))
 
 
+#: Labels without a prediction that a note names one by one.
+_MOST_NAMED = 20
 #: Labels that nothing ever predicts are worth a note when this share of the rows has one.
 _NOTABLE = 0.005
 
@@ -324,14 +326,14 @@ def _never_predicted(p: Predictions) -> list[str]:
         return []
     if never.size == 0:
         return []
-    shown = ", ".join(repr(names[i]) for i in never[:10]) + (
-        f" and {never.size - 10} more" if never.size > 10 else ""
-    )
+    named = [names[i] for i in never[:_MOST_NAMED]]
+    n_others = never.size - len(named)
+    shown = ", ".join(map(repr, named)) + (f" and {n_others} more" if n_others else "")
     rows = np.isin(p.label_codes, never)
-    first = names[never[0]]
+    marks, value = ("it marks", named[0]) if never.size == 1 else ("some mark", named)
     note = (
-        f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if one marks "
-        f"samples of no known class, pass {option('unknown_label', first)}"
+        f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if {marks} "
+        f"samples of no known class, pass {option('unknown_label', value)}"
     )
     return [note]
 

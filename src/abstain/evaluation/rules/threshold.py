@@ -164,9 +164,7 @@ def set_threshold(
     return rule.for_score(own.name, scale=own.scale)
 
 
-def _method_for(
-    method: str | None, per: object, limits: object, options: Mapping[str, Any]
-) -> str:
+def _method_for(method: str | None, per: object, limits: object, options: Mapping[str, Any]) -> str:
     """Return the name of the rule: the requested one, or the default one of the target."""
     if limits is None:
         return method or default_rule(options)
