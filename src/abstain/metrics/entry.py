@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import product
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Any, TypeAlias
 
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.foreign import scalar
@@ -245,12 +245,6 @@ class Metric:
     binned: Binned | None = None
     breaks: tuple[str, ...] | None = None
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Pickle a metric of the catalogue by its name, since its functions may be closures."""
-        if METRICS.get(self.name) is self:
-            return _registered_metric, (self.name,)
-        return super().__reduce_ex__(protocol)
-
     def missing(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""
         unmet = [need.value for need in Need if need in self.needs and not _CHECKS[need](scored)]
@@ -378,13 +372,6 @@ def numbers_in(text: str) -> list[str]:
 
 #: Every metric, in the order reports show them.
 METRICS: Catalogue[Metric] = Catalogue("metric")
-
-
-def _registered_metric(name: str) -> Metric:
-    """Return a metric of the catalogue; a new process fills the catalogue first."""
-    from abstain.metrics.catalogue import metric_named
-
-    return metric_named(name)
 
 
 def measured_at_once(metrics: Sequence[Metric], s: Scored) -> list[Measured]:

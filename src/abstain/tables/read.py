@@ -153,19 +153,17 @@ def read_predictions(
     truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
     form = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled, "long": long}
     form |= {"percent": percent, "decimal": decimal}
+    form |= {"lower_is_safer": lower_is_safer, "missing": missing, "unknown_label": unknown_label}
     asked = options(
         **truth,
+        **form,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
         by=by,
-        unknown_label=unknown_label,
-        missing=missing,
         group=group,
         weight=weight,
         id=id,
-        lower_is_safer=lower_is_safer,
-        **form,
     )
     return _read(source, asked)
 

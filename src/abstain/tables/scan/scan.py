@@ -219,10 +219,10 @@ def scan_predictions(
     weight: str | None = None,
     id: str | None = None,
     lower_is_safer: bool | ColumnNames = False,
+    percent: bool | ColumnNames = False,
     renormalize: bool = False,
     masked: bool = False,
     skip_bad: bool = False,
-    percent: bool | ColumnNames = False,
     decimal: str = ".",
 ) -> PredictionScan:
     r"""Find predictions in files that need not fit in memory; they are read batch by batch later.

@@ -8,7 +8,9 @@ import numpy as np
 
 from abstain.errors import InputError
 from abstain.tables._choice import score_families
-from abstain.tables._proposed_columns import (
+from abstain.tables._roles import class_names
+from abstain.tables.column import MISSING, DataColumn
+from abstain.tables.proposed.columns import (
     N_FIRST_ROWS,
     UNUSED,
     ColumnProposal,
@@ -16,8 +18,6 @@ from abstain.tables._proposed_columns import (
     distinct_values,
     first_rows,
 )
-from abstain.tables._roles import class_names
-from abstain.tables.column import MISSING, DataColumn
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 
