@@ -190,8 +190,7 @@ class Metric:
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a number of independent samples and a level to how large the true value may be where
-        nothing that is accepted fails.
+        From a number of samples and a level to the largest true value if no accepted one fails.
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None

@@ -144,6 +144,7 @@ def propose_missing(table: DataTable, scores: ColumnProposal) -> Iterator[Column
 
 
 def propose_rejection(gaps: BoolArray, what: str) -> Iterator[ColumnProposal]:
+    """Propose to count rows with gaps as abstentions, if there are any."""
     if gaps.any():
         share = f"{gaps.sum():,} of {gaps.size:,} rows have no {what}"
         yield ColumnProposal("missing", ("reject",), f"{share} and count as abstentions")
