@@ -151,8 +151,8 @@ def read_predictions(
     the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
     truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
-    form = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled, "long": long}
-    form |= {"percent": percent, "decimal": decimal}
+    form: dict[str, Any] = {"unlabeled": unlabeled, "long": long, "decimal": decimal}
+    form |= {"renormalize": renormalize, "masked": masked, "percent": percent}
     form |= {"lower_is_safer": lower_is_safer, "missing": missing, "unknown_label": unknown_label}
     asked = options(
         **truth,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -162,10 +162,9 @@ def _leaves(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
     import polars as pl
 
     if isinstance(column.dtype, pl.Struct) and column.dtype.fields:
-        for nested in column.dtype.fields:
-            yield from _leaves(
-                LeafColumn(column.parent, (*column.fields, nested.name), nested.dtype)
-            )
+        for name, dtype in column.dtype.to_schema().items():
+            nested = cast("pl.DataType", dtype)
+            yield from _leaves(LeafColumn(column.parent, (*column.fields, name), nested))
     else:
         yield ".".join((column.parent, *column.fields)), column
 

@@ -139,7 +139,7 @@ class SelectiveMetric(StreamState):
         """The most by which the value can differ from the exact one; 0 without `bins`."""
         return self.compute_bounds().error_bound
 
-    @torch.jit.unused  # type: ignore[untyped-decorator]
+    @torch.jit.unused
     def forward(self, confidence: Any, loss: Any, weight: Any = None) -> Any:
         """Add a batch and return its own value, always exact.
 
