@@ -249,7 +249,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DomainError, match="`level`"):
         metric_interval(c, loss, level=95)
     with pytest.raises(InputError, match="needs labels"):
-        metric_interval(c, loss, metric="accuracy")
+        metric_interval(c, loss, metric="balanced_accuracy")
     with pytest.raises(InputError, match="use the bootstrap"):
         metric_difference(c, c, loss, metric="ece")
     with pytest.raises(ShapeError, match="`group`"):

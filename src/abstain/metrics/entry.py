@@ -37,6 +37,7 @@ class Need(StrEnum):
     UNIT_LOSS = "needs a loss in [0, 1]"
     UNIT_CONFIDENCE = "needs a confidence in [0, 1]"
     CLASSES = "needs labels and predictions"
+    CORRECTNESS = "needs labels and predictions, or a 0/1 loss"
     PROBABILITIES = "needs class probabilities or logits"
     TWO_CLASSES = "needs a task with two classes"
     UNKNOWN_CLASSES = "needs samples of no known class"
@@ -288,6 +289,7 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
     Need.UNIT_LOSS: lambda s: s.bounded,
     Need.UNIT_CONFIDENCE: lambda s: s.sure,
     Need.CLASSES: lambda s: s.view is not None,
+    Need.CORRECTNESS: lambda s: s.view is not None or s.binary,
     Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
     Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
     Need.UNKNOWN_CLASSES: lambda s: s.view is not None and bool(s.xp.any(s.view.labels < 0)),

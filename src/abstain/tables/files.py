@@ -1,8 +1,7 @@
 """Files to tables: one opener for each suffix, and plain words when a file is not what it says."""
 
-import contextlib
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,6 +27,7 @@ from abstain.tables._lines import (
     may_repeat_keys,
     plain_rows,
     read_header,
+    refuse_other_encoding,
 )
 from abstain.tables.column import DataColumn, from_series
 from abstain.tables.logs import inspect_ai, lm_eval
@@ -109,6 +109,18 @@ def _open_csv(path: Path) -> DataTable:
     return replace(table, notes=(note,) if note else ())
 
 
+@contextmanager
+def _csv_errors(path: Path) -> Iterator[None]:
+    """Raise a FileFormatError if polars cannot read a text; name its encoding if not UTF-8."""
+    try:
+        with plain_words(path.name, _format(path)):
+            yield
+    except FileFormatError as error:
+        if "utf-8" in str(error):
+            refuse_other_encoding(path)
+        raise
+
+
 def _by_column(path: Path, names: list[str], separator: str, height: int) -> DataTable | None:
     """Open a plain file of which only the asked columns are read; None where that cannot be."""
     import polars as pl
@@ -116,7 +128,7 @@ def _by_column(path: Path, names: list[str], separator: str, height: int) -> Dat
     def read(wanted: tuple[str, ...], **types: Any) -> "pl.DataFrame":
         places = {name: i for i, name in enumerate(names)}
         order = sorted(wanted, key=places.__getitem__)
-        with plain_words(path.name, _format(path)):
+        with _csv_errors(path):
             frame = pl.read_csv(
                 path,
                 columns=[places[name] for name in order],
@@ -137,7 +149,7 @@ def _by_column(path: Path, names: list[str], separator: str, height: int) -> Dat
             return read(wanted, infer_schema_length=None)
         return frame if _sure(frame) else read(wanted, infer_schema_length=None)
 
-    with opened(path) as file, plain_words(path.name, _format(path)):
+    with opened(path) as file, _csv_errors(path):
         head = b"".join(islice(file, 1 + _FIRST))
         first = pl.read_csv(head, separator=separator, infer_schema_length=None)
         first.columns = names
@@ -174,7 +186,7 @@ def _typed(path: Path, content: Path | bytes, names: list[str], separator: str) 
     import polars as pl
 
     def read(**how: Any) -> "pl.DataFrame":
-        with plain_words(path.name, _format(path)):
+        with _csv_errors(path):
             return pl.read_csv(
                 content,
                 separator=separator,
@@ -238,7 +250,7 @@ def lines_table(file: IO[bytes], source: str) -> DataTable:
     # polars makes a NUL of half of a surrogate pair.
     if not has_lone_surrogates(file):
         file.seek(0)
-        with contextlib.suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
             frame = pl.read_ndjson(file, infer_schema_length=None)
     if frame is not None:
         file.seek(0)

@@ -13,6 +13,7 @@ from abstain.tables._build import build
 from abstain.tables._choice import choose
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
 from abstain.tables.array_files import are_arrays, joined
+from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
 from abstain.tables.long_form import widened
@@ -41,6 +42,8 @@ def read_predictions(
     masked: bool = False,
     unlabeled: bool = False,
     long: str | None = None,
+    percent: bool | ColumnNames = False,
+    decimal: str = ".",
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
@@ -80,8 +83,10 @@ def read_predictions(
         leave the rows out, or count them as abstentions (the lowest confidence of the column;
         a missing prediction is always wrong). Missing labels and losses: an error, or "drop".
     correct : str, optional
-        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. By default
-        correct or is_correct, where label and prediction are not both there.
+        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. Grades may be
+        words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail. By
+        default the first of correct, is_correct, graded_correct, verdict, if label and prediction
+        do not both exist.
     loss : str, optional
         A loss of your own, not negative. By default loss, where nothing else says what is right.
     group, weight, id : str, optional
@@ -98,6 +103,11 @@ def read_predictions(
     long : str, optional
         The column that names the class of each row, where a sample has a row for each class; its
         scores stand in the one column of `logits` or `probabilities`, and `id` names the sample.
+    percent : bool, str or sequence of str, default False
+        The confidences are percentages from 0 to 100 (True: all of them; or the names of some);
+        they are divided by 100. Texts such as "90%" are read as fractions without this option.
+    decimal : {".", ","}, default "."
+        The decimal mark of numbers in text files.
 
     Returns
     -------
@@ -142,20 +152,19 @@ def read_predictions(
     the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
     truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
-    form = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled, "long": long}
+    form: dict[str, Any] = {"unlabeled": unlabeled, "long": long, "decimal": decimal}
+    form |= {"renormalize": renormalize, "masked": masked, "percent": percent}
+    form |= {"lower_is_safer": lower_is_safer, "missing": missing, "unknown_label": unknown_label}
     asked = options(
         **truth,
+        **form,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
         by=by,
-        unknown_label=unknown_label,
-        missing=missing,
         group=group,
         weight=weight,
         id=id,
-        lower_is_safer=lower_is_safer,
-        **form,
     )
     return _read(source, asked)
 
@@ -173,7 +182,7 @@ def _read(source: Any, asked: ReadingOptions) -> Reading:
 
 
 def _read_table(table: DataTable, asked: ReadingOptions) -> Reading:
-    table, asked = widened(table, asked)
+    table, asked = widened(with_decimal_mark(table, asked.decimal), asked)
     return build(table, choose(table, asked), asked)
 
 

@@ -176,7 +176,7 @@ def _said(name: str, lacking: list[str]) -> str:
 
 
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
+METHODS: Catalogue[Method] = Catalogue("method", listed="list scores", either_spelling=True)
 
 
 def methods_of(
