@@ -1,25 +1,29 @@
 """How often the analytic intervals hold the truth: simulation, printed as Markdown tables.
 
-    python benchmarks/interval_coverage.py [--quick] [--draws N] [--seed S]
+    python benchmarks/interval_coverage.py [--quick] [--draws N] [--seed S] [--rare-draws N]
 
 A population: a sample fails with a given probability; its score is normal with standard deviation
 1, and the mean of the successes lies `SEPARATION` above that of the failures. With ties the scores
 are cut to 20 levels, the highest of which holds 46 % of the successes, as a saturated softmax does.
 The truth is that of the population, by `abstain.simulate`.
+
+The last table is of the class-balanced areas with one rare class of two. The common class fails in
+10% of its samples; the rare class fails more or less often, and its confidence is shifted.
 """
 
 import argparse
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 
 from abstain import simulate
 from abstain._foundation.random import generator
-from abstain._foundation.scored import Scored
+from abstain._foundation.scored import ClassView, Scored
 from abstain.inference.intervals import Difference, difference_from
 from abstain.metrics.entry import METRICS
-from abstain.metrics.intervals import influences, interval_of
+from abstain.metrics.intervals import difference_of, influences, interval_of
 
 SIZES = (100, 300, 1000, 3000, 9000)
 RATES = (0.05, 0.10, 0.20)
@@ -121,21 +125,156 @@ def table(*, ties: bool, sizes: tuple[int, ...], draws: int, seed: int) -> Itera
             yield f"| {n} | {n * rate:.0f} | {numbers} |"
 
 
+# ------------------------------------------------------------------------------ rare classes
+RARE_SHARES = (0.01, 0.03, 0.10)
+RARE_SIZES = (400, 2000, 10_000)
+RARE_NAMES = ("aurc_ba", "augrc_ba")
+COMMON_RATE = 0.1
+
+
+@dataclass(frozen=True)
+class RareClass:
+    """The rare class of a population of two classes: how often it fails, and how it scores."""
+
+    description: str
+    rate: float
+    shift: float
+    separation: float = SEPARATION
+
+    @property
+    def rates(self) -> np.ndarray:
+        return np.array([COMMON_RATE, self.rate])
+
+    @property
+    def shifts(self) -> np.ndarray:
+        return np.array([0.0, self.shift])
+
+    def separations(self, apart: float) -> np.ndarray:
+        """Return by how much successes of each class score higher, for a score of this quality."""
+        return np.array([apart, self.separation * apart / SEPARATION])
+
+    def truth(self, name: str, share: float, apart: float) -> float:
+        """Integrate the class-balanced area of the population over all thresholds."""
+        thresholds = np.linspace(14.0, -9.0, 200_001)
+        above = thresholds[:, None] - self.shifts
+        failing = self.rates * norm.sf(above)
+        accepted = failing + (1 - self.rates) * norm.sf(above - self.separations(apart))
+        coverage = accepted @ np.array([1 - share, share])
+        risks = failing / np.maximum(accepted, 1e-300) if name == "aurc_ba" else failing
+        return float(np.trapezoid(risks.mean(axis=1), coverage))
+
+
+RARE_CLASSES = (
+    RareClass("fails more often (40%)", 0.4, 0.0),
+    RareClass("the same, confidence lower", 0.4, -1.0),
+    RareClass("the same, confidence higher", 0.4, 1.0),
+    RareClass("fails less often (3%)", 0.03, 0.0),
+    RareClass("the same, confidence higher", 0.03, 1.0),
+    RareClass("80% fail at random, confidence lower", 0.8, -1.0, 0.0),
+)
+
+
+def draw_rare(rare: RareClass, share: float, n: int, rng: np.random.Generator) -> Draw:
+    """Draw labels, losses and scores; at least one sample is of the rare class."""
+    label = (rng.random(n) < share).astype(np.int64)
+    label[0] = 1
+    loss = rng.random(n) < rare.rates[label]
+    common = np.sqrt(ALIKE) * rng.standard_normal(n)
+    noise = common + np.sqrt(1 - ALIKE) * rng.standard_normal((3, n)) + rare.shifts[label]
+    view = ClassView(label, label, (0, 1))
+    good, rival, worse = (
+        Scored(own + np.where(loss, 0.0, rare.separations(apart)[label]), loss, view=view)
+        for own, apart in zip(noise, (SEPARATION, SEPARATION, WORSE), strict=True)
+    )
+    return Draw(good, rival, worse, worse)
+
+
+def rare_cell(
+    name: str, rare: RareClass, share: float, n: int, *, draws: int, seed: int
+) -> dict[str, float]:
+    """Return what the intervals and tests of one metric do in one population."""
+    rng, metric = generator(seed), METRICS[name]
+    always = replace(metric, unreliable=lambda _: "")
+    good, worse = (rare.truth(name, share, apart) for apart in (SEPARATION, WORSE))
+    rows = []
+    for _ in range(draws):
+        d = draw_rare(rare, share, n, rng)
+        any_interval = interval_of(always, d.good)
+        interval = interval_of(metric, d.good)
+        null = difference_of(metric, (d.good, d.rival))
+        gap = difference_of(metric, (d.good, d.worse))
+        rows.append(
+            (
+                metric.compute(d.good).value / good - 1,
+                np.isfinite(interval.low),
+                any_interval.low <= good <= any_interval.high,
+                held(interval.low, interval.high, good),
+                held(gap.low, gap.high, good - worse),
+                null.p_value < 0.05 if np.isfinite(null.p_value) else np.nan,
+            )
+        )
+    table = np.array(rows, dtype=float)
+    counts = np.isfinite(table).sum(axis=0)
+    means = [
+        float(np.nanmean(x)) if k >= 25 else np.nan for x, k in zip(table.T, counts, strict=True)
+    ]
+    return dict(zip(RARE_COLUMNS, means, strict=True))
+
+
+def held(low: float, high: float, truth: float) -> float:
+    """Tell whether an interval holds the truth; NaN without interval."""
+    return float(low <= truth <= high) if np.isfinite(low) else np.nan
+
+
+RARE_COLUMNS = (
+    "bias of the value",
+    "with an interval",
+    "all intervals",
+    "interval",
+    "difference",
+    "false positives",
+)
+
+
+def rare_table(name: str, *, draws: int, seed: int) -> Iterator[str]:
+    yield "| rare class | share | n | " + " | ".join(RARE_COLUMNS) + " |"
+    yield "|:---|---:|---:|" + "---:|" * len(RARE_COLUMNS)
+    for rare in RARE_CLASSES:
+        for share in RARE_SHARES:
+            for n in RARE_SIZES:
+                found = rare_cell(name, rare, share, n, draws=draws, seed=seed)
+                numbers = " | ".join(
+                    "-" if np.isnan(value) else f"{100 * value:.0f}" for value in found.values()
+                )
+                yield f"| {rare.description} | {100 * share:.0f}% | {n} | {numbers} |"
+
+
+def print_two_classifiers(sizes: tuple[int, ...], draws: int, seed: int) -> None:
+    noise = 196 * np.sqrt(0.05 * 0.95 / draws)
+    for ties in (False, True):
+        kind = "With ties: 20 levels, the highest with 46 % of the successes" if ties else "No ties"
+        print(f"\n### {kind}\n", flush=True)
+        for line in table(ties=ties, sizes=sizes, draws=draws, seed=seed):
+            print(line, flush=True)
+    print(f"\nIn percent, nominal 95 and 5; {draws} draws a row, Monte-Carlo error {noise:.1f}.")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the draws, n up to 1000")
     parser.add_argument("--draws", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rare-draws", type=int, default=300)
+    parser.add_argument("--only-rare", action="store_true", help="only the tables of rare classes")
     args = parser.parse_args()
     draws = max(args.draws // 10, 50) if args.quick else args.draws
     sizes = SIZES[:3] if args.quick else SIZES
-    noise = 196 * np.sqrt(0.05 * 0.95 / draws)
-    for ties in (False, True):
-        kind = "With ties: 20 levels, the highest with 46 % of the successes" if ties else "No ties"
-        print(f"\n### {kind}\n", flush=True)
-        for line in table(ties=ties, sizes=sizes, draws=draws, seed=args.seed):
+    if not args.only_rare:
+        print_two_classifiers(sizes, draws, args.seed)
+    for name in RARE_NAMES:
+        print(f"\n### Rare classes: `{name}`\n", flush=True)
+        for line in rare_table(name, draws=args.rare_draws, seed=args.seed):
             print(line, flush=True)
-    print(f"\nIn percent, nominal 95 and 5; {draws} draws a row, Monte-Carlo error {noise:.1f}.")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,9 @@ COUNTS = (40, 30, 150, 25)
 EXPOSURES = ("validation", "iid", "corruption", "new-class:svhn")
 
 
-def make_folder(path, seed, *, train=True, sampled=True, abstains=False, held_out=()):
+def make_folder(
+    path, seed, *, train=True, sampled=True, abstains=False, held_out=(), counts=COUNTS
+):
     """Write a folder; the labels are the same for all seeds, what the network says is not.
 
     With `abstains` the last layer has a row more, as that of DeepGamblers; classes of `held_out`
@@ -16,16 +18,16 @@ def make_folder(path, seed, *, train=True, sampled=True, abstains=False, held_ou
     """
     path.mkdir(parents=True)
     fixed, rng = np.random.default_rng(1), np.random.default_rng([7, seed])
-    one = fixed.integers(0, CLASSES, COUNTS[2] // 75)
+    one = fixed.integers(0, CLASSES, counts[2] // 75)
     labels = np.concatenate(
         [
-            fixed.integers(0, CLASSES, COUNTS[0]),
-            fixed.integers(0, CLASSES, COUNTS[1]),
+            fixed.integers(0, CLASSES, counts[0]),
+            fixed.integers(0, CLASSES, counts[1]),
             np.tile(one, 75),
-            fixed.integers(0, 9, COUNTS[3]),
+            fixed.integers(0, 9, counts[3]),
         ]
     )
-    dataset = np.repeat(np.arange(4), COUNTS)
+    dataset = np.repeat(np.arange(4), counts)
     weight, bias = rng.normal(size=(CLASSES, WIDTH)), rng.normal(size=CLASSES)
     learned = np.setdiff1d(np.arange(CLASSES), held_out)
     features = rng.normal(size=(len(labels), WIDTH)) + 0.7 * weight[labels % CLASSES]

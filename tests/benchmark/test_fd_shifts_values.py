@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, log_softmax, logsumexp, softmax
+from sklearn.calibration import _sigmoid_calibration
 from tests.benchmark.fd_shifts_folders import CLASSES, EXPOSURES, HELD_OUT, told, written
 
 import abstain as ab
+from abstain.benchmark.methods.fd_shifts import fd_shifts_scores
 from abstain.benchmark.others import import_fd_shifts
 from abstain.benchmark.others.fd_shifts import told_by
 from abstain.benchmark.results import results_of
@@ -13,36 +15,50 @@ from abstain.benchmark.store import Store
 from abstain.confidence import fit, penalized_softmax_response, score
 from abstain.predictions import Predictions
 
-#: Its names of scores of one network, ours, and from ours to its values.
-PLAIN = {
-    "det_mcp": ("msr", expit),
-    "det_pe": ("pe", np.negative),
-    "det_mls": ("mls", np.array),
-    "energy_mls": ("energy", np.array),
-    "mcd_mcp": ("mcd-msr", expit),
-    "mcd_pe": ("mcd-pe", np.negative),
-    "mcd_ee": ("mcd-ee", np.negative),
-    "mcd_mi": ("mcd-mi", np.negative),
-    "mcd_mls": ("mcd-mls", np.array),
-    "maha": ("mahalanobis-predicted", lambda x: x * 149 / 150),
-    "ext": ("confidnet", np.array),
-    "ext_mcd": ("mcd-confidnet", np.array),
+#: From our values to those of FD-Shifts, by its names of scores.
+AS_ITS = {
+    "det_mcp": expit,
+    "det_pe": np.negative,
+    "det_mls": np.array,
+    "energy_mls": np.array,
+    "mcd_mcp": expit,
+    "mcd_pe": np.negative,
+    "mcd_ee": np.negative,
+    "mcd_mi": np.negative,
+    "mcd_sv": np.negative,
+    "mcd_mls": np.array,
+    "maha": lambda x: x * 149 / 150,
+    "dknn": lambda x: -(x**2),
+    "react_det_mcp": expit,
+    "react_det_mls": np.array,
+    "react_energy_mls": np.array,
+    "ext": np.array,
+    "ext_mcd": np.array,
+    "ext_waic": np.array,
 }
-GAMBLERS = {
-    "det_mcp": ("dg-msr", expit),
-    "det_pe": ("dg-pe", np.negative),
-    "mcd_mcp": ("dg-mcd-msr", expit),
-    "mcd_pe": ("dg-mcd-pe", np.negative),
-    "mcd_ee": ("dg-mcd-ee", np.negative),
-    "ext": ("dg-res", np.array),
-    "ext_mcd": ("dg-res-mcd", np.array),
-}
-METHODS = {
-    "confidnet": PLAIN,
-    "dg": GAMBLERS,
-    "devries": {"ext": ("devries", np.array)},
-    "confidnet_openset": {own: ours for own, ours in PLAIN.items() if own != "maha"},
-}
+#: What it computes in single precision.
+SINGLE = {"maha": 3e-6} | dict.fromkeys(
+    ("dknn", "react_det_mcp", "react_det_mls", "react_energy_mls"), 1e-5
+)
+#: Scores that its Platt scaling reverses: on these validation pictures they rank failures above.
+REVERSED = {"confidnet": set(), "dg": {"det_mls", "energy_mls", "mcd_mls"}, "devries": set()}
+OBJECTIVES = {"confidnet": "confidnet", "dg": "deep-gamblers", "devries": "devries"}
+
+
+def scores_of(name):
+    """Our methods by its names of scores, where the values agree."""
+    all_scores = fd_shifts_scores(OBJECTIVES[name.partition("_")[0]])
+    left_out = set()
+    if name == "dg":
+        # It counts the output for abstention as a class.
+        left_out = {own for own in all_scores if own.startswith("react")}
+    elif name == "confidnet_openset":
+        left_out = {*SINGLE}
+    return {
+        own: method for own, method in all_scores.items() if own in AS_ITS and own not in left_out
+    }
+
+
 #: Its metrics, ours, and how many times ours its are.
 METRICS = {
     "failauc": ("failure_auroc", 1),
@@ -85,11 +101,27 @@ def rows_of(store, name):
 def test_every_method_has_the_confidences_of_fd_shifts(both):
     name, found, store = both
     ours, theirs = rows_of(store, name), told(name).confidence
-    assert {method for method, _ in METHODS[name].values()} <= set(found.methods)
-    for own, (method, said) in METHODS[name].items():
-        # It inverts a covariance in single precision.
-        close = {"rtol": 3e-6} if own == "maha" else {"rtol": 1e-9, "atol": 1e-14}
-        np.testing.assert_allclose(said(ours[method]), theirs[own], **close, err_msg=own)
+    every = fd_shifts_scores(OBJECTIVES[name])
+    assert set(every) == {*theirs, "temp_mls", "react_temp_mls"}
+    assert len(every) == 22
+    assert set(every.values()) <= set(found.methods)
+    assert not found.reasons
+    for own, method in scores_of(name).items():
+        close = {"rtol": SINGLE[own]} if own in SINGLE else {"rtol": 1e-9}
+        np.testing.assert_allclose(
+            AS_ITS[own](ours[method]), theirs[own], **close, atol=1e-14, err_msg=own
+        )
+
+
+def is_reversed(own, validation, method):
+    """Whether its Platt scaling of validation pictures has the slope that reverses the ranks."""
+    if not any(part in own for part in ("_pe", "_ee", "_mi", "_sv", "maha", "_mls")):
+        return False
+    averaged = "mcd" in own and "ext" not in own
+    prediction = validation.averaged if averaged else validation.prediction
+    right = (prediction == validation.labels).astype(float)
+    slope, _ = _sigmoid_calibration(validation.confidence[method], right)
+    return slope > 0
 
 
 def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
@@ -99,17 +131,21 @@ def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
         store,
         metrics=[ours for ours, _ in METRICS.values()],
         studies=[STUDIES[study] for study in studies],
-        methods=[method for method, _ in METHODS[name].values()],
+        methods=list(scores_of(name).values()),
     )
     values = {
         (dict(e.data)["study"], e.method, e.metric): e.value
         for own in results.comparisons.values()
         for e in own.estimates
     }
+    validation, reversed_scores = store.scores(store.runs[0], "validation"), set()
     for study in studies:
-        for own, (method, _) in METHODS[name].items():
+        for own, method in scores_of(name).items():
             if told(name).values[study, own, "accuracy"] == 1:
                 # Nothing failed: its average precision of failures is 0, ours has no value.
+                continue
+            if is_reversed(own, validation, method):
+                reversed_scores.add(own)
                 continue
             for metric, (ours, times) in METRICS.items():
                 expected = told(name).values[study, own, metric]
@@ -119,6 +155,7 @@ def test_every_metric_in_every_study_is_that_of_fd_shifts(both):
                     own,
                     metric,
                 )
+    assert reversed_scores == REVERSED[name]
 
 
 def test_scores_with_other_defaults_agree_when_asked_alike(tmp_path):
@@ -201,12 +238,74 @@ def test_mcd_waic_of_fd_shifts_takes_the_deviations_of_its_first_row(name, tmp_p
 
 
 @pytest.mark.parametrize("name", ["confidnet", "dg", "devries"])
-def test_ext_waic_of_fd_shifts_is_no_score_here_and_is_the_mean_less_the_deviation(name, tmp_path):
-    folder = written(name, tmp_path)
-    with np.load(folder / "external_confids_dist.npz") as file:
+def test_ext_waic_is_the_mean_less_the_deviation_of_the_passes(name, tmp_path):
+    _, store = imported(name, tmp_path)
+    with np.load(tmp_path / name / "test_results" / "external_confids_dist.npz") as file:
         passes = file["arr_0"].astype(np.float64)
-    found = passes.mean(axis=1) - passes.std(axis=1)
+    found = rows_of(store, name)[fd_shifts_scores(OBJECTIVES[name])["ext_waic"]]
+    np.testing.assert_allclose(found, passes.mean(axis=1) - passes.std(axis=1), rtol=1e-12)
     np.testing.assert_allclose(found, told(name).confidence["ext_waic"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["dg", "devries"])
+def test_scores_of_features_are_those_of_their_formulas(name, tmp_path):
+    """By brute force, with one row of the last layer for each class."""
+    _, store = imported(name, tmp_path)
+    ours, scores = rows_of(store, name), fd_shifts_scores(OBJECTIVES[name])
+    folder = tmp_path / name / "test_results"
+    arrays = {
+        file: np.load(folder / f"{file}.npz")["arr_0"].astype(np.float64)
+        for file in ("encoded_output", "train_features", "raw_logits")
+    }
+    layer = np.load(folder / "last_layer.npz")
+    features, train = arrays["encoded_output"][:, :-1], arrays["train_features"][:, :-1]
+    dataset = arrays["encoded_output"][:, -1]
+    order = np.argsort(dataset, kind="stable")
+    assert (np.diff(order) == 1).all()
+
+    distances = np.sqrt(((features[:, None] - train[None, :1000]) ** 2).sum(axis=2))
+    np.testing.assert_allclose(ours[scores["dknn"]], -np.sort(distances, axis=1)[:, 49], rtol=1e-5)
+    clipped = np.minimum(features, np.quantile(train, 0.99))
+    rows = {"ours": CLASSES, "theirs": len(layer["b"])}
+    logits = {
+        whose: clipped @ layer["w"][:n].astype(np.float64).T + layer["b"][:n]
+        for whose, n in rows.items()
+    }
+    for own, expected in (
+        ("react_det_mls", lambda z: z.max(axis=1)),
+        ("react_energy_mls", lambda z: logsumexp(z, axis=1)),
+        ("react_det_mcp", lambda z: softmax(z, axis=1).max(axis=1)),
+    ):
+        value = ours[scores[own]]
+        value = expit(value) if own == "react_det_mcp" else value
+        np.testing.assert_allclose(value, expected(logits["ours"]), rtol=1e-6, err_msg=own)
+        # FD-Shifts has the same formulas, and a class more where the network abstains.
+        theirs = told(name).confidence[own]
+        np.testing.assert_allclose(theirs, expected(logits["theirs"]), rtol=1e-4, err_msg=own)
+    # Its most likely temperature, on validation pictures.
+    valid = dataset == 0
+    labels = arrays["raw_logits"][valid, -2].astype(int)
+    grid = np.exp(np.linspace(-3, 3, 6001))
+    likelihoods = [
+        log_softmax(logits["ours"][valid] / t, axis=1)[np.arange(labels.size), labels].mean()
+        for t in grid
+    ]
+    t = grid[int(np.argmax(likelihoods))]
+    np.testing.assert_allclose(
+        expit(ours[scores["react_temp_mls"]]),
+        softmax(logits["ours"] / t, axis=1).max(axis=1),
+        atol=2e-3,
+    )
+    # ViM: the energy less the length of the residual, on the scale of the training logits.
+    w, b = layer["w"][:CLASSES].astype(np.float64), layer["b"][:CLASSES].astype(np.float64)
+    origin = -np.linalg.pinv(w) @ b
+    n_kept = features.shape[1] // 2
+    values, vectors = np.linalg.eigh(np.cov(train.T))
+    residual = vectors[:, np.argsort(-values)[n_kept:]]
+    lengths = [np.linalg.norm((x - origin) @ residual, axis=1) for x in (train, features)]
+    scale = (train @ w.T + b).max(axis=1).mean() / lengths[0].mean()
+    expected = logsumexp(features @ w.T + b, axis=1) - scale * lengths[1]
+    np.testing.assert_allclose(ours[scores["vim"]], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_an_open_set_folder_of_fd_shifts(tmp_path):
@@ -218,9 +317,11 @@ def test_an_open_set_folder_of_fd_shifts(tmp_path):
     parts = [store.scores(run, key) for key in ("validation", "iid", "held-out-classes")]
     labels = np.load(written(name, tmp_path / "again") / "raw_logits.npz")["arr_0"][:, -2]
     new = labels == HELD_OUT
-    for own, (method, said) in METHODS[name].items():
-        ours = said(np.concatenate([part.confidence[method] for part in parts]))
-        theirs = facts.confidence[own]
+    for own, method in scores_of(name).items():
+        ours = AS_ITS[own](np.concatenate([part.confidence[method] for part in parts]))
+        # Its mean over classes includes those held out, whose probability is 0 in every pass.
+        scale = CLASSES / (CLASSES - 1) if own == "mcd_sv" else 1
+        theirs = scale * facts.confidence[own]
         np.testing.assert_allclose(
             ours, [*theirs[~new], *theirs[new]], rtol=1e-9, atol=1e-14, err_msg=own
         )

@@ -91,8 +91,8 @@ def test_corruptions_are_in_the_order_of_their_stack(tmp_path, folder):
     ("arm", "own"),
     [
         ("confidnet", {"confidnet": "external_confids", "mcd-confidnet": "external_confids_dist"}),
-        ("dg", {"dg-res": "external_confids"}),
-        ("devries", {"devries": "external_confids"}),
+        ("dg", {"dg-res": "external_confids", "dg-res-mcd": "external_confids_dist"}),
+        ("devries", {"devries": "external_confids", "mcd-devries": "external_confids_dist"}),
     ],
 )
 def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, own):
@@ -102,7 +102,7 @@ def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, ow
     for name, file in own.items():
         values = raw(folder, file)[COUNTS[0] : COUNTS[0] + COUNTS[1]]
         assert np.array_equal(said[name], values if values.ndim == 1 else values.mean(axis=1))
-    # The classifier of ConfidNet is one of cross-entropy; those of the others are none.
+    # The classifier of ConfidNet is one of cross-entropy; the others have names of their own.
     assert ("msr" in found.methods) == (arm == "confidnet")
     assert any("external" in note for note in found.notes)
 
@@ -110,7 +110,7 @@ def test_external_confidences_are_the_methods_they_are(tmp_path, folder, arm, ow
 def test_the_folder_of_confidnet_has_the_methods_of_its_classifier_too(tmp_path, folder):
     both = import_fd_shifts(folder, tmp_path / "both", arm="tcp", seed=0, exposures=SHORT)
     plain = import_fd_shifts(folder, tmp_path / "plain", arm="vit", seed=0, exposures=SHORT)
-    assert set(both.methods) == {*plain.methods, "confidnet", "mcd-confidnet"}
+    assert set(both.methods) == {*plain.methods, "confidnet", "mcd-confidnet", "confidnet-waic"}
     assert {"msr", "temp-msr", "mcd-pe", "mahalanobis", "vim", "react"} <= set(both.methods)
     stores = [Store.read(tmp_path / name) for name in ("both", "plain")]
     for key in ("validation", "iid", "svhn"):
@@ -235,7 +235,7 @@ def test_probabilities_in_place_of_logits_are_said(tmp_path, folder):
     table[:, :CLASSES] = p / p.sum(axis=1, keepdims=True)
     np.savez(folder / "raw_logits.npz", table)
     found = import_fd_shifts(folder, tmp_path / "runs", arm="dg", seed=0, exposures=SHORT)
-    assert any("stored probabilities" in note for note in found.notes)
+    assert any("`stored_probabilities`" in note for note in found.notes)
     np.savez(folder / "raw_output.npz", table)
     (folder / "raw_logits.npz").unlink()
     (folder / "raw_logits_dist.npz").unlink()

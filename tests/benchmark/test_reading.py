@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 from abstain._foundation.toml import toml_text
 from abstain.benchmark.data.corruptions import CORRUPTIONS
-from abstain.benchmark.methods import METHODS
+from abstain.benchmark.methods import METHODS, methods_of
 from abstain.benchmark.reading import (
     changed,
     default_config,
@@ -77,7 +77,8 @@ def test_the_default_of_every_task(name):
     assert config.arms[0].recipe == TASKS[name].recipe
     assert {arm.kind for arm in config.arms} == {METHODS[m].objective for m in METHODS}
     # Each once, not under other names too.
-    assert config.methods == tuple(name for name in METHODS if not METHODS[name].same_as)
+    defaults = [name for name, method in METHODS.items() if method.is_default]
+    assert config.methods == tuple(name for name in defaults if not METHODS[name].same_as)
     assert config.corruptions == tuple(CORRUPTIONS)
     (gamblers,) = [arm for arm in config.arms if arm.kind == "deep-gamblers"]
     assert gamblers.grid["reward"] == TASKS[name].rewards
@@ -108,7 +109,7 @@ def test_a_file_says_everything(tmp_path, monkeypatch):
         ),
         seeds=(3, 5),
         model="vgg13",
-        methods=tuple(m.name for m in METHODS.values() if m.objective in kinds and not m.same_as),
+        methods=tuple(method.name for method in methods_of(kinds)),
         metrics=("augrc",),
         samples=4,
         corruptions=("fog",),

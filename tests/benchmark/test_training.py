@@ -143,7 +143,7 @@ def test_a_warm_up_that_two_trainings_share_gives_the_bits_of_two(tmp_path, kill
     start, seen = tmp_path / "both.start", []
 
     def gambled(reward, saving=None, on_epoch=None):
-        # The reward is at most the number of classes.
+        # The pictures have two classes: a larger reward would warn.
         network, objective = fresh("deep-gamblers", reward=reward)
         data = pictures()
         recipe = Recipe(epochs=6, batch_size=16, schedule="cosine")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.linear_model import LogisticRegression
 
 from abstain.calibration import Platt, fit_platt
@@ -216,3 +216,23 @@ def test_bad_input_is_named(x, loss, error, words):
 def test_apply_checks_its_input():
     with pytest.raises(DomainError, match="`confidence` must be finite"):
         Platt(1.0, 0.0, smooth=True, n=1).apply([np.inf])
+
+
+def test_the_numbers_that_are_passed_are_fitted_also_where_they_could_be_probabilities():
+    """Log-odds leave calibrated probabilities as they are; the probabilities themselves cannot."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(4, 1, 20_000)
+    loss = (rng.random(p.size) > p).astype(float)
+    on_log_odds, on_values = fit_platt(logit(p), loss), fit_platt(p, loss)
+    assert (on_log_odds.slope, on_log_odds.intercept) == pytest.approx((1, 0), abs=0.05)
+    assert np.abs(on_log_odds.apply(logit(p)) - p).max() < 0.02
+    assert (on_values.slope, on_values.intercept) == pytest.approx(
+        of_sklearn(p, *smoothed(loss)), rel=1e-6
+    )
+    assert np.abs(on_values.apply(p) - p).max() > 0.05
+
+
+def smoothed(loss):
+    """Return Platt's targets, and the weight of each sample."""
+    right, wrong = (loss == 0).sum(), (loss == 1).sum()
+    return np.where(loss == 0, (right + 1) / (right + 2), 1 / (wrong + 2)), np.ones(loss.size)

@@ -454,10 +454,29 @@ def test_runs_of_fd_shifts_are_imported(folder, capsys):
     printed = words(capsys.readouterr().out)
     assert "Imported confidnet-seed1" in printed
     assert run(["benchmark", "status", "runs"]) == 0
-    assert "Imported: 1 run of confidnet" in words(capsys.readouterr().out)
+    printed = words(capsys.readouterr().out)
+    assert "Imported: 1 run of confidnet" in printed
+    # Nothing was run here, so no job took any time; "0 s" was printed.
+    assert printed.endswith("All is done.")
     assert run(["benchmark", "import", "theirs", "runs", *asked]) == 2
     assert run(["benchmark", "import", "theirs", "runs", *asked, "--replace"]) == 0
     assert {"msr", "confidnet"} <= set(Store.read("runs").kept[0].validated)
+
+
+def test_methods_that_cannot_be_computed_have_one_line(folder, capsys):
+    """There was a line for each of them."""
+    from tests.benchmark.shifts_folder import make_folder
+
+    make_folder(folder / "theirs", 1, train=False, sampled=False)
+    asked = ["theirs", "runs", "--arm", "devries", "--seed", "1"]
+    asked += ["--exposures", "skip", "iid", "skip", "skip"]
+    assert run(["benchmark", "import", *asked]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in lines if "cannot be computed" in line]
+    assert line.startswith("Note: 17 methods cannot be computed: ")
+    assert line.count("(it is fitted on validation data, and there are none)") == 1
+    assert "devries-mcd-msr, devries-mcd-pe" in line
+    assert sum("devries-knn-1000" in line for line in lines) == 1
 
 
 def test_open_set_runs_of_fd_shifts_are_imported(folder, capsys):

@@ -36,6 +36,18 @@ def csv(columns):
     return write
 
 
+def text(content, suffix=".csv"):
+    def write(path):
+        path.with_suffix(suffix).write_text(content)
+        return path.with_suffix(suffix)
+
+    return write
+
+
+def lines(rows):
+    return text("\n".join(map(json.dumps, rows)), ".jsonl")
+
+
 CASES = {
     "an array of any name": (
         arrays({"y_true": LABELS, "softmax_out": PROBABILITIES}),
@@ -120,6 +132,33 @@ CASES = {
         ),
         ["--id", "image", "--long", "class", "--probabilities", "p"],
     ),
+    "a target class beside logits": (
+        csv({"target_class": LABELS, **{f"logit_{i}": LOGITS[:, i] for i in range(3)}}),
+        ["--label", "target_class", "--logits", "logit_*"],
+    ),
+    "a decimal comma": (
+        text("label;prediction;confidence\na;a;0,9\nb;a;0,4\na;a;0,7\n"),
+        ["--decimal", ","],
+    ),
+    "percent signs": (
+        csv({"label": LABELS, "pred": GUESSES, "confidence": [f"{i}%" for i in range(N)]}),
+        [],
+    ),
+    "a grade in words inside an object": (
+        lines([{"answer": f"answer {i}", "judge": {"verdict": ["CORRECT", "INCORRECT"][i % 2]},
+                "stated": 50 + i % 51} for i in range(N)]),
+        ["--correct", "judge.verdict", "--confidence", "stated", "--percent", "stated"],
+    ),
+    "a graded answer with its reference": (
+        lines([{"answer": f"answer {i}", "response": f"It is {i}", "graded_correct": i % 2,
+                "grade": (i % 5) / 4, "sure": i / N} for i in range(N)]),
+        ["--confidence", "sure"],
+    ),
+    "a grade beside texts of usual names": (
+        lines([{"label": f"answer {i}", "prediction": f"It is {i}", "verdict": "CI"[i % 2],
+                "confidence": i / N} for i in range(N)]),
+        ["--correct", "verdict"],
+    ),
     "a direction that the values tell": (
         csv({"gt": LABELS, "pred": GUESSES, "a": DOUBT, "b": -DOUBT, "c": [*DOUBT[:-1], None]}),
         ["--label", "gt", "--confidence=-a", "--confidence", "b", "--confidence=-c",
@@ -137,6 +176,33 @@ def test_the_command_says_what_was_found(case, tmp_path, capsys):
     assert shlex.split(last) == ["abstain", "evaluate", *options, str(path)]
     # And the command works.
     assert run([*shlex.split(last)[1:], "--interval", "none"]) == 0
+
+
+@pytest.mark.parametrize("form", ["arrays", "columns"])
+def test_logits_of_other_models_are_named(form, tmp_path, capsys):
+    models = {f"{name}_logits": LOGITS + i for i, name in enumerate("abc")}
+    if form == "columns":
+        models = {f"{m}_{i}": x[:, i] for m, x in models.items() for i in range(3)}
+    write = arrays if form == "arrays" else csv
+    path = write({"label": LABELS, **models})(tmp_path / "p")
+    assert run(["inspect", str(path)]) == 0
+    unused = [line for line in capsys.readouterr().out.splitlines() if "unused: " in line]
+    assert ["b_logits" in line for line in unused] == [True, False]
+    assert ["c_logits" in line for line in unused] == [False, True]
+
+
+def test_whole_numbers_beside_class_scores_are_labels(tmp_path, capsys):
+    arrays = {"softmax_out": PROBABILITIES, "cifar_classes": LABELS, "image_id": np.arange(N)}
+    for name, values in arrays.items():
+        np.save(tmp_path / f"{name}.npy", values)
+    files = [str(tmp_path / f"{name}.npy") for name in arrays]
+    assert run(["inspect", *files]) == 0
+    options = ["--label", "cifar_classes", "--probabilities", "softmax_out"]
+    *_, last = capsys.readouterr().out.splitlines()
+    assert shlex.split(last) == ["abstain", "evaluate", *options, *files]
+    # Of two such arrays neither is taken.
+    np.save(tmp_path / "others.npy", ANSWERS)
+    assert run(["inspect", *files, str(tmp_path / "others.npy")]) == 2
 
 
 def test_lists_of_words_or_of_any_length_are_no_class_scores(tmp_path, capsys):

@@ -1,5 +1,7 @@
 """However a command ends, it says so in one line."""
 
+import os
+import shlex
 import subprocess
 import sys
 
@@ -100,3 +102,41 @@ def test_the_report_repeats_the_command_without_it(capsys):
         patch.setattr("abstain.cli.listing.console", Told)
         assert run(["list", "metrics", "--traceback"]) == 0
     assert set(seen) == {("list", "metrics")}
+
+
+# ------------------------------------------------------------------------ standard streams
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "größe.csv"
+    rows = [f"{i % 3 > 0:d},{i / 40:.3f},é" for i in range(40)]
+    path.write_text("\n".join(["correct,confidence,größe", *rows]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])
+def test_a_table_is_printed_in_any_encoding(table, encoding):
+    program = [sys.executable, "-m", "abstain", "evaluate", str(table), "--by", "größe"]
+    env = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(program, capture_output=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.decode(encoding)
+    assert "AUGRC" in printed
+    assert ("gr??e" if encoding == "ascii" else "größe") in printed
+    assert "↓" in printed or encoding != "utf-8"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell closes the streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "status"), [("evaluate", 0), ("inspect", 0), ("evaluate -", 2)]
+)
+def test_a_closed_stream_is_an_empty_one(table, command, status, closed):
+    files = "" if command.endswith("-") else shlex.quote(str(table))
+    line = f"{shlex.quote(sys.executable)} -m abstain {command} {files} {closed}"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        line, shell=True, capture_output=True, text=True, env=env, stdin=subprocess.DEVNULL,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert "not foreseen" not in done.stderr

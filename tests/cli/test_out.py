@@ -176,6 +176,22 @@ def test_the_list_of_an_earlier_study_is_taken_over(folder, capsys):
     assert set_in(out).keys() == {*kept, "report.html"}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/zero")
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_list_that_names_a_device_is_not_followed(folder, is_link):
+    assert run([*EVALUATE, *named("evaluate")]) == 0
+    without_receipt(folder / "out")
+    names = folder / "out" / ".abstain-files.json"
+    if is_link:
+        names.symlink_to("/dev/zero")
+    else:
+        names.write_text('{"/dev/zero": "", "../p.csv": ""}')
+    program = [sys.executable, "-m", "abstain", *EVALUATE, *named("evaluate")]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    subprocess.run(program, check=True, stdout=subprocess.DEVNULL, env=env, timeout=60)
+    assert (folder / "p.csv").exists()
+
+
 # ----------------------------------------------------------------------------------- kills
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")

@@ -17,6 +17,7 @@ from abstain.benchmark.methods import METHODS
 from abstain.benchmark.tasks import TASKS
 from abstain.cli.main import run
 from abstain.cli.study import command_of, overview
+from abstain.cli.study.command import signature_of
 from abstain.errors import InputError
 from abstain.simulate import POPULATIONS
 from abstain.studies import STUDIES, StudyEntry, StudyOption, study_estimators
@@ -275,6 +276,17 @@ def test_every_study_runs_and_leaves_its_folder(folder, capsys, squares):
     said = json.loads((folder / "out" / "first" / "study.json").read_text())
     assert (said["parameters"], said["verdict"]) == ({"n": 9}, ["It is 81.", "So."])
     assert (folder / "out" / "second" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_takes_quick(name):
+    assert "quick" in signature_of(STUDIES[name]).parameters
+
+
+def test_a_study_without_smaller_settings_runs_with_quick(folder, capsys):
+    assert not STUDIES["published"].quick
+    assert run(["study", "published", "--quick"]) == 0
+    assert "208 of 273 ranks" in words(capsys.readouterr().out)
 
 
 def test_a_quick_run_takes_the_parameters_of_the_entries(folder, capsys, squares):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstain import simulate
-from abstain._foundation.scored import scored
+from abstain._foundation.scored import Scored, scored
 from abstain.curves._accepted_parts import accepted
 from abstain.curves.bands import as_generalized, risk_coverage_band
 from abstain.curves.risk_coverage import generalized_risk_coverage_curve, risk_coverage_curve
@@ -83,7 +83,7 @@ def test_the_covariance_is_that_of_the_influences(weighted, graded, round_to):
 def test_the_covariance_of_clusters_sums_within_them(monkeypatch):
     confidence, loss, weight, cluster = small(n=80)
     weight[:5] = 0.0
-    s = scored(confidence, loss, weight)
+    s = Scored(confidence, loss, weight)
     grid = np.array([0.1, 0.5, 1.0])
     at = accepted(s, grid, cluster)
     w = weight[5:]

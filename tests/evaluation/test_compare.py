@@ -429,8 +429,16 @@ def test_too_few_draws_for_the_number_of_pairs_are_said():
     found = ab.compare(
         ab.Predictions(confidence=many, loss=data.loss), test="bootstrap", bootstrap=100
     )
-    assert any(f.kind == "few_draws" for f in found.findings)
+    messages = {f.message for f in found.findings if f.kind == "few_draws"}
+    # 78 pairs at 5 %: four times as many draws as the least adjusted p-value needs, in hundreds.
+    assert len(messages) == 1
+    assert messages.pop().endswith("is below 1. Draw at least 6,300 resamples.")
     assert not any(p.better for p in found.pairs if p.test == "paired bootstrap")
+    again = {f"m{i}": many[f"m{i}"] for i in (0, 1)}
+    enough = ab.compare(
+        ab.Predictions(confidence=again, loss=data.loss), test="bootstrap", bootstrap=100
+    )
+    assert not any(f.kind == "few_draws" for f in enough.findings)
     fine = ab.compare(data, test="bootstrap", bootstrap=200)
     assert not any(f.kind == "few_draws" for f in fine.findings)
 

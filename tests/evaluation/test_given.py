@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import abstain as ab
-from abstain.errors import InputError, ShapeError, UnknownNameError
+from abstain.errors import AbstainError, InputError, ShapeError, UnknownNameError
 
 LABELS = np.array([0, 1, 1, 0, 1])
 SECOND = np.array([0.1, 0.9, 0.4, 0.3, 0.8])
@@ -141,3 +141,64 @@ def test_comparisons_open_what_evaluate_opens(tmp_path):
         found = ab.compare(source)
         assert found.methods == ("confidence", "confidence_b")
         assert any("took" in finding.message for finding in found.findings)
+
+
+# ------------------------------------------------------------------------ tables of other libraries
+class ArrowStream:
+    """A table of a library that nobody knows, by the Arrow PyCapsule interface."""
+
+    def __init__(self, native):
+        self.native = native
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.native.__arrow_c_stream__(requested_schema)
+
+
+def _duckdb_relation(frame):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    return duckdb.connect().from_arrow(frame.to_arrow())
+
+
+def _ibis_table(frame):
+    ibis = pytest.importorskip("ibis")
+    pytest.importorskip("duckdb")
+    return ibis.memtable(frame)
+
+
+def _record_batch(frame):
+    pytest.importorskip("pyarrow")
+    return frame.to_arrow().to_batches()[0]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        pl.DataFrame.lazy,
+        pl.DataFrame.to_dicts,
+        ArrowStream,
+        _record_batch,
+        lambda frame: _record_batch(frame).schema and frame.to_arrow().to_reader(),
+        _duckdb_relation,
+        _ibis_table,
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_tables_of_other_libraries(convert):
+    frame = pl.DataFrame(COLUMNS)
+    whole = ab.evaluate(frame, interval="none")
+    assert ab.read_predictions(convert(frame)).only().n == 5
+    same(ab.evaluate(convert(frame), interval="none"), whole)
+
+
+def test_series_are_two_arrays():
+    confidence = pl.Series([0.9, 0.4, 0.3])
+    assert ab.evaluate(confidence, pl.Series([0.0, 1.0, 0.0])).value("augrc") > 0
+
+
+@pytest.mark.parametrize("source", [ArrowStream(pl.Series([1, 2])), [{"a": 1}, {}], [{}]])
+def test_tables_that_are_none_are_refused_in_words(source):
+    for read in (ab.read_predictions, ab.evaluate):
+        with pytest.raises(AbstainError) as caught:
+            read(source)
+        assert "\n" not in str(caught.value)

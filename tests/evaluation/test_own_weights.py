@@ -71,7 +71,12 @@ def shares_by_hand(part: ab.Predictions, metric: str) -> np.ndarray:
     s = units_of({(("method", "a"),): kept_of(part), (("method", "b"),): kept_of(part)},
                  Roles(methods="method"))[0].scored["a"]  # fmt: skip
     out = np.zeros(part.n)
-    out[part.weight > 0] = metric_named(metric).influence(s) / s.n
+    share = metric_named(metric).influence(s) / s.n
+    if metric == "failure_auroc":
+        # DeLong divides by n - 1 of the failures and of the successes.
+        for kind in (s.loss > 0, s.loss == 0):
+            share[kind] *= np.sqrt(kind.sum() / (kind.sum() - 1) * (s.n - 1) / s.n)
+    out[part.weight > 0] = share
     return out
 
 
@@ -291,7 +296,10 @@ def test_several_data_sets_of_which_one_is_weighted():
     note = only(found.findings, kind="own_weights")
     n = [e.n for e in found.estimates if e.data == (("data", "new"),)]
     assert note.split == (("data", "new"),)
-    assert f"{min(n)} to {max(n)} of 400" in note.message
+    # Samples that no method keeps are ignored.
+    weights = [p.weight for split, p in parts.items() if ("data", "new") in split]
+    n_kept = np.count_nonzero(np.max(weights, axis=0))
+    assert f"{min(n)} to {max(n)} of {n_kept}" in note.message
     assert len([s for s in found.standings if s.data is None]) == 4
 
 

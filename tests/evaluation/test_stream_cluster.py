@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Thread
@@ -118,6 +120,33 @@ def test_a_cluster_gives_the_bits_of_one_process_also_when_a_worker_dies(tmp_pat
         part = ab.evaluate(ab.scan_predictions(scan.paths[0], by="model"))
         assert counted.frame().equals(part.frame())
         assert pids[0] not in client.run(os.getpid).values()
+
+
+#: Without a main guard: a process that is started runs all of it again.
+_SCRIPT = """
+print("run", flush=True)
+import dask, dask.dataframe, polars, abstain as ab
+frame = dask.dataframe.from_pandas(polars.read_parquet({path!r}).to_pandas(), npartitions=4)
+print(ab.evaluate(frame, metrics=["augrc"]).value("augrc"))
+with dask.config.set(scheduler="synchronous"):
+    print(ab.evaluate(frame, metrics=["augrc"]).value("augrc"))
+"""
+
+
+@pytest.mark.slow
+def test_a_dataframe_in_a_script_without_a_guard_starts_no_process(tmp_path):
+    pytest.importorskip("distributed")
+    pytest.importorskip("dask.dataframe")
+    path = _files(tmp_path, parts=1).replace("*", "0")
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT.format(path=path))
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env=env, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    value = ab.evaluate(path, metrics=["augrc"]).value("augrc")
+    assert done.stdout.split() == ["run", *[str(value)] * 2]
 
 
 def _kill(pid: int, seconds: float) -> None:

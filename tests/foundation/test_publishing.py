@@ -1,16 +1,18 @@
 """A set of files is in a folder whole or not at all, and never in the place of another's file."""
 
+import errno
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from tests.foundation import killed_publication
 
-from abstain._foundation.files import RECEIPT, owned, publish, refuse_place
+from abstain._foundation.files import RECEIPT, held, owned, publish, refuse_place
 from abstain.errors import InputError
 
 OLD, NEW = killed_publication.OLD, killed_publication.NEW
@@ -185,3 +187,72 @@ def test_a_full_disk_leaves_the_set_before(tmp_path, monkeypatch):
     assert "No space left on device" in refused(tmp_path, NEW)
     assert content(tmp_path) == before
     assert not list(tmp_path.glob(".abstain-*"))
+
+
+PUBLISHER = """
+import sys, time
+from pathlib import Path
+from abstain._foundation.files import publish
+while time.time() < float(sys.argv[3]):
+    pass
+files = {"report.html": sys.argv[2].encode() * 1000, f"{sys.argv[2]}.csv": b"x"}
+publish(Path(sys.argv[1]), files, {}, known={})
+"""
+
+
+def test_several_runs_publish_to_one_new_folder(tmp_path):
+    folder, start = tmp_path / "out", str(time.time() + 1.5)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", PUBLISHER, str(folder), name, start],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env,
+        )
+        for name in "abc"
+    ]
+    errors = [run.communicate()[1] for run in runs]
+    assert [run.returncode for run in runs] == [0, 0, 0], errors
+    # The set of the last one, whole.
+    (table,) = folder.glob("*.csv")
+    assert {path.name for path in folder.iterdir()} == {"report.html", table.name, RECEIPT}
+    assert (folder / "report.html").read_text() == table.stem * 1000
+    assert set(owned(folder)) == {"report.html", table.name, RECEIPT}
+
+
+def test_a_lock_excludes_other_processes_until_theirs_ends(tmp_path):
+    path = tmp_path / "counts.lock"
+    program = (
+        "import sys, pathlib; from abstain._foundation.files import held\n"
+        "with held(pathlib.Path(sys.argv[1]), 'busy'): print('held', flush=True); input()"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    other = subprocess.Popen(
+        [sys.executable, "-c", program, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=env,
+    )
+    assert other.stdout.readline() == b"held\n"
+    with pytest.raises(InputError, match="busy"), held(path, "busy"):
+        pass
+    # The system releases it however the process ends.
+    other.kill()
+    other.communicate()
+    with held(path, "busy"):
+        pass
+
+
+def test_a_file_system_without_locks_locks_nothing(tmp_path, monkeypatch):
+    def refused_lock(*_):
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", refused_lock)
+    with held(tmp_path / "counts.lock", "busy"):
+        pass
+    monkeypatch.undo()
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(InputError, match="cannot be written"), held(blocked / "a.lock", "busy"):
+        pass

@@ -56,10 +56,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 COMMON = {"coverage", "cost", "risk"}
 
 #: Where a rule is named outside `thresholds/`. Only to be shortened.
-RULES_NAMED = {
-    # The command line's defaults: which rule an option leads to.
-    "cli/threshold.py",
-}
+RULES_NAMED: set[str] = set()
 
 
 def is_metric(word: str) -> bool:

@@ -4,8 +4,8 @@ import ast
 
 from tests.house.source import FILES, SourceFile
 
-MAX_FILE_LINES = 400
-MAX_CODE_LINES = 40
+MAX_FILE_LINES = 600
+MAX_CODE_LINES = 60
 MAX_NESTING = 3
 MAX_PARAMETERS = 7  # a public function may have as many keyword-only options as it needs
 

@@ -54,6 +54,26 @@ def sample(value, **metadata):
     return SimpleNamespace(score=SimpleNamespace(value=value, metadata=metadata or None))
 
 
+def scored_for(value, reason, **metadata):
+    return SimpleNamespace(
+        score=SimpleNamespace(value=value, reason=reason, metadata=metadata or None)
+    )
+
+
+def test_reasons_of_scores_separate_refusals_from_grader_failures(inspect_ai):
+    compute = inspect_metric("augrc").call
+    graded = [
+        scored_for("C", None, confidence=0.9),
+        scored_for("I", None, confidence=0.7),
+        scored_for("C", None, confidence=0.6),
+    ]
+    refused = [scored_for("I", "refusal", confidence=1.0), scored_for(np.nan, "no_response")]
+    failed = [scored_for(np.nan, "grader_failed"), scored_for("I", "scoring_failed", confidence=1)]
+    assert compute(graded + failed) == compute(graded)
+    expected = ab.augrc([0.9, 0.7, 0.6, 0.6, 0.6], [0, 1, 0, 1, 1])
+    assert compute(graded + refused) == pytest.approx(expected)
+
+
 def test_an_aggregation_is_the_metric():
     rng = np.random.default_rng(0)
     confidence, right = rng.random(50), rng.integers(2, size=50)

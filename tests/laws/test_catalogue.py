@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from tests.laws.cases import in_order, make, rows, scored_cases
 
 from abstain._foundation.scored import Scored
+from abstain.inference.reach import OPEN
 from abstain.metrics import METRICS, Metric, Need, metric_named
+from abstain.metrics.catalogue import FAMILIES
+from abstain.metrics.intervals import interval_of
 
 _MADE_BY_NAME = (
     "selective_risk@37cov",
@@ -30,6 +33,13 @@ ALL = [*METRICS.values(), *(metric_named(name) for name in _MADE_BY_NAME)]
 
 # What needs samples of no known class is undefined without them; with them all laws are tried anew.
 OPEN_SET = [metric for metric in ALL if Need.UNKNOWN_CLASSES in metric.needs]
+
+# Their value jumps from one tie group to the next; also those of each family that takes numbers.
+_AT_COVERAGE = [
+    metric
+    for metric in (*ALL, *(metric_named(family.shown) for family in FAMILIES))
+    if metric.at_coverage is not None
+]
 
 # A case is drawn once for the whole catalogue: drawing costs ten times what a metric does.
 
@@ -167,3 +177,25 @@ def test_what_is_declared_reads_well(metric: Metric) -> None:
     assert metric.meaning.endswith(".")
     assert metric.source
     assert metric.low < metric.high
+
+
+@pytest.mark.parametrize("metric", _AT_COVERAGE, ids=lambda metric: metric.name)
+def test_a_group_that_ends_just_below_the_coverage_leaves_the_threshold_open(
+    metric: Metric,
+) -> None:
+    """In the population that group may end above the coverage: both thresholds are possible."""
+    rng, n = np.random.default_rng(0), 4000
+    n_accepted = round(metric.at_coverage * n)
+    group_sizes = [
+        n_accepted - 5,
+        (n - n_accepted) // 2,
+        n - n_accepted - (n - n_accepted) // 2 + 5,
+    ]
+    confidence = np.repeat([0.9, 0.6, 0.3], group_sizes)
+    labels = np.where(rng.random(n) < 0.3, -1, 0)
+    prediction = np.where(rng.random(n) < np.repeat([0.1, 0.4, 0.6], group_sizes), 1, 0)
+    loss = (prediction != labels).astype(float)
+    s = make(confidence, loss, labels, prediction, np.full(n, 0.7))
+    assert metric.open_thresholds is not None
+    assert metric.open_thresholds(s, None) is not None
+    assert OPEN in interval_of(metric, s).note

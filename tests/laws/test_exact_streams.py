@@ -22,6 +22,7 @@ OF_SUCCESSES = {
     "aurc", "auarc", "e_aurc", "normalized_aurc", "ause", "failure_ap_success", "fpr_at_95tpr",
     "f1_auc", "selective_accuracy@0.9", "ece", "ece_equal_mass", "mce", "smooth_ece", "cwsa@0.5",
     "cwsa@0.9", "cwsa_plus@0.5", "cwsa_plus@0.9", "cwsa_area", "cwsa_plus_area",
+    "auc_mcc", "auc_mcc_plus",
 }  # fmt: skip
 
 

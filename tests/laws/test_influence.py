@@ -38,7 +38,11 @@ KINKED = {"achievable_aurc"}
 #: Undefined here: tests/metrics/test_open_set.py has samples of no known class.
 OPEN_SET = {m.name for m in WITH if Need.UNKNOWN_CLASSES in m.needs}
 
-SMOOTH = [m for m in WITH if m.name not in COUNTING | MOVING | OPEN_SET]
+# The curve of a class starts at its first accepted sample, which no weight above 0 moves: the
+# influence has a term that the derivative lacks. tests/metrics/test_rare_classes.py has the term.
+STARTING = {"aurc_ba"}
+
+SMOOTH = [m for m in WITH if m.name not in COUNTING | MOVING | OPEN_SET | STARTING]
 
 
 def case(seed: int, n: int = 60, *, ties: bool, weights: bool) -> Scored:
@@ -82,7 +86,7 @@ def test_influence_is_the_derivative_with_respect_to_the_weights(
 
 
 @pytest.mark.parametrize("ties", [False, True])
-@pytest.mark.parametrize("name", sorted(COUNTING))
+@pytest.mark.parametrize("name", sorted(COUNTING | STARTING))
 def test_counting_estimators_agree_with_one_sample_more_or_less(name: str, ties: bool) -> None:
     metric, s = metric_named(name), case(7, ties=ties, weights=False)
     gaps = []

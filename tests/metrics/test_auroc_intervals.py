@@ -73,3 +73,16 @@ def test_weights_and_clusters_count_as_what_they_are_worth() -> None:
     assert once.variance == pytest.approx(plain.variance)
     assert expected_variance(METRICS["augrc"], Scored(c, loss), 0.1) is None
     assert expected_variance(METRICS["prr"], Scored(c, loss / 2), 0.1) is None
+
+
+@pytest.mark.slow
+def test_the_standard_error_with_ten_failures_is_the_spread_of_repeated_studies() -> None:
+    """With n in place of n - 1 of the failures the ratio is 0.958 (standard error 0.011)."""
+    rng, metric, n = np.random.default_rng(5), METRICS["failure_auroc"], 200
+    loss = (np.arange(n) < 10).astype(float)
+    found = []
+    for _ in range(4000):
+        s = Scored(rng.normal(size=n) - 1.6 * loss, loss)
+        found.append((metric.compute(s).value, interval_of(metric, s).standard_error))
+    values, errors = np.array(found).T
+    assert np.sqrt(np.mean(errors**2)) / values.std() == pytest.approx(1, abs=0.03)

@@ -74,3 +74,17 @@ def test_one_class_has_no_value():
     with pytest.warns(UndefinedMetricWarning, match="a positive at no coverage"):
         assert np.isnan(auprc_retention([0.1, 0.2], [0, 0], [0.3, 0.4]))
     assert auprc_retention([0.1, 0.2], [1, 1], [0.3, 0.4]) == 1.0
+
+
+def test_each_metric_describes_the_coverages_that_it_averages_over():
+    """Coverages that accept only positives count for the precision, not for the AUROC."""
+    c, y, score = [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]
+    precision = [average_precision_score(y[:k], score[:k]) for k in (1, 2, 3, 4)]
+    assert precision == [1, 1, 1, pytest.approx(11 / 12)]
+    # At coverages above 75 % a growing share of the last positive is accepted.
+    found = auprc_retention(c, y, score)
+    shares = np.arange(1, 26) / 25
+    last = (2 + shares * (2 + shares) / (3 + shares)) / (2 + shares)
+    assert found == pytest.approx((75 + last.sum()) / 100, abs=1e-12)
+    assert METRICS["auprc_retention"].convention.endswith("that accept a positive")
+    assert METRICS["auroc_retention"].convention.endswith("that accept both classes")

@@ -92,13 +92,26 @@ def test_the_catalogue(parts):
 
 def test_the_catalogue_without_a_view():
     s = Scored(np.ones(2), np.zeros(2))
-    assert METRICS["accuracy"].missing(s) == "needs labels and predictions"
+    assert METRICS["balanced_accuracy"].missing(s) == "needs labels and predictions"
     assert METRICS["nll"].missing(s) == "needs class probabilities or logits"
     with pytest.raises(MissingInputError, match="labels and predictions are needed"):
-        METRICS["accuracy"].compute(s)
+        METRICS["balanced_accuracy"].compute(s)
     view = ClassView(np.zeros(2, dtype=int), np.zeros(2, dtype=int), (0, 1))
     with pytest.raises(MissingInputError, match="class probabilities or logits are needed"):
         METRICS["brier"].compute(Scored(np.ones(2), np.zeros(2), view=view))
+
+
+def test_accuracy_of_a_binary_loss_without_labels():
+    y, guess, w = np.array([0, 1, 1, 0, 1]), np.array([0, 1, 0, 0, 0]), np.arange(1.0, 6.0)
+    loss = (y != guess).astype(float)
+    with_view = Scored(np.ones(5), loss, w, view=ClassView(y, guess, (0, 1)))
+    without = Scored(np.ones(5), loss, w)
+    entry = METRICS["accuracy"]
+    assert entry.missing(without) == ""
+    assert entry.compute(without).value == entry.compute(with_view).value == 7 / 15
+    np.testing.assert_array_equal(entry.influence(without), entry.influence(with_view))
+    graded = Scored(np.ones(5), loss / 2)
+    assert entry.missing(graded) == "needs labels and predictions, or a 0/1 loss"
 
 
 def test_messages():

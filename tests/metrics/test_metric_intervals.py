@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import abstain as ab
 from abstain import simulate
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import DomainError, InputError, ShapeError, UnknownNameError
@@ -31,23 +32,46 @@ def placements(c: np.ndarray, loss: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     return wins.mean(axis=1), wins.mean(axis=0)
 
 
+def delong_covariance(scores: list[np.ndarray], loss: np.ndarray) -> np.ndarray:
+    """The covariance of AUROCs by DeLong et al. (1988), from the structural components."""
+    parts = [placements(c, loss) for c in scores]
+    of_successes, of_failures = (np.atleast_2d(np.cov(x)) for x in zip(*parts, strict=True))
+    return of_successes / (loss == 0).sum() + of_failures / (loss == 1).sum()
+
+
+@pytest.mark.parametrize("n_failures", [2, 10, 150])
 @pytest.mark.parametrize("ties", [False, True])
-def test_failure_auroc_is_delongs_test(ties: bool) -> None:
+def test_failure_auroc_is_delongs_test(ties: bool, n_failures: int) -> None:
+    """Each class divides by its own n - 1: with 10 failures the error was 4.4 % too small."""
     rng = np.random.default_rng(0)
-    c, loss = population(rng, 300)
+    loss = (np.arange(300) < n_failures).astype(float)
+    c = rng.normal(size=300) - loss
     other = c + rng.normal(size=300)
     if ties:
         c, other = np.round(c, 1), np.round(other)
-    parts = [placements(x, loss) for x in (c, other)]
-    s, f = (loss == 0).sum(), (loss == 1).sum()
-    # DeLong divides by s - 1 and f - 1 where the influences divide by s and f.
-    by_right = np.cov(np.array([p[0] for p in parts])) * (s - 1) / s
-    by_wrong = np.cov(np.array([p[1] for p in parts])) * (f - 1) / f
-    delong = (by_right / s + by_wrong / f) * 300 / 299
-    metric, pair = METRICS["failure_auroc"], (scored(c, loss), scored(other, loss))
-    assert np.isclose(interval_of(metric, pair[0]).standard_error, np.sqrt(delong[0, 0]))
+    delong = delong_covariance([c, other], loss)
     expected = np.sqrt(delong[0, 0] + delong[1, 1] - 2 * delong[0, 1])
-    assert np.isclose(difference_of(metric, pair).standard_error, expected)
+    for name, scale in (("failure_auroc", 1), ("prr", 2)):
+        metric, pair = METRICS[name], (scored(c, loss), scored(other, loss))
+        error = interval_of(metric, pair[0]).standard_error
+        assert error == pytest.approx(scale * np.sqrt(delong[0, 0]), rel=1e-12)
+        difference = difference_of(metric, pair)
+        assert difference.standard_error == pytest.approx(scale * expected, rel=1e-9)
+    compared = ab.compare(
+        ab.Predictions(confidence={"c": c, "other": other}, loss=loss), metrics=["failure_auroc"]
+    )
+    assert compared.pairs[0].standard_error == pytest.approx(expected, rel=1e-9)
+
+
+def test_clusters_of_one_sample_and_weights_of_one_have_delongs_error() -> None:
+    rng = np.random.default_rng(1)
+    c, loss = rng.normal(size=80), (np.arange(80) < 10).astype(float)
+    expected = np.sqrt(delong_covariance([c], loss)[0, 0])
+    metric = METRICS["failure_auroc"]
+    weighted = interval_of(metric, scored(c, loss, np.full(80, 3.0)))
+    clustered = interval_of(metric, scored(c, loss), cluster=np.arange(80))
+    assert weighted.standard_error == pytest.approx(expected, rel=1e-12)
+    assert clustered.standard_error == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +249,7 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DomainError, match="`level`"):
         metric_interval(c, loss, level=95)
     with pytest.raises(InputError, match="needs labels"):
-        metric_interval(c, loss, metric="accuracy")
+        metric_interval(c, loss, metric="balanced_accuracy")
     with pytest.raises(InputError, match="use the bootstrap"):
         metric_difference(c, c, loss, metric="ece")
     with pytest.raises(ShapeError, match="`group`"):

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from tests.laws.test_influence import derivative
 
 import abstain as ab
 from abstain._foundation.scored import ClassView, Scored
 from abstain.errors import DomainError, UndefinedMetricWarning
 from abstain.metrics import METRICS, metric_named, oscr, scod_loss
-from abstain.metrics.intervals import influence_of
+from abstain.metrics.intervals import influence_of, interval_of
 
 OPEN = ("oscr", "scod_aurc@0.7cost", "scod_augrc@0.3cost")
 
@@ -100,10 +101,6 @@ def test_influences_are_derivatives(name, ties, weights):
 
 def test_intervals_hold_what_is_true():
     """Right answers 2 above unknown samples on average, 4 in 5 of the known are right."""
-    from scipy.stats import norm
-
-    from abstain.metrics.intervals import interval_of
-
     rng, held, truth = np.random.default_rng(6), [], 0.8 * norm.cdf(2 / np.sqrt(2))
     for _ in range(80):
         labels = rng.integers(-1, 1, 300)
@@ -112,6 +109,33 @@ def test_intervals_hold_what_is_true():
         interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
         held.append(interval.low <= truth <= interval.high)
     assert np.mean(held) >= 0.87
+
+
+@pytest.mark.parametrize(("n_unknown", "shift"), [(8, 1.6), (4, 1.6), (8, 3.2)])
+def test_oscr_holds_what_is_true_with_few_unknown_samples(n_unknown, shift):
+    """Before, 88% (8 of 2000 unknown) and 85% (4 of 200) of the intervals held the truth."""
+    rng, held, truth = np.random.default_rng(8), [], 0.8 * norm.cdf(shift / np.sqrt(2))
+    n = 2000 if n_unknown == 8 else 200
+    labels = np.where(np.arange(n) < n_unknown, -1, 0)
+    for _ in range(400):
+        prediction = np.where(rng.random(n) < 0.8, 0, 1)
+        c = rng.normal(size=n) + shift * ((labels == 0) & (prediction == 0))
+        interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+        held.append(interval.low <= truth <= interval.high)
+    # Monte-Carlo error 1.1%.
+    assert np.mean(held) >= 0.93
+
+
+def test_one_unknown_sample_shows_no_spread_and_few_come_with_a_warning():
+    c, prediction, labels = np.linspace(1, 0, 40), np.zeros(40, int), np.zeros(40, int)
+    prediction[::5], labels[20] = 1, -1
+    interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+    assert np.isnan(interval.low)
+    assert "one sample on one side" in interval.note
+    labels[22] = labels[3] = -1
+    interval = interval_of(METRICS["oscr"], of_open_set(c, prediction, labels))
+    assert interval.low < METRICS["oscr"].compute(of_open_set(c, prediction, labels)).value
+    assert "only 3 failures among the samples of no known class" in interval.note
 
 
 def test_costs_are_checked():

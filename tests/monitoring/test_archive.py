@@ -64,3 +64,27 @@ def test_what_is_damaged_or_of_another_form_is_refused(tmp_path):
         ab.load(path)
     with pytest.raises(InputError, match=r"must end in '\.npz' for a monitor"):
         ab.save(monitor, tmp_path / "state.json")
+
+
+def test_a_history_that_no_monitor_records_is_refused():
+    """A NaN of the capital is valid where a watch is off, and nowhere else."""
+    confidence, loss = drawn(np.random.default_rng(1), 200)
+    ids = names("a", 200)
+    monitor = ab.monitoring.start(RULE).update(ids, confidence).labels(ids, loss)
+    plain, arrays = monitor.to_arrays()
+    from_arrays = ab.monitoring.Monitor.from_arrays
+    assert from_arrays(plain, arrays).points()
+    assert np.isnan(arrays["history"][:, 7]).all()
+    for column, value in [(0, np.nan), (3, np.nan), (5, -1.0), (6, np.nan), (8, np.inf), (7, 1.0)]:
+        history = arrays["history"].copy()
+        history[2, column] = value
+        with pytest.raises(FileFormatError, match="`history` must be"):
+            from_arrays(plain, {**arrays, "history": history})
+
+
+def test_a_position_that_cannot_be_is_refused():
+    plain, arrays = ab.monitoring.start(RULE).to_arrays()
+    from_arrays = ab.monitoring.Monitor.from_arrays
+    for position in (["a", 1], ["a", 1, 1, 1], ["a", 1, 1, -1, ""], ["a", 1, 1, 1, None]):
+        with pytest.raises(FileFormatError, match="read"):
+            from_arrays({**plain, "read": [position]}, arrays)

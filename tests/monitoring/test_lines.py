@@ -3,7 +3,7 @@
 import pytest
 
 from abstain.errors import FileFormatError
-from abstain.monitoring.lines import line_of, read_lines, runs_of
+from abstain.monitoring.lines import line_of, parse_lines
 
 
 def test_a_line_is_a_prediction_a_label_or_both():
@@ -34,20 +34,11 @@ def test_a_bad_line_is_named_by_its_place_and_the_rule(text, said):
     with pytest.raises(FileFormatError, match=f"line 7: .*{said}"):
         line_of(text, "line 7", scale="probability")
     skipped = []
-    assert not list(
-        read_lines([("line 7", text), ("line 8", " ")], scale="probability", skipped=skipped)
-    )
-    assert len(skipped) == 1
+    texts = [("line 7", text), ("line 8", " ")]
 
+    def skip(index, error):
+        skipped.append((index, str(error)))
+        return True
 
-def test_lines_of_one_kind_are_taken_together():
-    lines = [
-        line_of(text, "")
-        for text in (
-            '{"id": 1, "confidence": 0.5}', '{"id": 2, "confidence": 0.5, "loss": 1}',
-            '{"id": 1, "loss": 1}', '{"id": 3, "label": "a"}', '{"id": 4, "label": "a"}',
-        )
-    ]  # fmt: skip
-    assert [(kind, len(run)) for kind, run in runs_of(lines)] == [
-        ("prediction", 2), ("loss", 1), ("class", 2)
-    ]  # fmt: skip
+    assert parse_lines(texts, "probability", skip) == ([], [])
+    assert [index for index, _ in skipped] == [0]

@@ -1,11 +1,17 @@
 """A monitor: what it counts, when it gives alarm, and that nothing depends on how lines come."""
 
+import time
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.monitoring.streams import calibrated, drawn, names, same
 
 import abstain as ab
 from abstain.errors import DomainError, InputError
+from abstain.monitoring.course import Course
+from abstain.monitoring.ledger import Ledger
+from abstain.monitoring.lines import line_of
 from abstain.monitoring.outset import refuse_other
 
 RULE, DATA = calibrated()
@@ -130,6 +136,9 @@ def test_what_cannot_be_watched():
         ab.monitoring.start(given)
     with pytest.raises(InputError, match="with a threshold; got str"):
         ab.monitoring.start("rule.json")
+    for max_risk in (0.0, 1.0):
+        with pytest.raises(DomainError, match="`max_risk` must lie strictly between 0 and 1"):
+            ab.monitoring.start(given, max_risk=max_risk)
     with pytest.raises(DomainError, match="`delta` must lie strictly between"):
         ab.monitoring.start(given, max_risk=0.1, delta=1.0)
     odds = ab.thresholds.DecisionRule("given", 2.0, score="msr", scale="log-odds")
@@ -174,6 +183,14 @@ def test_what_can_be_written_in_two_ways_is_no_id(name):
         begun().update(["a", name], [0.9, 0.9])
 
 
+@pytest.mark.parametrize("max_risk", [0, 1e-13, 1 - 1e-13, 1, 1.0, True])
+def test_a_risk_that_no_bet_can_be_against_is_refused(max_risk):
+    """Near 1 the bets of the watch were 0 or infinite, and no alarm could ever come."""
+    rule = ab.thresholds.DecisionRule("given", 0.5)
+    with pytest.raises(DomainError, match="`max_risk` must lie strictly between 0 and 1"):
+        ab.monitoring.start(rule, max_risk=max_risk, coverage=(0.1, 0.9))
+
+
 @pytest.mark.parametrize("label", [None, float("nan"), 1.0])
 def test_a_class_that_is_not_known_is_no_failure(label):
     watching = begun().update([1], [0.99], prediction=[1])
@@ -194,3 +211,35 @@ def test_other_calibration_data_of_the_same_ties_are_refused():
     refuse_other(watching, rule, np.ones(100))
     with pytest.raises(InputError, match="other calibration data"):
         refuse_other(watching, rule, np.ones(300))
+
+
+def test_lines_in_any_order_cost_no_more_with_many_remembered_ids():
+    """The index of the ids was built anew for each line: 170 lines a second with a million ids."""
+    lines = [
+        line_of(text, "")
+        for i in range(500)
+        for text in (f'{{"id": "a{i}", "confidence": 0.9}}', f'{{"id": "a{i}", "correct": true}}')
+    ]
+    seconds = []
+    for n in (1000, 400_000):
+        found = begun()
+        keys = np.random.default_rng(0).integers(0, 2**63, n, dtype=np.uint64)
+        ledger = Ledger(keys, np.zeros(n, np.uint8), np.zeros(n, np.uint64))
+        course = Course(found.plan, replace(found.seen, ledger=ledger))
+        course.take_lines(lines[:10], lambda *_: False)
+        start = time.process_time()
+        for i in range(10, len(lines), 90):
+            course.take_lines(lines[i : i + 90], lambda *_: False)
+        seconds.append(time.process_time() - start)
+        assert course.n_predictions == n + 500
+    assert seconds[1] < 5 * seconds[0]
+
+
+def test_a_label_beside_a_prediction_that_is_sent_twice_in_a_batch_counts():
+    """It was dropped if the first one came in the same batch."""
+    first, second = (line_of(t, "") for t in (
+        '{"id": "a", "confidence": 0.99}', '{"id": "a", "confidence": 0.99, "correct": false}'
+    ))  # fmt: skip
+    at_once, one_by_one = begun().take([first, second]), begun().take([first]).take([second])
+    assert at_once.watches[2].tally == one_by_one.watches[2].tally
+    assert at_once.watches[2].tally.n == 1

@@ -83,7 +83,6 @@ CASES = [
     ({"logits": Z, "labels": Y, "confidence": {"mine": [0, np.nan, 1]}}, DomainError, r"`confidence\['mine'\]` must be finite; got nan at index 1"),
     ({"logits": Z, "labels": Y, "confidence": {3: [0, 0, 1]}}, InputError, "`confidence` must map names to arrays; got the key 3"),
     ({"logits": Z, "labels": Y, "loss": [0, -1, 1]}, DomainError, "`loss` must not be negative; got -1 at index 1"),
-    ({"logits": Z, "labels": Y, "weight": [0, 0, 0]}, DomainError, "`weight` must not be zero everywhere"),
     ({"logits": Z, "labels": Y, "weight": [0, -1, 1]}, DomainError, "`weight` must not be negative; got -1 at index 1"),
     ({"logits": Z, "labels": Y, "features": [[np.nan]] * 3}, DomainError, "`features` must be finite"),
     ({"logits": Z, "labels": Y, "features": [["a"]] * 3}, DomainError, "`features` must hold numbers"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from tests.references.random_predictions import draw_predictions
+from tests.references.random_predictions import draw_graded_losses, draw_predictions
 
 PATH = Path(__file__).with_suffix(".json")
 SEEDS = range(6)
@@ -36,6 +36,17 @@ def compute_values(module, analysis_source, d):
     values["aurc_achievable"] = cache.aurc_achievable
     values["risk@80cov"] = 100 * cache.selective_risks[cache.coverages >= 0.8].min()
     return {name: float(value) for name, value in values.items()}
+
+
+def compute_graded_values(module, seed):
+    """Compute the excess areas of FD-Shifts for losses between 0 and 1."""
+    d = draw_predictions(seed)
+
+    class GradedLosses(module.RiskCoverageStatsMixin):
+        confids, residuals, labels = d.c, draw_graded_losses(seed, d), d.labels
+
+    theirs = GradedLosses()
+    return {"e-aurc": float(theirs.eaurc), "e-augrc": float(theirs.eaugrc)}
 
 
 def _performance_values(analysis_source, d):
@@ -63,13 +74,16 @@ def main(checkout):
     # FD-Shifts was written for NumPy 1, which had two more names.
     vars(np).update(trapz=np.trapezoid, infty=np.inf)
     sys.path.insert(0, str(checkout))
-    [module] = import_files(["fd_shifts.analysis.metrics"], {"logger": logger})
+    modules = ["fd_shifts.analysis.metrics", "fd_shifts.analysis.rc_stats"]
+    module, graded_module = import_files(modules, {"logger": logger})
     source = Path(module.__file__).with_name("__init__.py").read_text(encoding="utf-8")
     values = {
         key(seed, tied=tied): compute_values(module, source, draw_predictions(seed, tied=tied))
         for seed in SEEDS
         for tied in (False, True)
     }
+    for seed in SEEDS:
+        values[f"seed {seed}, graded losses"] = compute_graded_values(graded_module, seed)
     PATH.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 

@@ -40,3 +40,8 @@ def draw_predictions(seed, *, tied=False):
     return RandomPredictions(
         labels, probabilities, prediction, c, (prediction != labels).astype(int)
     )
+
+
+def draw_graded_losses(seed, predictions):
+    """Draw a loss between 0 and 1 for each sample."""
+    return np.random.default_rng(seed).random(predictions.c.size)

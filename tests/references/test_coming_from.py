@@ -13,7 +13,7 @@ from tests.conftest import ROOT
 from tests.peers import folder_of_peer, import_peer
 from tests.references import fd_shifts_facts
 from tests.references.import_files import import_files
-from tests.references.random_predictions import draw_predictions
+from tests.references.random_predictions import draw_graded_losses, draw_predictions
 
 import abstain as ab
 
@@ -68,6 +68,33 @@ def test_fd_shifts(seed, tied):
         }
     )
     assert theirs["nll"] == pytest.approx(ab.nll(d.probabilities, d.labels) / 4, abs=1e-6)
+
+
+@pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_excess_aurc_of_graded_losses_is_that_of_fd_shifts(seed, tied):
+    # Its formula, without the package: the trapezoid of the sorted losses at distinct confidences.
+    d = draw_predictions(seed, tied=tied)
+    loss = np.random.default_rng(seed).random(d.c.size) * d.loss
+    risks = np.cumsum(np.sort(loss)) / np.arange(1, loss.size + 1)
+    coverages = np.arange(loss.size + 1) / loss.size
+    optimum = np.trapezoid(np.r_[risks[0], risks], coverages)
+    assert ab.e_aurc(d.c, loss) == pytest.approx(ab.aurc(d.c, loss) - optimum, abs=1e-12)
+    [row] = [line for line in PAGE.splitlines() if line.startswith("| `e-aurc` of other losses |")]
+    assert "| `e_aurc` |" in row
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fd_shifts_of_graded_losses(seed):
+    d = draw_predictions(seed)
+    loss = draw_graded_losses(seed, d)
+    theirs = fd_shifts_facts.load()[f"seed {seed}, graded losses"]
+    agree(
+        {
+            "e-aurc": (theirs["e-aurc"], 1000 * ab.e_aurc(d.c, loss)),
+            "e-augrc": (theirs["e-augrc"], 1000 * ab.excess_augrc(d.c, loss)),
+        }
+    )
 
 
 @pytest.mark.peers

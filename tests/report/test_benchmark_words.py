@@ -10,12 +10,15 @@ from tests.report import page_rules as rules
 from tests.report.made_benchmark import METRICS, NAMES, made_results
 from tests.report.pages import Page
 
+from abstain.benchmark.protocol import ERRORS
+from abstain.plots.words import sentence
 from abstain.report import benchmark_html
 from abstain.report.document import Label
 from abstain.report.subjects.benchmark.corruption import severities_of
 from abstain.report.subjects.benchmark.document import facts_of
 from abstain.report.subjects.benchmark.grids import reading_of
-from abstain.report.subjects.benchmark.leaderboard import Leaderboard, kind_title
+from abstain.report.subjects.benchmark.leaderboard import NEW, Leaderboard, kind_title
+from abstain.report.subjects.benchmark.studies import said_of
 
 
 @cache
@@ -122,6 +125,23 @@ def test_every_kind_of_study_and_metric_is_explained():
         assert reading_of(metric, Leaderboard(plain()).grid(metric).label) in text
     assert reading_of("aurc", Label("AURC", "lower", 1000)).endswith("; lower is better.")
     assert reading_of("mine", Label("mine")) == ""
+
+
+def test_what_counts_as_an_error_is_said_where_there_are_new_classes_only():
+    board = Leaderboard(plain())
+    for study in plain().studies:
+        told = [name for name, rule in ERRORS.items() if sentence(rule) in said_of(board, study)]
+        assert told == ([study.errors] if study.kind in NEW else []), study.name
+    assert {study.kind in NEW for study in plain().studies} == {True, False}
+
+
+def test_the_better_the_rank_in_a_column_the_stronger_the_color():
+    """Four methods stand at 0, 1/3, 2/3 and 1 of the ranks of a column."""
+    board = Leaderboard(plain())
+    grid = board.grid("augrc")
+    for study in grid.studies:
+        entries = grid.column(study).values()
+        assert {e.rank: e.number.shade for e in entries} == {1: 0, 2: 3, 3: 4, 4: None}
 
 
 def test_a_lone_seed_is_counted():

@@ -12,6 +12,7 @@ from PIL import Image
 import abstain as ab
 from abstain.errors import InputError
 from abstain.report import Pictures, html_report, pictures, sample_pictures
+from abstain.report import pictures as report_pictures
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -133,10 +134,19 @@ def test_other_files_are_left_out_and_the_page_says_so(make, folder):
 
 
 def test_a_picture_of_too_many_pixels_is_left_out(folder, monkeypatch):
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    monkeypatch.setattr(report_pictures, "_MAX_PIXELS", 1000)
     made = sample_pictures(evaluated(NAMES), folder)
     assert made.sources == {}
-    assert "DecompressionBombWarning" in made.reason
+    assert "has more than 0 megapixels" in made.reason
+
+
+def test_a_picture_of_88_megapixels_is_not_decoded(tmp_path):
+    # Two such pictures took 1.1 GB; this one takes 11 kB as a file.
+    Image.new("1", (9380, 9380)).save(tmp_path / "large.png")
+    found = ab.evaluate(ab.Predictions(confidence=[0.9, 0.1], loss=[1, 0], ids=["large.png", "b"]))
+    made = sample_pictures(found, tmp_path)
+    assert made.sources == {}
+    assert "'large.png' has more than 25 megapixels" in made.reason
 
 
 def test_all_together_fit_a_page(folder, monkeypatch):

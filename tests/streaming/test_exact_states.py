@@ -182,7 +182,10 @@ def cut_short(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (damaged("GroupCounts", version=np.array(2)), "version 2; this abstain reads version 1"),
+        (
+            damaged("GroupCounts", version=np.array(3)),
+            "version 3; this abstain reads versions 1 and 2",
+        ),
         (damaged("GroupCounts", kind=np.array("Other")), "holds no state"),
         (damaged("GroupCounts", kind=None), "holds no state"),
         (damaged("GroupCounts", n=np.array(8)), "sum of all counts"),

@@ -214,7 +214,6 @@ def test_undefined_is_nan_with_a_reason():
         ),
         (lambda: filled([0.5, np.nan], [0, 1]), DomainError, "`confidence` must be finite"),
         (lambda: filled([0.5], [-1]), DomainError, "`loss` must not be negative"),
-        (lambda: filled([0.5], [0], [0]), DomainError, "`weight` must not be zero everywhere"),
         (lambda: filled([], []), ShapeError, "empty"),
         (
             lambda: streaming.merge(streaming.init(), streaming.init(bins=256)),

@@ -23,7 +23,7 @@ def found():
 
 
 def claims(found, part):
-    return [row for row in found.rows("claims") if part in row["claim"]]
+    return [row for row in found.rows("claims") if part in f"{row['claim']}: {row['reading']}"]
 
 
 def test_the_five_models_have_the_values_of_their_law(found):
@@ -138,10 +138,26 @@ def test_sharpening_without_logits_keeps_the_order():
     sharp = judged.sharpened(0.5)
     np.testing.assert_allclose(sharp[:2], [0.36 / 0.52, 0.81 / 0.82])
     assert (np.argsort(sharp) == np.argsort(c)).all()
+    # Of confidences that round to 1 when they are sharpened, the log-odds keep the order.
+    near = Answers("", 1 - np.array([0.3, 1e-3, 1e-6, 1e-13, 1e-15, 0.0]), np.zeros(6))
+    assert (np.diff(near.sharpened_log_odds(0.05)) > 0).all()
+    assert (near.sharpened(0.05) == 1.0).sum() > 1
     np.testing.assert_allclose(judged.sharpened(1.0), c)
     logits = np.log([[0.7, 0.2, 0.1]])
     three = Answers("", np.array([0.7]), np.zeros(1), logits)
     assert three.sharpened(0.5)[0] == pytest.approx(0.49 / 0.54)
+    assert three.sharpened_log_odds(0.5)[0] == pytest.approx(np.log(0.49 / 0.05))
+
+
+def test_no_temperature_moves_the_rank_metric_of_a_confidence():
+    rng = np.random.default_rng(0)
+    c = 1 - 10.0 ** -rng.uniform(0.1, 8, 2000)
+    judged = Answers("", c, (rng.random(c.size) < 3 * (1 - c) ** 0.2 - 0.1).astype(float))
+    rows = sharpening_rows(judged, np.array([0.5, 0.6]))
+    # Many confidences are 1 in float64 at the lowest temperature; ranked by them, the area moves.
+    assert ab.augrc(judged.sharpened(0.05), judged.loss) != pytest.approx(rows[0]["AUGRC"])
+    assert len({round(row["AUGRC"], 14) for row in rows}) == 1
+    assert rows[0]["AUGRC"] == ab.augrc(c, judged.loss)
 
 
 # ------------------------------------------------------------------------------------- claims
@@ -162,6 +178,7 @@ def test_a_surer_right_answer_lowers_cwsa_plus(found):
 def test_claims_without_failures_are_not_decided():
     judged = Answers("right", np.linspace(0.4, 1, 50), np.zeros(50))
     verdicts = {claim.claim: claim.verdict for claim in Axioms(judged, GRID).claims()}
+    assert {claim.data for claim in Axioms(judged, GRID).claims()} == {"right"}
     assert verdicts["CWSA+ too penalizes overconfident mistakes"] == "not decided"
 
 
@@ -238,13 +255,54 @@ def test_a_file_takes_the_place_of_the_digits():
     p = ab.Predictions(confidence=c, loss=(rng.random(400) > c).astype(float))
     found = study_cwsa({"mine": p}, thresholds=[0.3, 0.6, 0.9], repeats=3)
     assert found.parameters["data"] == ("mine",)
-    assert "shift" not in found.tables
+    assert not {"shift", "comparison"} & set(found.tables)
     assert "imbalance" not in found.tables
     sweep = found.frame().filter(experiment="sweep", data="mine", quantity="cwsa_plus")
     direct = ab.cwsa_sweep(c, p.loss, thresholds=[0.3, 0.6, 0.9])
     np.testing.assert_allclose(sweep["value"], direct.cwsa_plus)
     # The printed numbers keep the thresholds of the paper.
     assert len(found.rows("printed")) == 111
+
+
+def two_models():
+    rng = np.random.default_rng(0)
+    out = {}
+    for name, accuracy in (("worse", 0.6), ("better", 0.95)):
+        c = rng.random(300) ** 0.5
+        out[name] = ab.Predictions(confidence=c, loss=(rng.random(300) > accuracy).astype(float))
+    return out
+
+
+def test_every_experiment_is_run_on_every_file():
+    found = study_cwsa(two_models(), repeats=2)
+    for name in ("label-noise", "sharpening", "comparison", "claims"):
+        assert {"worse", "better"} <= {row["data"] for row in found.rows(name)}, name
+    assert sum("CWSA rewards bolder" in text or "asks for" in text for text in found.verdict) == 2
+    # Nobody said that one is a shift of the other.
+    assert "shift" not in found.tables
+    assert not any("From " in text for text in found.verdict)
+    (text,) = (text for text in found.verdict if "--reference" in text)
+    assert "worse: share right" in text
+    assert "better: share right" in text
+
+
+def test_a_reference_makes_the_other_files_shifts():
+    found = study_cwsa(two_models(), reference="worse", repeats=2)
+    assert "comparison" not in found.tables
+    assert [row["data"] for row in found.rows("shift")] == ["worse", "better"]
+    assert any(text.startswith("From worse to better: share right 0.") for text in found.verdict)
+    assert {row["data"] for row in found.rows("sharpening")} == {"worse"}
+    with pytest.raises(InputError, match=r"no data set is named 'wrse'.*'worse'"):
+        study_cwsa(two_models(), reference="wrse", repeats=2)
+
+
+def test_the_readings_of_a_claim_are_one_claim(found):
+    rows = found.rows("claims")
+    readings = [row["reading"] for row in rows if row["claim"].startswith("Monotonicity")]
+    assert len(set(readings)) == 4
+    # Four readings of one axiom, two of another, and 27 claims with one reading.
+    assert len(rows) == 33
+    assert found.verdict[2].startswith("Of 29 claims ")
 
 
 def test_what_it_cannot_study_is_refused():

@@ -14,6 +14,7 @@ from abstain import published  # noqa: E402
 from abstain.cli.main import run as run_command  # noqa: E402
 from abstain.errors import AbstainError, FileFormatError, InputError, UnknownNameError  # noqa: E402
 from abstain.studies import STUDIES  # noqa: E402
+from abstain.studies.finetuning import words  # noqa: E402
 from abstain.studies.finetuning.experiment import (  # noqa: E402
     SHIPPED,
     changed,
@@ -21,7 +22,7 @@ from abstain.studies.finetuning.experiment import (  # noqa: E402
     read_experiment,
     shipped,
 )
-from abstain.studies.finetuning.results import new_seeds_interval  # noqa: E402
+from abstain.studies.finetuning.results import Against, new_seeds_interval  # noqa: E402
 from abstain.tables import read_predictions  # noqa: E402
 
 MINI = """
@@ -170,6 +171,21 @@ def test_the_verdict_says_what_the_intervals_say(ran):
             "better": "Lower AURC", "worse": "Higher AURC", "open": "AURC not told apart",
         }[row["verdict"]]  # fmt: skip
         assert any(s.startswith(start) for s in said)
+
+
+def test_a_winner_of_one_seed_is_one_of_these_models_only():
+    def against(seeds):
+        return Against(
+            "mine", "zero_one", "aurc_plugin", 0.01, 0.012, -0.002, -0.003, -0.001,
+            *((-0.0025, -0.0015) if seeds > 1 else (np.nan, np.nan)), 0.01, 0.01, seeds, seeds, True,
+        )  # fmt: skip
+
+    said = {n: words._found([against(n)], {"mine": "Mine"}, "cross-entropy")[0] for n in (1, 5)}
+    assert said[1].startswith("With one seed, which compares trained models and not objectives")
+    assert said[5].startswith("Lower AURC than cross-entropy")
+    rows = {n: words._short_row(against(n), {"mine": "Mine"}) for n in (1, 5)}
+    assert rows[1]["found"] == "better (of one seed only)"
+    assert rows[5]["found"] == "better"
 
 
 def test_a_second_run_does_only_what_is_missing_and_finds_the_same(ran):

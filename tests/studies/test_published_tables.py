@@ -40,6 +40,35 @@ def test_the_ranks_of_every_two_tables(found):
     assert orders.invalid() == []
 
 
+def test_ranks_as_they_are_printed_count_a_method_without_numbers(found):
+    counts = {
+        (row["against"], row["part"]): (row["equal_as_printed"], row["printed"])
+        for row in found.rows("ranks")
+        if row["ranks"] is not None
+    }
+    assert counts == {
+        ("fd_shifts_table_11", ""): (482, 483),
+        ("fd_shifts_table_13", "proposed"): (196, 231),
+        ("augrc_table_4", "each by its own metric"): (208, 273),
+        ("augrc_table_4", "both by AUGRC"): (208, 273),
+    }
+    (text,) = (text for text in found.verdict if text.startswith("As printed"))
+    assert "208 of 273" in text
+    assert "252 of 252" in text
+    assert "MCD-EE, of which no number is printed, where the numbers have MCD-MI" in text
+    # By hand: the ranks of a column of the table of numbers, against those of the other table.
+    numbers = columns.columns_in("augrc_table_3")
+    _, ranks = orders.parts()["both by AUGRC"]
+    equal = {"shared": 0, "renamed": 0}
+    for column, own in numbers.items():
+        for method, value in own.items():
+            rank = 1 + sum(other < value for other in own.values())
+            printed = ranks[column].get(method, ranks[column]["MCD-EE"])
+            equal["shared" if method in ranks[column] else "renamed"] += rank == printed
+    # If MCD-EE were another name of MCD-MI, all 21 of its ranks would be equal.
+    assert equal == {"shared": 201, "renamed": 7}
+
+
 def test_ranks_are_those_of_scipy():
     stats = pytest.importorskip("scipy.stats")
     numbers = dict(enumerate(np.random.default_rng(0).integers(6, size=15).tolist()))

@@ -1,6 +1,7 @@
 """Rankings by AURC and AUGRC: the truth of the simulation, ranks, tests, and who is to blame."""
 
 from itertools import combinations
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,10 +15,11 @@ from abstain.benchmark.store import Store
 from abstain.errors import InputError, UnknownNameError
 from abstain.evaluation.comparison import Plan
 from abstain.studies import study_rankings
-from abstain.studies.rankings.changes import PAIRED, UNADJUSTED
+from abstain.studies.rankings.changes import PAIRED, UNADJUSTED, RankedStudies
 from abstain.studies.rankings.folder import RankedFolder
 from abstain.studies.rankings.simulation import METHODS, SimulatedMethod, simulated
 from abstain.studies.rankings.violations import disagreements
+from abstain.studies.rankings.words import _neighbors
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +116,34 @@ def test_a_violation_is_one_and_its_failures_make_it():
         assert first.sum() - first[blamed].sum() <= 1e-15 < first.sum() - first[blamed[:-1]].sum()
 
 
+def test_with_the_same_failures_every_disagreement_violates_r2(found):
+    rows = found.rows("disagreements")
+    assert rows
+    assert all(row["same_failures"] and row["violates_R2"] for row in rows)
+    (text,) = (text for text in found.verdict if "have the same failures" in text)
+    assert text.startswith(f"{len(rows)} of these {len(rows)} pairs")
+    assert "no finding" in text
+
+
+def test_neighbors_whose_test_contradicts_their_ranks_are_counted(found):
+    pair = SimpleNamespace(first="a", second="b", better="a")
+    ranked = SimpleNamespace(
+        data={"s": ()},
+        selection="",
+        resampled=lambda *_: {"b": 1.4, "a": 1.6, "c": 3.0},
+        tested=lambda *_: {UNADJUSTED: [pair]},
+    )
+    rows = list(RankedStudies.neighbors(ranked))
+    assert [(r["higher"], r["lower"], r["contradicts_rank"]) for r in rows] == 2 * [
+        ("b", "a", True), ("a", "c", False),
+    ]  # fmt: skip
+    (text,) = _neighbors(rows)
+    assert text.startswith("In 2 of 4 pairs of methods with adjacent mean ranks")
+    # Seven neighbors of eight methods, by two metrics in four studies, unless ranks are equal.
+    assert 50 <= len(found.rows("neighbors")) <= 56
+    assert sum("section 4.1 of Traub" in text for text in found.verdict) == 1
+
+
 def test_it_is_seeded():
     one, two, other = (study_rankings(bootstrap=10, n=100, rng=seed) for seed in (1, 1, 2))
     assert one.tables == two.tables
@@ -139,6 +169,8 @@ def test_the_printed_ranks_change_less_than_those_of_resamples():
     assert {name for name, moved in top.items() if moved} == {
         "BREEDS iid", "CIFAR-10 iid", "SVHN iid",
     }  # fmt: skip
+    (text,) = (text for text in found.verdict if "Section 4.1 says 5 of 6" in text)
+    assert "change on 3 of 6 i.i.d. test sets (BREEDS, CIFAR-10, SVHN)" in text
     with pytest.raises(InputError, match="`published` takes the printed tables"):
         study_rankings("runs", published=True)
 

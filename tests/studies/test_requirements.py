@@ -184,10 +184,34 @@ def test_where_the_paper_is_met_in_no_reading_is_what_the_page_tells(judgments):
     apart = {(j.metric.name, requirement) for j, requirement in disagreements(judgments)}
     told = set(re.findall(r"^\| `(\w+)` \| (R\d) \| (?:holds|broken) \|", PAGE, re.MULTILINE))
     assert apart == told
-    assert apart == {
-        ("e_aurc", "R5"), ("f1_auc", "R3"), ("nll", "R3"), ("brier", "R3"),
-        ("oc_auc", "R1"), ("oc_auc", "R3"), ("oc_ap", "R1"), ("oc_ap", "R3"),
-    }  # fmt: skip
+    assert apart == {("e_aurc", "R5"), ("oc_auc", "R1"), ("oc_ap", "R1")}
+
+
+def test_what_the_paper_does_not_name_is_no_verdict(judgments):
+    # Of a metric the text names what it breaks; of AUGRC alone it says that it meets all.
+    assert {j.paper(r) for r in REQUIREMENTS for j in [judgments["augrc"]]} == {True}
+    named = {r: judgments["f1_auc"].paper(r) for r in REQUIREMENTS}
+    assert named == {"R1": None, "R2": False, "R3": None, "R4": None, "R5": False}
+    rows = study_requirements(metrics=["f1_auc", "prr"], orders=3).rows()
+    paper = {(row["metric"], row["requirement"]): row["paper"] for row in rows if row["paper"]}
+    assert paper[("f1_auc", "R3")] == "not named"
+    assert paper[("f1_auc", "R5")] == "broken"
+    assert not any(metric == "prr" for metric, _ in paper)
+
+
+def test_variants_of_a_metric_are_counted_once():
+    names = ["augrc", "aurc", "aurc_plugin", "aurc_log", "oc_auc", "oc_ap", "oc_auc@0.5review"]
+    (said,) = (
+        text
+        for text in study_requirements(metrics=names, orders=3).verdict
+        if "that the paper judges" in text
+    )
+    # Five of AUGRC, two of AURC and three of OC-AUC.
+    assert said.startswith("Of 3 metrics that the paper judges and that are here, it names 10 ")
+    assert "does not name the other 5 pairs" in said
+    assert {m.judged_as for m in METRICS.values()} == {"", "aurc", "oc_auc"}
+    for metric in METRICS.values():
+        assert not metric.judged_as or metric.breaks == METRICS[metric.judged_as].breaks
 
 
 #: What Traub et al. (2024, section 2.4) say a metric breaks, by how its paragraph begins.
@@ -378,13 +402,15 @@ def test_sentences_follow_from_the_numbers(found):
 
 def test_the_verdict_counts_the_papers(found):
     counted = re.search(
-        r"paper's (\d+) verdicts.* (\d+) are found in every reading, (\d+) in one of two, and (\d+)",
+        r"Of (\d+) metrics .* names (\d+) verdicts. (\d+) of them are found in every reading, (\d+) in "
+        r"one of two, and (\d+) in none: .* the other (\d+) pairs",
         found.verdict[2],
     )
-    whole, *parts = map(int, counted.groups())
-    names = found.parameters["metrics"]
-    judged_there = sum(n in METRICS and METRICS[n].breaks is not None for n in names)
-    assert whole == 5 * judged_there == sum(parts)
+    judged_there, named, *parts, unnamed = map(int, counted.groups())
+    own = [METRICS[n] for n in found.parameters["metrics"] if n in METRICS]
+    own = [m for m in own if m.breaks is not None and not m.judged_as]
+    assert judged_there == len(own)
+    assert named == sum(len(m.breaks) or 5 for m in own) == sum(parts) == 5 * len(own) - unnamed
     assert parts[2] == len(found.rows("against-the-paper"))
 
 

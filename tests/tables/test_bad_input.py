@@ -86,7 +86,10 @@ def test_a_page_in_the_middle_is_damaged(tmp_path):
         (b"label,prediction,confidence\na,b,0.5,7\n", "cannot be read as csv"),
         (b"label,label,confidence\n1,1,1\n", "has two columns named 'label'"),
         (b"label,prediction,confidence\n1,1,0.5\n2,1,high\n", "the text 'high' in row 1"),
-        (b"label;prediction;confidence\n1;1;0,5\n", "Write decimals with a point"),
+        (
+            b"label;prediction;confidence\n1;1;0,5\n",
+            "If the comma is the decimal mark, pass decimal",
+        ),
     ],
 )
 def test_bad_csv(tmp_path, content, message):
@@ -163,8 +166,8 @@ def test_a_mistake_of_ours_is_not_damage(tmp_path, monkeypatch):
 
 
 def test_damage_keeps_its_cause(tmp_path):
-    path = tmp_path / "preds.parquet"
-    path.write_bytes(b"PAR1 and no more")
+    path = tmp_path / "preds.feather"
+    path.write_bytes(b"ARROW1 and no more")
     with pytest.raises(FileFormatError) as caught:
         read_predictions(path)
     assert isinstance(caught.value.__cause__, pl.exceptions.PolarsError)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import FileFormatError, InputError, UnknownNameError
 from abstain.tables import read_predictions
 
@@ -83,8 +84,44 @@ def test_older_folders_hold_probabilities(folder):
     assert reading[("dataset", "1"),].samples is None
 
 
+@pytest.mark.parametrize(("n_all", "n_classes"), [(10_000, 10), (10_000, 100), (60, 3), (207, 2)])
+def test_the_subsample_is_that_of_the_formula_of_fd_shifts(n_all, n_classes):
+    # As written in `CorruptCIFAR.subsample_idx`: n_samples_per_class_per_cor and single_idx.
+    block = n_all // n_classes
+    expected = [i * block + k for i in range(n_classes) for k in range(block // 10)]
+    assert subsampled_rows(n_all, n_classes, 10).tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["logits", "probabilities"])
+def test_a_tenth_of_the_corrupted_images_is_matched_with_the_samples_of_all(tmp_path, kind):
+    """Each stored row names itself, so that a wrong match cannot go unnoticed."""
+    n_all, blocks, n_classes = 60, 75, 3
+    taken = subsampled_rows(n_all, n_classes, 10)
+    sizes = (3, 4, blocks * n_all, 5)
+    n = sum(sizes)
+    rng = np.random.default_rng(5)
+    samples = rng.dirichlet(np.ones(n_classes), size=(n, 4)).swapaxes(1, 2)
+    external = rng.random((n, 4))
+    scores, dataset = samples[:, :, 0], np.repeat(np.arange(4), sizes)
+    corrupted = 7 + (n_all * np.arange(blocks)[:, None] + taken).ravel()
+    kept = np.concatenate([np.arange(7), corrupted, np.arange(7 + blocks * n_all, n)])
+    labels = rng.integers(0, n_classes, n)
+    name = {"logits": "raw_logits", "probabilities": "raw_output"}[kind]
+    np.savez(tmp_path / f"{name}.npz", np.column_stack([scores, labels, dataset])[kept])
+    np.savez(tmp_path / f"{name}_dist.npz", samples)
+    np.savez(tmp_path / "external_confids_dist.npz", external)
+    reading = read_predictions(tmp_path)
+    for index in range(4):
+        part, rows = reading[("dataset", str(index)),], kept[dataset[kept] == index]
+        found = part.logit_samples if kind == "logits" else part.probability_samples
+        np.testing.assert_allclose(found, samples[rows].swapaxes(1, 2), rtol=1e-12)
+        np.testing.assert_allclose(found[:, 0], getattr(part, kind), rtol=1e-12)
+        np.testing.assert_allclose(part.confidence["ext_mcd"], external[rows].mean(axis=1))
+    assert any("the rows that FD-Shifts takes from each corruption" in n for n in reading.notes)
+
+
 def test_samples_of_all_corrupted_images(folder):
-    """Ten times the noise rows: all other sets match, the noise set is read without samples."""
+    """Another subsample than that of FD-Shifts: the corrupted images are read without samples."""
     rng = np.random.default_rng(3)
     extra = 9 * 75
     dist = rng.normal(size=(N + extra, C, M)).astype(np.float16)
@@ -95,7 +132,7 @@ def test_samples_of_all_corrupted_images(folder):
     assert list(reading[("dataset", "2"),].confidence) == ["ext"]
     assert np.array_equal(reading[("dataset", "0"),].logit_samples, np.moveaxis(dist[:3], -1, 1))
     assert np.array_equal(reading[("dataset", "3"),].logit_samples, np.moveaxis(dist[-5:], -1, 1))
-    assert any("which ones is not recorded" in note for note in reading.notes)
+    assert any("They are not the 3 of 10 that FD-Shifts takes" in note for note in reading.notes)
 
 
 def test_samples_that_cannot_be_matched(folder):

@@ -23,6 +23,7 @@ from abstain.tables.logs.zstandard import most_bytes, text_of
 
 LOGS = Path(__file__).parent / "logs"
 EVAL, JSON = LOGS / "arithmetic.eval", LOGS / "arithmetic.json"
+REASONS = LOGS / "reasons.json"
 CHOICE, TEXTS = LOGS / "samples_tiny_mc.jsonl", LOGS / "samples_tiny_gen.jsonl"
 
 
@@ -97,10 +98,43 @@ def test_values_read_as_inspect_reads_them(tmp_path, value, loss):
 def test_unfinished_samples_have_no_grade(tmp_path):
     path = edited(tmp_path, lambda log: log["samples"][1].update(scores=None, error={}))
     with pytest.raises(DomainError, match=r"1 of 2 rows .* no correct in 'judged'"):
-        read_predictions(path, missing="reject")
-    reading = read_predictions(path, missing="drop")
+        read_predictions(path)
+    for missing in ("drop", "reject"):
+        reading = read_predictions(path, missing=missing)
+        assert reading.only().n == 1
+        assert not any("count as abstentions" in note for note in reading.notes)
+        assert "1 of 2 samples have no score: not finished" in reading.notes
+
+
+def test_reasons_of_inspect_separate_refusals_from_grader_failures():
+    reading = read_predictions(REASONS, missing="reject")
+    answers = reading.only()
+    # Samples 3 and 4 have no grade; 1, 2 and 6 are refusals, however confident they are.
+    assert answers.ids.tolist() == [0, 1, 2, 5, 6, 7]
+    np.testing.assert_array_equal(answers.loss, [0, 1, 1, 1, 1, 1])
+    stated = [0.9, 0.55, 0.55, 0.65, 0.55, 0.55]
+    np.testing.assert_allclose(answers.confidence["judged.confidence"], stated)
+    assert "3 of 8 answers are refusals, which have no confidence" in reading.notes
+    assert any("2 of 8 answers have no grade in 'judged'" in note for note in reading.notes)
+    by_reason = read_predictions(REASONS, missing="reject", group="judged.reason").only()
+    assert by_reason.group[1] == "refusal"
+
+
+def test_a_refusal_without_a_grade_has_the_grade_0(tmp_path):
+    def refuse(log):
+        log["samples"][1]["scores"]["judged"] |= {"value": float("nan"), "reason": "refusal"}
+
+    reading = read_predictions(edited(tmp_path, refuse), missing="reject")
+    np.testing.assert_array_equal(reading.only().loss, [0, 1])
+
+
+def test_reasons_of_older_logs_are_in_the_metadata(tmp_path):
+    def fail(log):
+        score = log["samples"][1]["scores"]["judged"]
+        score["metadata"]["unscored_reason"] = "grader_failed"
+
+    reading = read_predictions(edited(tmp_path, fail), missing="drop")
     assert reading.only().n == 1
-    assert "1 of 2 samples have no score: not finished" in reading.notes
 
 
 def test_logs_without_confidences_or_samples(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 
 from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.tables import read_predictions, scan_predictions
+from abstain.tables.parquet import row_groups
 from abstain.tables.scan import bad_rows, pieces
-from abstain.tables.scan.footer import row_groups
 
 _FORMATS = ("parquet", "csv", "tsv", "jsonl", "feather", "npz")
 

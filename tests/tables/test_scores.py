@@ -172,3 +172,10 @@ def test_empty_predictions_and_zero_confidence_are_noted():
     ).notes
     assert any("2 of 3 rows (66.67%) have an empty prediction" in note for note in notes)
     assert any("have 'confidence' exactly 0" in note for note in notes)
+
+
+def test_every_label_that_is_never_predicted_is_named_in_the_option():
+    labels = [*range(8), *([8] * 40)]
+    columns = {"label": labels, "prediction": [8] * 48, "confidence": np.linspace(0, 1, 48)}
+    notes = read_predictions(columns).notes
+    assert any("unknown_label=[0, 1, 2, 3, 4, 5, 6, 7]" in note for note in notes)

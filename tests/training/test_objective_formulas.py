@@ -185,6 +185,29 @@ def test_gamblers_with_the_largest_reward_gain_nothing_by_abstaining():
     assert loss.item() == pytest.approx(np.log(4.0), rel=1e-12)
 
 
+@pytest.mark.parametrize(("reward", "abstains"), [(1.5, 1.0), (2.5, 0.0), (15.0, 0.0)])
+def test_gamblers_on_two_classes_abstain_only_below_their_number(reward, abstains):
+    """The loss of FD-Shifts, minimized for a label that is either class with probability 1/2."""
+    parameters = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.Adam([parameters], lr=0.1)
+    objective = last_phase(made("deep-gamblers", reward=reward))
+    labels = torch.tensor([0, 1])
+    for _ in range(300):
+        logits = parameters[:2].expand(2, 2)
+        out = Output(logits, torch.zeros(2, 1), abstention=parameters[2].expand(2))
+        loss = objective(out, labels)
+        p = torch.softmax(parameters, dim=0)
+        written = -(p[:2] + p[2] / reward).log().mean()
+        assert loss.item() == pytest.approx(written.item(), rel=1e-12)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    p = torch.softmax(parameters.detach(), dim=0)
+    assert p[2].item() == pytest.approx(abstains, abs=0.01)
+    best = np.log(reward) if abstains else np.log(2)
+    assert loss.item() == pytest.approx(best, abs=0.01)
+
+
 def test_gamblers_class_logits_leave_abstention_out():
     out, _ = output()
     objective = made("deep-gamblers")

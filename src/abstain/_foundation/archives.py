@@ -28,6 +28,10 @@ _MOST_OF = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: 1032}
 _MOST_ARRAYS = 10_000
 #: Of a header: NumPy's own limit, which it checks after reading.
 _MOST_HEADER = 10_000
+#: The record at the end of an archive: how it begins, where in it the number of members stands, and
+#: how many bytes it has at most, a comment included.
+_END, _COUNT_AT, _MAX_END = b"PK\x05\x06", 10, 22 + (1 << 16)
+_MANY_MEMBERS = 0xFFFF
 #: The bytes of a member's own header in the archive, before its name.
 _LOCAL = 30
 #: The bytes before a header, its length included.
@@ -88,10 +92,15 @@ class Archive(Mapping[str, Array]):
         with self._open() as (archive, members):
             return {name: self._array(archive, members[name], name) for name in wanted}
 
-    def mapped(self, name: str) -> Array:
-        """Return one array as it lies on the disk, where it is stored there as it is; else read it.
+    def verify(self, name: str) -> None:
+        """Read one array in blocks, and compare its bytes with its checksum."""
+        with self._open() as (archive, members):
+            _read_to_end(archive, members[name])
 
-        Nothing but what is looked at comes into memory then.
+    def mapped(self, name: str) -> Array:
+        """Map one array into memory if it is stored uncompressed; else read it.
+
+        A mapped array is loaded page by page, so its checksum is not compared: call `verify` first.
         """
         with self._open() as (archive, members):
             member = members[name]
@@ -126,6 +135,7 @@ class Archive(Mapping[str, Array]):
                 raise FileFormatError(msg)
             length = file.seek(0, os.SEEK_END)
             with plain_words(self.source, "npz"), zipfile.ZipFile(file) as archive:
+                check_member_count(file, archive)
                 yield archive, _members(archive, length, self.source)
 
     def _header(self, archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> Header:
@@ -137,6 +147,44 @@ class Archive(Mapping[str, Array]):
             header = _header(file, member.file_size, f"{self.source} holds under {name!r}")
             refuse_beyond_memory(header.size, self.source, f"the array {name!r}")
             return _entries(file, header)
+
+
+def verify_archive(path: Path, format_name: str) -> None:
+    """Compare every member of a ZIP archive with its checksum; refuse a damaged archive.
+
+    `torch.load` compares no checksums, so this function is called before it.
+    """
+    with (
+        opened(path) as file,
+        plain_words(path.name, format_name),
+        zipfile.ZipFile(file) as archive,
+    ):
+        check_member_count(file, archive)
+        for member in archive.infolist():
+            _read_to_end(archive, member)
+
+
+def check_member_count(file: IO[bytes], archive: zipfile.ZipFile) -> None:
+    """Raise BadZipFile if a ZIP archive claims another number of members than `zipfile` finds.
+
+    One damaged length in its directory hides the members that follow.
+    """
+    length = file.seek(0, os.SEEK_END)
+    file.seek(max(length - _MAX_END, 0))
+    tail = file.read()
+    at = tail.rfind(_END) + _COUNT_AT
+    claimed = int.from_bytes(tail[at : at + 2], "little")
+    # An archive with more members keeps their number elsewhere.
+    if claimed not in {_MANY_MEMBERS, len(archive.infolist())}:
+        msg = f"{claimed:,} members were written, and {len(archive.infolist()):,} are found"
+        raise zipfile.BadZipFile(msg)
+
+
+def _read_to_end(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Read a member in blocks: at its end, `zipfile` compares the checksum."""
+    with archive.open(member) as file:
+        while file.read(_BLOCK):
+            pass
 
 
 def array_of(path: Path) -> Array:

@@ -1,6 +1,6 @@
 """A catalogue: named entries in the order they were declared, with near-match errors."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from abstain.errors import UnknownNameError, suggest
@@ -17,6 +17,21 @@ class Named(Protocol):
 EntryT = TypeVar("EntryT", bound=Named)
 
 
+def spelled_as(name: str, names: Iterable[str]) -> str:
+    """Return the one of the names that differs at most in hyphens and underscores, else the name.
+
+    Scores have underscores (mcd_msr), methods of the benchmark hyphens (mcd-msr).
+
+    Examples
+    --------
+    >>> spelled_as("mcd-msr", ["msr", "mcd_msr"]), spelled_as("mcp", ["msr"])
+    ('mcd_msr', 'mcp')
+    """
+    names = list(names)
+    matches = [other for other in names if other.replace("-", "_") == name.replace("-", "_")]
+    return matches[0] if name not in names and len(matches) == 1 else name
+
+
 class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     """A read-mostly mapping from name to entry.
 
@@ -27,10 +42,13 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
     listed : str, optional
         The command that prints them all: what follows `abstain`, where that is not `list` and
         `kind` with an s.
+    either_spelling : bool, default=False
+        Whether hyphens and underscores mean the same when an entry is looked up.
     """
 
-    def __init__(self, kind: str, *, listed: str = "") -> None:
+    def __init__(self, kind: str, *, listed: str = "", either_spelling: bool = False) -> None:
         self._kind = kind
+        self._either_spelling = either_spelling
         self._listed = listed or f"list {kind}s"
         self._entries: dict[str, EntryT] = {}
         self._elsewhere: list[tuple[Mapping[str, Any], str]] = []
@@ -52,6 +70,8 @@ class Catalogue(Mapping[str, EntryT], Generic[EntryT]):
 
     def __getitem__(self, name: str) -> EntryT:
         """Return the entry of that name, or an error that names the nearest one."""
+        if self._either_spelling:
+            name = spelled_as(name, self._entries)
         try:
             return self._entries[name]
         except KeyError:

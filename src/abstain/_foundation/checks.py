@@ -174,15 +174,18 @@ def _double(x: Array) -> Array:
     return x.astype(np.float64) if wide else x
 
 
-def weight(x: AnyArray | None, *, length: int) -> FloatArray | None:
-    """Validate sample weights: finite, non-negative, not all zero."""
+def weight(x: AnyArray | None, *, length: int, part: bool = False) -> FloatArray | None:
+    """Validate sample weights: finite, non-negative, not all zero.
+
+    What may be a part of more samples, such as a batch, may have only weights of 0.
+    """
     if x is None:
         return None
     out = finite(_double(vector(x, "weight", length=length, like="confidence")), "weight")
     if out.dtype.kind in "if" and out.min() < 0:
         refuse("weight", "must not be negative", out, out < 0)
     out = summable(out.astype(np.float64, copy=False), "weight")
-    if not out.any():
+    if not part and not out.any():
         msg = "`weight` must not be zero everywhere; got only zeros"
         raise DomainError(msg)
     return out

@@ -29,6 +29,7 @@ from abstain._foundation.foreign import (
 )
 from abstain._foundation.packed import AreaPair, area_sums
 from abstain._foundation.ranks import group_ties
+from abstain._foundation.weights import counted, rescaled
 from abstain.errors import InputError
 from abstain.typing import AnyArray
 
@@ -44,6 +45,8 @@ class DeviceArrays(NamedTuple):
     loss: Any
     weight: Any
     probability: Any
+    #: Which of the rows that were passed these are; None where all have a weight.
+    rows: Any = None
 
 
 def stays(confidence: AnyArray, loss: AnyArray, *, by_value: bool = False) -> bool:
@@ -76,6 +79,7 @@ def areas_on_device(
 def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = None) -> DeviceArrays:
     """Validate samples where they lie, the loss and the weight brought to the confidence.
 
+    Rows of weight 0 are dropped.
     A confidence of the host goes to where the loss is.
     """
     for name, x in (("confidence", confidence), ("loss", loss)):
@@ -99,7 +103,8 @@ def validated(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None = No
         )
     weight = None if weight is None else double(weight)
     _summable(without_gradient(loss), weight)
-    return DeviceArrays(without_gradient(probability), loss, weight, probability)
+    rows, weight, loss, probability = counted(weight, loss, probability)
+    return DeviceArrays(without_gradient(probability), loss, weight, probability, rows)
 
 
 def _summable(loss: AnyArray, weight: AnyArray | None) -> None:
@@ -117,12 +122,12 @@ def _summable(loss: AnyArray, weight: AnyArray | None) -> None:
 def weights_beside(weight: AnyArray | None, reference: AnyArray) -> AnyArray | None:
     """Validate one weight for each entry of `reference`, shape (n,), and bring them there."""
     if weight is None or isinstance(reference, np.ndarray):
-        return checks.weight(weight, length=int(reference.shape[0]))
+        return rescaled(checks.weight(weight, length=int(reference.shape[0])))
     brought = plain(beside(_numbers(weight), "weight", reference))
     none = namespace(reference).zeros_like(reference)
     if not sound(namespace(reference), none, none, brought):
         checks.weight(brought, length=int(reference.shape[0]))
-    return double(brought)
+    return rescaled(double(brought))
 
 
 def _loss_beside(loss: AnyArray, confidence: AnyArray) -> AnyArray:

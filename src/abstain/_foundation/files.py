@@ -7,12 +7,14 @@ rest of the new set in a folder of its own, and whoever publishes there next com
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -62,32 +64,45 @@ def sweep(folder: Path, pattern: str = ".*.tmp") -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+#: What file systems without locks answer.
+_NO_LOCKS: Final = frozenset({errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EINVAL})
+
+#: Seconds that a run waits for another one to publish to the same folder.
+_MAX_WAIT: Final = 60.0
+
+
 @contextlib.contextmanager
-def held(path: Path, msg: str) -> Iterator[None]:
-    """Hold a file, so that no other process does, or refuse with a message.
+def held(path: Path, msg: str, *, wait: float = 0.0) -> Iterator[None]:
+    """Lock a file against other processes; raise InputError with a message if it stays locked.
 
-    The system lets go of it when the process ends, however it does; the file stays and is empty.
+    The system releases the lock when the process ends, however it does; the file stays and is
+    empty. Without locks in the file system nothing is locked.
+
+    Parameters
+    ----------
+    path : Path
+        The file, which is made if it does not exist.
+    msg : str
+        The message if another process holds the lock.
+    wait : float, default=0.0
+        Seconds to wait for the other process.
     """
-    with path.open("ab") as file:
+    # Most commands write nothing, and need not wait for its modules to load.
+    from filelock import FileLock, Timeout
+
+    with contextlib.ExitStack() as stack:
         try:
-            _hold(file)
-        except BlockingIOError as error:
+            # No other object has this lock, so that threads of one process exclude each other too.
+            stack.enter_context(FileLock(path, timeout=wait))
+        except Timeout as error:
             raise InputError(msg) from error
+        except NotImplementedError:  # pragma: no cover  # some network file systems
+            pass
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                text = f"{str(path)!r} cannot be written: {why(path, error)}"
+                raise InputError(text) from error
         yield
-
-
-def _hold(file: IO[bytes]) -> None:
-    """Lock a file; where a file system has no locks nothing is held."""
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # pragma: no cover  # Windows
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:  # pragma: no cover  # such as a network file system
-        return
 
 
 def make_folder(path: Path) -> None:
@@ -148,8 +163,9 @@ def refuse_place(folder: Path, names: Iterable[str], *, known: Mapping[str, str]
         probe.unlink()
     except OSError as error:
         _cannot(folder, error)
-    _complete(folder)
-    _refuse_others(folder, names, {**known, **owned(folder)})
+    with _one_at_a_time(folder):
+        _complete(folder)
+        _refuse_others(folder, names, {**known, **owned(folder)})
 
 
 def publish(
@@ -159,26 +175,42 @@ def publish(
 
     What the set before had and this one has not is taken away, unless somebody changed it.
     """
-    # Late files of a killed run count as the set before.
-    _complete(folder)
-    before = {**known, **owned(folder)}
-    _refuse_others(folder, files, before)
-    receipt = {
-        "kind": _KIND,
-        **said,
-        "files": {name: _hash(content) for name, content in sorted(files.items())},
-    }
-    content = {**files, RECEIPT: (json.dumps(receipt, indent=1) + "\n").encode()}
-    try:
-        if folder.exists():
-            content[_BEFORE] = json.dumps(before).encode()
-            _commit(_staged(folder, content), folder / _GOING_ON)
-        else:
-            make_folder(folder.parent)
-            _commit(_staged(folder.parent, content), folder)
-    except OSError as error:
-        _cannot(folder, error)
-    _complete(folder)
+    with _one_at_a_time(folder):
+        # Late files of a killed run count as the set before.
+        _complete(folder)
+        before = {**known, **owned(folder)}
+        _refuse_others(folder, files, before)
+        receipt = {
+            "kind": _KIND,
+            **said,
+            "files": {name: _hash(content) for name, content in sorted(files.items())},
+        }
+        content = {**files, RECEIPT: (json.dumps(receipt, indent=1) + "\n").encode()}
+        try:
+            if folder.exists():
+                content[_BEFORE] = json.dumps(before).encode()
+                _commit(_staged(folder, content), folder / _GOING_ON)
+            else:
+                make_folder(folder.parent)
+                _commit(_staged(folder.parent, content), folder)
+        except OSError as error:
+            _cannot(folder, error)
+        _complete(folder)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Keep other processes of this user and machine from publishing to the folder meanwhile.
+
+    The lock lies among the temporary files: the folder may not exist yet, and the one above it may
+    be closed to us.
+    """
+    user = getattr(os, "getuid", int)()
+    key = _hash(os.fsencode(folder.resolve()))[:16]
+    lock = Path(tempfile.gettempdir()) / f"abstain-{user}-{key}.lock"
+    msg = f"another run has been writing to {str(folder)!r} for {_MAX_WAIT:.0f} s; end it first"
+    with held(lock, msg, wait=_MAX_WAIT):
+        yield
 
 
 def owned(folder: Path) -> dict[str, str]:
@@ -198,8 +230,12 @@ def owned(folder: Path) -> dict[str, str]:
 
 def _files(receipt: Mapping[str, Any]) -> dict[str, str]:
     found = receipt.get("files")
-    names = found if isinstance(found, dict) else {}
-    return {name: str(key) for name, key in names.items() if _NAME.fullmatch(name)}
+    return names_in_set(found) if isinstance(found, dict) else {}
+
+
+def names_in_set(hashes: Mapping[str, Any]) -> dict[str, str]:
+    """Return the hashes of the names that lie in the folder of a set or one level below."""
+    return {name: str(key) for name, key in hashes.items() if _NAME.fullmatch(name)}
 
 
 def _read(path: Path) -> str | None:

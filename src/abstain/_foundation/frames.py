@@ -1,5 +1,6 @@
 """Tables of results in the library of dataframes that is asked for."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from abstain._foundation.checks import one_of
@@ -16,6 +17,20 @@ _BACKENDS = ("polars", "pandas", "pyarrow")
 
 # What knows the libraries reads files too: it is loaded when another one is asked for.
 _converted = later("abstain.tables.table:to_frame")
+
+
+def is_arrow_table(source: object) -> bool:
+    """Return whether something gives out a table by the Arrow PyCapsule interface.
+
+    A series does too, but has no schema.
+    """
+    has_stream = hasattr(source, "__arrow_c_stream__")
+    return has_stream and (hasattr(source, "schema") or not hasattr(source, "__len__"))
+
+
+def are_rows(source: object) -> bool:
+    """Return whether this is a list of mappings, one for each row."""
+    return isinstance(source, list) and all(isinstance(row, Mapping) for row in source)
 
 
 def of_rows(rows: Any, backend: Backend = "polars") -> AnyFrame:

@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -63,7 +64,8 @@ def value_of(text: str, *, finite: bool = True) -> Any:
         refuse(f"it must be JSON text; got {type(given).__name__}")
     try:
         constant = _no_constant if finite else None
-        return json.loads(text, object_pairs_hook=_once, parse_constant=constant)
+        whole = replace_lone_surrogates(given)
+        return json.loads(whole, object_pairs_hook=_once, parse_constant=constant)
     except InputError:
         raise
     except json.JSONDecodeError as error:
@@ -73,6 +75,25 @@ def value_of(text: str, *, finite: bool = True) -> Any:
     except ValueError:
         # The limit that Python puts on the digits of integers.
         refuse("it holds a number of thousands of digits")
+
+
+#: An escape in JSON text: a surrogate pair, a surrogate without its other half, or another one.
+_ESCAPE = re.compile(
+    r"\\(?:(?P<pair>u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
+    r"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
+def replace_lone_surrogates(text: str) -> str:
+    r"""Replace half of a surrogate pair, such as ``\ud83d`` alone, by U+FFFD.
+
+    JSON permits such an escape and no encoding of text does. It is what remains of an emoji after a
+    program has cut a text at a fixed length.
+    """
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda match: r"\ufffd" if match["lone"] else match[0], text)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from abstain._foundation.ranks import (
     untied_order,
 )
 from abstain._foundation.turns import are_few, refuse_uncounted, turns_of
-from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
+from abstain._foundation.weights import counted, positive_rows
+from abstain.typing import AnyArray, Array, FloatArray, IntArray
 
 T = TypeVar("T")
 
@@ -78,6 +79,8 @@ class Scored:
     known_home: IntArray | None = field(default=None, repr=False)
     #: Shape (n,). How many samples each row stands for, where it is not one; then the weight too.
     times: FloatArray | None = field(default=None, repr=False)
+    #: Shape (rows of the caller,). Which of them these are; None where all have a weight.
+    from_rows: AnyArray | None = field(default=None, repr=False)
 
     @property
     def xp(self) -> Any:
@@ -104,7 +107,7 @@ class Scored:
     @cached_property
     def runs(self) -> Runs:
         """The samples of the host in order, but for those of weight 0."""
-        return runs_of(self.confidence, self._kept)
+        return runs_of(self.confidence, positive_rows(self.weight))
 
     def regrouped(self, loss: Array) -> TieGroups:
         """Return the groups of the same samples with another loss."""
@@ -257,12 +260,7 @@ class Scored:
     @cached_property
     def oracle_runs(self) -> Runs:
         """The samples of the host from the least loss on, but for those of weight 0."""
-        return runs_of(self._goodness, self._kept)
-
-    @property
-    def _kept(self) -> BoolArray | None:
-        every = self.weight is None or bool((self.weight > 0).all())
-        return None if every or self.weight is None else self.weight > 0
+        return runs_of(self._goodness, positive_rows(self.weight))
 
     @property
     def _goodness(self) -> AnyArray:
@@ -375,12 +373,13 @@ def scored(
 ) -> Scored:
     """Validate (confidence, loss, weight) at the public edge and wrap them.
 
-    Arrays on a device, and those a gradient flows through, stay with their library. The
-    gradient of the confidence is kept with `by_value` only: for what reads more than the order.
+    Rows with weight 0 are dropped: no metric, curve or interval knows of them. Arrays on a device,
+    and those a gradient flows through, stay with their library. The gradient of the confidence is
+    kept with `by_value` only: for what reads more than the order.
     """
     if stays(confidence, loss, by_value=by_value):
-        c, x, w, p = validated(confidence, loss, weight)
-        return Scored(c, x, w, probability=p if by_value else c)
+        c, x, w, p, rows = validated(confidence, loss, weight)
+        return Scored(c, x, w, probability=p if by_value else c, from_rows=rows)
     return scored_on_host(confidence, loss, weight)
 
 
@@ -393,7 +392,8 @@ def scored_on_host(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None
     """Do the same in NumPy, whatever the arrays are: for what only the host can compute."""
     c = checks.confidence(confidence)
     x, w = checks.loss(loss, length=c.size), checks.weight(weight, length=c.size)
-    checks.refuse_swapped(c, x)
+    rows, w, c, x = counted(w, c, x)
     if w is not None:
         checks.weighable(x, w)
-    return Scored(c, x, w, probability=c)
+    checks.refuse_swapped(c, x)
+    return Scored(c, x, w, probability=c, from_rows=rows)

@@ -20,6 +20,7 @@ from abstain.benchmark.models import MODELS
 from abstain.benchmark.pictures import LoadedTask, exposures_of, loaded
 from abstain.benchmark.selection import choose
 from abstain.benchmark.specification import Config, Specification, plain
+from abstain.benchmark.specification.arms import reward_notes
 from abstain.benchmark.specification.config import look_up
 from abstain.benchmark.specification.jobs import stage_of
 from abstain.benchmark.store import (
@@ -210,7 +211,11 @@ class _OngoingRun:
             "validation": self.task.parts.validation.n,
             "seconds": round(sum(outcome.seconds for outcome in self.outcomes), 1),
             "failed": [o.job.name for o in self.outcomes if not o.there],
-            "notes": [*self.task.parts.notes, *self.notes],
+            "notes": [
+                *self.task.parts.notes,
+                *reward_notes(self.spec.config.arms, len(self.task.parts.train.classes)),
+                *self.notes,
+            ],
         }
 
 

@@ -15,7 +15,9 @@ from abstain.predictions import Predictions
 __all__ = ["Chosen", "choose", "validated"]
 
 #: Needs that confidences, labels and predictions meet; a calibration meets that of a probability.
-_MET: Final = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.CLASSES, Need.UNIT_CONFIDENCE})
+_MET: Final = frozenset(
+    {Need.BINARY_LOSS, Need.UNIT_LOSS, Need.CLASSES, Need.CORRECTNESS, Need.UNIT_CONFIDENCE}
+)
 
 #: What a setting is by: its arm and its label.
 _Place = tuple[str, str]

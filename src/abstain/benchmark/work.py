@@ -1,5 +1,6 @@
 """How jobs are done: `Trainer`, what all that train share, and the `Worker` of a benchmark."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -109,7 +110,10 @@ def network_of(
 ) -> Network:
     """Make a network of a model and the head of an objective; `fresh` as `Model.make` takes it."""
     backbone = MODELS[model].make(shape, **fresh)
-    return Network(backbone, objective.head(backbone.width, classes))
+    with warnings.catch_warnings():
+        # The notes of a run name the rewards above the number of classes once, before training.
+        warnings.filterwarnings("ignore", message="`reward`")
+        return Network(backbone, objective.head(backbone.width, classes))
 
 
 def start_from(network: Network, path: Path) -> None:
@@ -275,7 +279,7 @@ class _Asked:
 def _learning(job: Job, part: str) -> list[Method]:
     """Return the methods of a job that are fitted on a part of what is known."""
     methods = (METHODS[name] for name in job.spec["methods"])
-    return [method for method in methods if method.fitted_on == part]
+    return [method for method in methods if part in method.fitted_parts]
 
 
 def _parts(job: Job) -> int:

@@ -94,7 +94,9 @@ def fit_platt(
     Parameters
     ----------
     confidence : array of shape (n,)
-        Of held-out samples; any finite numbers, higher is more trusted.
+        Of held-out samples; any finite numbers, higher is more trusted. The curve is fitted to
+        these numbers as they are. For probabilities, pass their log-odds
+        (``scipy.special.logit(p)``) here and to `Platt.apply`, as `abstain.calibrate` does.
     loss : array of shape (n,)
         In [0, 1]; 1 for an error under 0/1 loss. Of a graded loss, one minus its expectation
         takes the place of the probability of being right.
@@ -120,7 +122,11 @@ def fit_platt(
     Notes
     -----
     Without smoothing this is the unpenalized logistic regression of correctness on the
-    confidence. Smoothing is Platt's proposal, kept by those who revised his algorithm. It is the
+    confidence. As in Platt (1999), the confidence is a score on any scale. Values are never
+    inspected to find out whether they are probabilities: a logistic curve of a probability can
+    never be the identity, so it changes a confidence that is calibrated already, and one of its
+    log-odds can leave it as it is. Smoothing is Platt's proposal, kept by those who revised his
+    algorithm. It is the
     default because the curve then stays finite on separable data and when all are right; with
     many samples of both kinds it changes nothing that matters. Newton's method in a trust region
     on standardized confidences; the objective is strictly convex. Ties do not matter. A constant

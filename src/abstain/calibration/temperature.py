@@ -9,6 +9,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import like
 from abstain._foundation.records import Natural, NotNegative, Positive
+from abstain._foundation.weights import counted, positive_rows
 from abstain.calibration.state import Calibration
 from abstain.errors import DomainError
 from abstain.predictions.outputs import ClassScores, class_scores
@@ -148,14 +149,16 @@ def fit_temperature(
     given = class_scores(logits, None)
     n, classes = given.values.shape
     codes = checks.vector(labels, "labels", length=n, like="logits")
+    w = checks.weight(weight, length=n)
+    rows = positive_rows(w)
+    is_no_class = (codes != np.floor(codes)) | (codes < 0) | (codes >= classes)
     checks.refuse(
         "labels",
         f"must be a class code from 0 to {classes - 1}",
         codes,
-        (codes != np.floor(codes)) | (codes < 0) | (codes >= classes),
+        is_no_class if rows is None else is_no_class & rows,
         hint="Leave out samples of no known class: no temperature makes them likely.",
     )
-    w = checks.weight(weight, length=n)
     return temperature_of(given, codes.astype(np.int64), w)
 
 
@@ -243,9 +246,8 @@ def _likelihood(scores: ClassScores, codes: IntArray, weight: FloatArray | None)
     values: Array = scores.values
     if weight is None:
         weight = np.ones(codes.size)
-    elif not weight.all():
-        kept = weight > 0
-        values, codes, weight = values[kept], codes[kept], weight[kept]
+    else:
+        _, weight, values, codes = counted(weight, values, codes)
     kept_scores = ClassScores(values, are_logits=scores.are_logits)
     largest = 0.0
     for rows in row_blocks(*values.shape):

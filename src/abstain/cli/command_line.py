@@ -8,7 +8,7 @@ ARGUMENTS: ContextVar[tuple[str, ...]] = ContextVar("arguments", default=())
 
 
 def as_flag(name: str, value: object) -> str:
-    """Write an option as a flag, its value as a shell takes it.
+    """Write an option as a flag, its value as a shell takes it; for a list, a flag each.
 
     Examples
     --------
@@ -17,6 +17,8 @@ def as_flag(name: str, value: object) -> str:
     """
     # On the command line --loss names a kind of loss, so the column has another option.
     own = flag("own_loss" if name == "loss" else name)
+    if isinstance(value, list):
+        return " ".join(as_flag(name, item) for item in value)
     if value is None or value is True:
         return own
     given = shlex.quote(str(value))

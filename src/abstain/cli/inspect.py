@@ -16,7 +16,7 @@ from abstain.cli.standard_input import as_given
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
-    from abstain.tables.proposal import ColumnProposal
+    from abstain.tables.proposed.columns import ColumnProposal
     from abstain.tables.table import DataTable
 
 #: Columns that are named one by one.
@@ -39,12 +39,12 @@ def inspect(
     """
     from abstain.tables.proposal import propose
 
-    table = _table_of(expanded(files))
-    found = propose(table)
+    table, form = _read_numbers(_table_of(expanded(files)))
+    found = (*propose(table), *form)
     what = "keys" if table.keyed else "columns"
     say(f"{table.source}: {table.height:,} rows, {len(table.names):,} {what}")
     for one in found:
-        say(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.why})")
+        say(f"  {one.role.replace('_', ' ')}: {_named(one)} ({one.reason})")
     arguments = [
         "evaluate",
         *_options(found, table.names),
@@ -88,6 +88,20 @@ def _table_of(files: Sequence[Path]) -> "DataTable":
             )
             raise InputError(msg)
     return first
+
+
+def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
+    """Return the table with texts such as "90%" and "0,9" as numbers, and the option for them."""
+    from abstain.tables.decimal_comma import with_numbers
+    from abstain.tables.proposed.columns import ColumnProposal
+
+    with_points = with_numbers(table, ".")
+    with_commas = with_numbers(with_points, ",")
+    changed = [name for name, kind in with_commas.kinds.items() if kind != with_points.kinds[name]]
+    if not changed:
+        return with_points, []
+    reason = f"numbers such as 0,9 in {changed[0]!r}"
+    return with_commas, [ColumnProposal("decimal", (",",), reason)]
 
 
 def _agreed() -> bool:

@@ -13,7 +13,23 @@ from abstain.errors import AbstainError, UndefinedMetricWarning
 def main(arguments: list[str] | None = None) -> None:
     """Run the program and leave with its exit status."""
     keep_freed()
+    prepare_streams()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def prepare_streams() -> None:
+    """Open the standard streams that are closed, and print `?` for characters they cannot encode.
+
+    A closed stream is None. In its place stands an empty file, which takes the descriptor, so that
+    no file that is opened later is printed into.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            null = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
+            setattr(sys, name, null)
+        elif mode == "w" and getattr(stream, "errors", "") == "strict":
+            stream.reconfigure(errors="replace")
 
 
 #: Any command takes it: where an error arose.

@@ -69,6 +69,12 @@ class Columns:
     lower_is_safer: Annotated[
         bool, Parameter(help="the confidences are uncertainties: turn them around", negative=())
     ] = False
+    percent: Annotated[
+        tuple[str, ...], several("a confidence in percent, from 0 to 100: divide by 100")
+    ] = ()
+    decimal: Annotated[
+        Literal[".", ","], Parameter(help="decimal mark of the numbers in text files")
+    ] = "."
     renormalize: Annotated[
         bool,
         Parameter(

@@ -1,6 +1,5 @@
 """What `--out` leaves: one set of files with a receipt, published together."""
 
-import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final, overload
 
 import abstain as ab
-from abstain._foundation.files import RECEIPT, hash_of, publish, refuse_place
+from abstain._foundation.files import RECEIPT, hash_of, names_in_set, publish, refuse_place
+from abstain._foundation.input_files import fields
 from abstain.cli.command_line import ARGUMENTS
 from abstain.cli.console import console, leave_word, working
 from abstain.cli.standard_input import as_given
@@ -157,8 +157,7 @@ def earlier_set(folder: Path) -> dict[str, str]:
     pages = [name for name in ("report.html", "benchmark.html") if _is_page(folder / name)]
     if not pages:
         return {}
-    known = _listed(folder) | dict.fromkeys(_tables(folder) + pages, "")
-    return {name: key or hash_of(folder / name) for name, key in known.items()}
+    return _listed(folder) | {name: hash_of(folder / name) for name in _tables(folder) + pages}
 
 
 def forget_list(folder: Path) -> None:
@@ -175,11 +174,11 @@ def _is_page(path: Path) -> bool:
 
 
 def _listed(folder: Path) -> dict[str, str]:
+    """Return the names and hashes in the list; none if it is damaged or no regular file."""
     try:
-        found = json.loads((folder / LIST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return names_in_set(fields(folder / LIST))
+    except AbstainError:
         return {}
-    return {n: str(key) for n, key in found.items()} if isinstance(found, dict) else {}
 
 
 def _tables(folder: Path) -> list[str]:

@@ -25,7 +25,7 @@ from abstain.cli.predictions import read_scored, told
 from abstain.cli.shift import Shifted
 from abstain.errors import FileFormatError, InputError
 from abstain.thresholds import RULES, DecisionRule, RuleSet
-from abstain.thresholds.catalogue import DELTA, SEVERAL
+from abstain.thresholds.catalogue import DELTA, SEVERAL, default_rule
 from abstain.thresholds.parts import PREDICTION, AnyRule
 from abstain.typing import Scale
 
@@ -41,10 +41,6 @@ _LEVEL = 0.95
 
 #: The options here that name what is asked for, and their names in the library.
 _KEYWORDS: Final = {"max_risk": "max_risk", "coverage": "coverage", "cost": "abstention_cost"}
-#: The rule of each option, where none is named.
-_USUAL: Final = {"max_risk": "sgr", "coverage": "coverage_guarantee", "cost": "cost"}
-#: The same for data of another law: this one uses every sample.
-_ELSEWHERE: Final = _USUAL | {"max_risk": "learn_then_test"}
 _HERE: Final = Shifted()
 
 
@@ -174,13 +170,14 @@ class Target:
         return limits
 
     def _single(self) -> tuple[str, dict[str, Any]]:
-        asked = [name for name in _USUAL if getattr(self, name) is not None]
+        asked = [name for name in _KEYWORDS if getattr(self, name) is not None]
         if len(asked) != 1:
             found = ", ".join(map(flag, asked)) or "none of them"
             msg = f"ask for one of --max-risk, --coverage and --cost; got {found}"
             raise InputError(msg)
-        method = self.method or (_ELSEWHERE if self.shifted.asked else _USUAL)[asked[0]]
-        entry, keyword = RULES[method], _KEYWORDS[asked[0]]
+        keyword = _KEYWORDS[asked[0]]
+        method = self.method or default_rule({keyword, *(["ratio"] if self.shifted.asked else [])})
+        entry = RULES[method]
         if keyword not in entry.options:
             needs = ", ".join(flag(name) for name, k in _KEYWORDS.items() if k in entry.options)
             msg = f"--method {method} needs {needs}; got {flag(asked[0])}"

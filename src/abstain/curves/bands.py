@@ -7,7 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.imports import special
-from abstain._foundation.names import codes_of
+from abstain._foundation.passed_rows import cluster_of
 from abstain._foundation.random import generator
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.curves._accepted_parts import AcceptedParts, accepted
@@ -143,7 +143,7 @@ def risk_coverage_band(
     """
     s = scored_on_host(confidence, loss, weight)
     checks.one_of(kind, "kind", ("selective", "generalized"))
-    cluster = None if group is None else codes_of(group, "group", s.n)
+    cluster = cluster_of(s, group)
     coverage = None if grid is None else _coverages(grid)
     return band_of(s, kind, level=level, coverage=coverage, cluster=cluster, draws=draws, rng=rng)
 

@@ -13,6 +13,7 @@ from abstain.calibration.temperature import temperature_of
 from abstain.confidence import ConfidenceScore, FittedScore, fit
 from abstain.confidence.fitted_kinds import kind_named
 from abstain.errors import AbstainError, DomainError, InputError, MissingInputError
+from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.inputs import join
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import PRIMARY
@@ -109,6 +110,7 @@ def fit_score(
     [0.75, 0.75, 0.75, 0.75]
     """
     checks.one_of(by, "by", (METRIC, LIKELIHOOD))
+    predictions, loss = counted(predictions, loss)
     if by == LIKELIHOOD:
         return _by_likelihood(name, predictions, metric, loss, options)
     if not searches(name, options):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from abstain.confidence import ScoreState
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
+from abstain.evaluation.counted_rows import counted_splits
 from abstain.evaluation.findings import sources
 from abstain.evaluation.given import given
 from abstain.evaluation.inputs import join, loss_name, metrics_of, scores_of, splits_of
@@ -45,7 +46,8 @@ def evaluate(
         One set of predictions, or several parts evaluated by themselves, as
         `read_predictions` returns them; or files that need not fit in memory, as
         `scan_predictions` finds them. Also what `read_predictions` reads under usual names: a
-        path, a dataframe, a mapping from name to array; or the first of two arrays.
+        path, a dataframe, a list of rows, a mapping from name to array; or the first of two
+        arrays.
     beside : array of shape (n, K) or (n,), optional
         The second of two arrays: the probabilities of all classes, (n, K), where the first holds
         the labels; the loss, 1 where wrong, where the first is a confidence. Their shapes say
@@ -132,6 +134,7 @@ def evaluate(
         raise InputError(msg)
     splits = splits_of(predictions)
     found = Assembly(chosen, sources(notes, splits.values()), curves=curves)
+    splits, loss = counted_splits(splits, loss)
     for split, predicted in splits.items():
         losses = per_sample_loss(predicted, loss)
         for score in scores_of(predicted, scores):

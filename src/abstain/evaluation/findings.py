@@ -83,6 +83,13 @@ def _few_failures(s: Scored) -> Finding:
     return Finding.note("few_failures", f"{share} {enough} {FEW_FAILURES_HEAVY} failures.")
 
 
+def _n_failures_at_the_top(s: Scored) -> int:
+    """Return how many samples of the highest confidence fail, whatever their weights."""
+    if s.counted:
+        return int(s.events.loss[0])
+    return int(np.count_nonzero(s.loss[s.confidence == s.confidence.max()]))
+
+
 def _saturation(s: Scored, shown: Array) -> Iterator[Finding]:
     top, bottom = _at_the_ends(s.events)
     if top == s.events.n:
@@ -93,8 +100,8 @@ def _saturation(s: Scored, shown: Array) -> Iterator[Finding]:
         )
         return
     if top > 1 and top / s.samples >= MASS_POINT:
-        wrong = float(s.events.loss[0])
-        of_them = f" {wrong:g} of them are wrong, accepted at every threshold."
+        wrong = _n_failures_at_the_top(s)
+        of_them = f" {wrong:,} of them are wrong, accepted at every threshold."
         of_them = of_them if wrong and s.binary else ""
         say = Finding.warning if top / s.samples >= SATURATED else Finding.note
         yield say(

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from abstain._foundation.arrays import to_numpy
+from abstain._foundation.frames import are_rows, is_arrow_table
 from abstain.errors import InputError, ShapeError
 from abstain.evaluation.records import Finding
 from abstain.predictions import Predictions
@@ -63,7 +64,7 @@ def _is_table(source: object) -> bool:
     if isinstance(source, str | Path) or _home(source) == "datasets":
         return True
     if isinstance(source, list | tuple):
-        return bool(source) and _are_paths(source)
+        return bool(source) and (_are_paths(source) or are_rows(source))
     if isinstance(source, Mapping):
         return bool(source) and all(
             isinstance(name, str) and not isinstance(held, Predictions)
@@ -72,17 +73,28 @@ def _is_table(source: object) -> bool:
     return _is_frame(source)
 
 
-def _is_frame(source: object) -> bool:
-    """Tell a dataframe by the library it comes from."""
-    # A dask dataframe is read in parts, by those who count batches.
-    return hasattr(source, "columns") and _home(source) in {
+#: Libraries whose dataframes and relations are read. A dask dataframe is read in parts, elsewhere.
+_FRAME_LIBRARIES: Final = frozenset(
+    {
+        "cudf",
+        "duckdb",
+        "ibis",
+        "modin",
+        "narwhals",
         "pandas",
         "polars",
         "pyarrow",
-        "modin",
-        "cudf",
-        "narwhals",
+        "pyspark",
+        "sqlframe",
     }
+)
+
+
+def _is_frame(source: object) -> bool:
+    """Return whether something is a dataframe, or gives out a table as a stream of Arrow."""
+    # Asked of the type: a lazy frame of polars resolves its columns when it is asked, and warns.
+    has_columns = hasattr(type(source), "columns")
+    return (has_columns and _home(source) in _FRAME_LIBRARIES) or is_arrow_table(source)
 
 
 def _home(source: object) -> str:

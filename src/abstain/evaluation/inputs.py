@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from abstain._foundation.scored import Scored
+from abstain._foundation.weights import rescaled
 from abstain.confidence import ConfidenceScore, ScoreState, applicable
 from abstain.confidence.registry import several
 from abstain.errors import InputError
@@ -91,7 +92,7 @@ def join(predictions: Predictions, own: ConfidenceScore, losses: Array) -> Score
     return Scored(
         own.values,
         losses,
-        predictions.weight,
+        rescaled(predictions.weight),
         probability=own.probability,
         view=predictions.view(),
     )

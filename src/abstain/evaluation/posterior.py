@@ -13,6 +13,7 @@ from abstain.confidence import ScoreState
 from abstain.confidence import score as scored_by
 from abstain.confidence.registry import BASELINE
 from abstain.errors import InputError, MissingInputError, ShapeError
+from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.inputs import join, loss_name
 from abstain.metrics import Metric, metric_named
 from abstain.metrics.catalogue import OF_POPULATION
@@ -153,6 +154,7 @@ def posterior_expectation(
     (20, 0.102, 0.0049, 0.032)
     """
     chosen = metric_named(metric)
+    predictions, loss = counted(predictions, loss)
     models = list(_draws(predictions))
     columns = _losses(loss, predictions.n, len(models))
     drawn = [_measured(chosen, score, p, x) for p, x in zip(models, columns, strict=True)]

@@ -262,6 +262,8 @@ def of_replicates(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
+    if reason := metric.unreliable(s):
+        return no_interval(level, reason)
     value = float(measured.value)
     if not vary(replicates, value):
         # The exact forms, where there is one; of a coverage at a risk all are.

@@ -194,6 +194,8 @@ class Differences:
     def one(self, p: int) -> Difference:
         """Return the record of one pair."""
         how = "influence function" if self.low[p] == self.high[p] == 0 else "none"
+        if self.low[p] < self.high[p]:
+            how = "all thresholds that the data leave open"
         if np.isfinite(self.degrees[p]):
             words = quantile_words(float(self.degrees[p]))
             how = f"influence function, half of the skewness corrected, {words}"
@@ -220,17 +222,37 @@ def differences(
     bounds: tuple[float, float],
     warnings: Sequence[str],
     reaches: FloatArray | None = None,
+    no_error_at_threshold: bool = False,
     ratios: bool = True,
 ) -> Differences:
     """Test every pair; `warnings` go with those that have an interval.
 
-    `reaches` are those of each number, where thresholds jump (`abstain.inference.reach`).
+    `reaches` are those of each number, where thresholds jump (`abstain.inference.reach`). Numbers
+    whose influences are 0 may have no other error: see `Metric.no_error_at_threshold`.
     """
     why = _why_none(pairs)
     known = np.array([not note for note in why], np.bool_)
     out = _none_apart(pairs, why)
-    if not known.any():
-        return out
+    if known.any():
+        _set_tests(out, pairs, known, lower_is_better=lower_is_better, ratios=ratios)
+    for p, both in _open_pairs(reaches).items():
+        if known[p]:
+            _over_thresholds(out, pairs, p, both)
+        elif no_error_at_threshold and pairs.error[p] == 0:
+            _without_spread(out, pairs, p, both)
+    width = bounds[1] - bounds[0]
+    np.clip(out.low, -width, width, out=out.low)
+    np.clip(out.high, -width, width, out=out.high)
+    for at, (tells, said) in enumerate(zip(known, warnings, strict=True)):
+        if tells:
+            out.notes[at] = "; ".join(filter(None, (out.notes[at], said)))
+    return out
+
+
+def _set_tests(
+    out: Differences, pairs: PairedNumbers, known: BoolArray, *, lower_is_better: bool, ratios: bool
+) -> None:
+    """Set intervals, p-values and ratios of the pairs that have a test."""
     tested = pairs.only(known)
     test = PairTest.of(tested)
     statistic = straightened(tested.apart / test.error, test.skew)
@@ -244,17 +266,6 @@ def differences(
         first, second = pairs.values[:, above]
         out.ratio[above] = first / second
         out.ratio_low[above], out.ratio_high[above] = ratio_ends(pairs.only(above))
-    if reaches is not None and reaches.any():
-        open_pairs = np.stack([reaches[own] for own in first_and_second(len(reaches))], axis=1)
-        for p in np.flatnonzero(known & open_pairs.any(axis=(1, 2, 3))):
-            _over_thresholds(out, pairs, int(p), open_pairs[p])
-    width = bounds[1] - bounds[0]
-    np.clip(out.low, -width, width, out=out.low)
-    np.clip(out.high, -width, width, out=out.high)
-    for at, (tells, said) in enumerate(zip(known, warnings, strict=True)):
-        if tells:
-            out.notes[at] = "; ".join(filter(None, (out.notes[at], said)))
-    return out
 
 
 def warnings_of(
@@ -317,6 +328,14 @@ def _none_apart(pairs: PairedNumbers, notes: list[str]) -> Differences:
 
 
 # ---------------------------------------------------------------------------- several thresholds
+def _open_pairs(reaches: FloatArray | None) -> dict[int, FloatArray]:
+    """Return the reaches of both numbers of each pair that has several possible thresholds."""
+    if reaches is None:
+        return {}
+    both = np.stack([reaches[own] for own in first_and_second(len(reaches))], axis=1)
+    return {int(p): both[p] for p in np.flatnonzero(both.any(axis=(1, 2, 3)))}
+
+
 def _over_thresholds(out: Differences, pairs: PairedNumbers, p: int, reaches: FloatArray) -> None:
     """Widen a difference, and its ratio, by the thresholds that the data leave open."""
     down, up = of_difference(reaches)
@@ -346,6 +365,15 @@ def _over_thresholds(out: Differences, pairs: PairedNumbers, p: int, reaches: Fl
     if highest >= 0:
         moved = pair.values + np.array([[first[1, highest]], [-second[0, highest]]])
         out.ratio_high[p] = ratio_ends(replace(pair, values=moved, level=left[highest]))[1][0]
+
+
+def _without_spread(out: Differences, pairs: PairedNumbers, p: int, reaches: FloatArray) -> None:
+    """Set the interval of a difference whose only error is which thresholds are meant."""
+    down, up = of_difference(reaches)
+    value, last_step = float(pairs.apart[p]), levels_left(pairs.level).size - 1
+    out.low[p], out.high[p] = value - down[last_step], value + up[last_step]
+    out.p_value[p] = joint_p_value((abs(value) <= (down if value > 0 else up)).astype(float))
+    out.notes[p] = OPEN
 
 
 def _p_beside(test: PairTest, value: float, move: FloatArray) -> FloatArray:

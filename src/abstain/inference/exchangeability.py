@@ -128,3 +128,27 @@ def rank_p_value(counts: IntArray, block: AnyArray, at: AnyArray) -> FloatArray:
     below = np.where(np.arange(counts.shape[-1]) < place, counts, 0).sum(axis=-1)
     own = np.take_along_axis(counts, place, axis=-1)[..., 0]
     return np.asarray((below + np.asarray(at) * own) / counts.sum(axis=-1))
+
+
+class RankCounter:
+    """A sample that grows by one value at a time: the same p-values as `rank_p_value`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from abstain.inference.exchangeability import RankCounter
+    >>> counter = RankCounter(np.array([2, 2, 2, 2]))
+    >>> counter.add(3, 0.5), counter.counts
+    (0.875, [2, 2, 2, 3])
+    """
+
+    def __init__(self, counts: IntArray) -> None:
+        self.counts: list[int] = counts.tolist()
+        self._total = sum(self.counts)
+
+    def add(self, block: int, at: float) -> float:
+        """Return the p-value of a value in this block, and count the value."""
+        p_value: float = (sum(self.counts[:block]) + at * self.counts[block]) / self._total
+        self.counts[block] += 1
+        self._total += 1
+        return p_value

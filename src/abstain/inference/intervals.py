@@ -66,6 +66,13 @@ def no_interval(level: float, note: str, standard_error: float = NAN) -> Interva
     return Interval(NAN, NAN, level, "none", standard_error, note)
 
 
+def no_difference(values: tuple[float, float], level: float, note: str) -> Difference:
+    """Return the difference of two numbers that allow no interval and no test, with the reason."""
+    apart = float(values[0]) - float(values[1])
+    none = (NAN,) * 3
+    return Difference(apart, NAN, NAN, level, *none, NAN, NAN, NAN, "none", note)
+
+
 def level_of(level: float) -> float:
     """Validate the level of an interval: strictly between 0 and 1."""
     value = checks.number(level, "level")
@@ -236,6 +243,7 @@ def difference_from(
     weight: FloatArray | None = None,
     cluster: IntArray | None = None,
     reaches: FloatArray | None = None,
+    no_error_at_threshold: bool = False,
 ) -> Difference:
     """Compare two numbers of the same samples by their influences, pair by pair.
 
@@ -264,6 +272,8 @@ def difference_from(
         For working points among large tie groups: how far each number may move because its
         threshold may be another one (`abstain.inference.reach`); the influences are then those at
         the thresholds found.
+    no_error_at_threshold : bool, default=False
+        Whether numbers whose influences are all 0 err by their thresholds alone, as coverages do.
 
     Returns
     -------
@@ -313,6 +323,7 @@ def difference_from(
         bounds=bounds,
         warnings=[warning(failures, heavy=heavy, units=units)],
         reaches=reaches,
+        no_error_at_threshold=no_error_at_threshold,
     ).one(0)
 
 

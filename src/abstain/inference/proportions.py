@@ -87,8 +87,9 @@ def wilson(successes: float, n: float, *, level: float = 0.95) -> Interval:
     k, n, tail = _checked(successes, n, level)
     z2 = float(special.ndtri(tail)) ** 2
     p = k / n
-    center = (p + z2 / (2 * n)) / (1 + z2 / n)
-    half = float(np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n)))) / (1 + z2 / n)
+    # Wilson's formula times n / n: an effective n may be so small that n * n is 0.
+    center = (k + z2 / 2) / (n + z2)
+    half = float(np.sqrt(z2 * (k * (1 - p) + z2 / 4))) / (n + z2)
     # At the ends the two terms are equal but for their rounding.
     low = 0.0 if k <= 0 else max(0.0, center - half)
     high = 1.0 if k >= n else min(1.0, center + half)

@@ -161,6 +161,36 @@ def played(
     return np.minimum((held + begun) * won, _MOST)
 
 
+class RunningWager:
+    """A wager that takes values one at a time, in place: the same numbers as `Wager.after`."""
+
+    def __init__(self, wager: Wager) -> None:
+        self.claims, self.edges = wager.claims, wager.edges
+        self.held, self.steps = wager.held.copy(), wager.steps
+        self._factor = np.empty_like(self.held)
+        self._waiting = waiting_share(wager.steps)
+        self._n_streams = self.held.size // self.claims.size
+
+    def add(self, value: AnyArray) -> None:
+        """Take the next value: a number, or an array of shape (streams, 1)."""
+        held, factor = self.held, self._factor
+        self.steps += 1
+        waiting = waiting_share(self.steps)
+        begun = (self._waiting - waiting) / self.claims.size
+        self._waiting = waiting
+        np.subtract(value, self.claims, out=factor)
+        factor *= self.edges
+        factor += 1.0
+        held += begun
+        held *= factor
+        np.minimum(held, _MOST, out=held)
+
+    @property
+    def capital(self) -> float:
+        """The mean over the streams of all that is owned."""
+        return float(np.add.reduce(self.held, axis=None)) / self._n_streams + self._waiting
+
+
 def waiting_share(steps: int) -> float:
     """Return the share of the first money that is not yet on any bet after so many steps."""
     return 1 / math.log2(steps + 2)

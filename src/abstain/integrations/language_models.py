@@ -14,9 +14,8 @@ from abstain.integrations.trackers import metric_values
 from abstain.metrics import metric_named
 from abstain.predictions import Predictions
 from abstain.tables.logs.answers import CONFIDENCE
+from abstain.tables.logs.inspect_reasons import is_refusal, is_ungraded, reason_of
 from abstain.tables.logs.log_probabilities import of_choices
-
-_NO_ANSWER = "N"
 
 
 def choice_confidence(log_likelihoods: Sequence[float]) -> float:
@@ -107,8 +106,9 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     -------
     inspect_ai.scorer.Metric
         For the `metrics` of a scorer, "@" and points spelled out in its name
-        ("selective_risk_at_80cov"). NOANSWER counts as a refusal, which is among the first to be
-        rejected; grades are those of Inspect's `value_to_float`.
+        ("selective_risk_at_80cov"). NOANSWER and the reasons "refusal" and "no_response" count as
+        refusals, which are among the first to be rejected; unscored samples and those whose grader
+        or scorer failed are left out. Grades are those of Inspect's `value_to_float`.
 
     Raises
     ------
@@ -129,9 +129,9 @@ def inspect_metric(metric: str, *, confidence: str = CONFIDENCE) -> Any:
     # Inspect notes the option in the log, and makes the metric anew from that.
     def make(confidence: str = CONFIDENCE) -> Callable[[Sequence[Any]], float]:
         def compute(scores: Sequence[Any]) -> float:
-            found = [s.score for s in scores]
-            given = [_stated(s, confidence) for s in found]
-            return _value(name, given, [float(grade(s.value)) for s in found])
+            graded = [s.score for s in scores if not _is_unscored(s.score)]
+            stated = [_stated(s, confidence) for s in graded]
+            return _value(name, stated, [_graded(s, grade) for s in graded])
 
         return compute
 
@@ -175,9 +175,31 @@ def inspect_scorer(
     return registered(metrics=list(metrics), name=name)(make)()
 
 
+def _is_refusal(score: Any) -> bool:
+    return is_refusal(score.value, _reason(score))
+
+
+def _is_unscored(score: Any) -> bool:
+    """Return whether a score has no grade; a refusal without one has the grade 0."""
+    return is_ungraded(_reason(score)) or (_is_nan(score.value) and not _is_refusal(score))
+
+
+def _reason(score: Any) -> str | None:
+    # Versions before 0.3.245 have no attribute for it.
+    return reason_of(getattr(score, "reason", None), score.metadata)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _graded(score: Any, grade: Callable[[Any], float]) -> float:
+    return 0.0 if _is_nan(score.value) else float(grade(score.value))
+
+
 def _stated(score: Any, name: str) -> float | None:
     """Return the confidence of a score of Inspect; None for a refusal."""
-    if score.value == _NO_ANSWER:
+    if _is_refusal(score):
         return None
     metadata: Mapping[str, Any] = score.metadata or {}
     if name not in metadata:

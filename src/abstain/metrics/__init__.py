@@ -37,6 +37,8 @@ from abstain.metrics.classifier import brier as brier
 from abstain.metrics.classifier import nll as nll
 from abstain.metrics.collaboration import multiclass_oc_auc as multiclass_oc_auc
 from abstain.metrics.collaboration import oc_accuracy as oc_accuracy
+from abstain.metrics.confidence_weighted.auc_mcc import auc_mcc as auc_mcc
+from abstain.metrics.confidence_weighted.auc_mcc import auc_mcc_plus as auc_mcc_plus
 from abstain.metrics.confidence_weighted.sweep import CwsaSweep as CwsaSweep
 from abstain.metrics.confidence_weighted.sweep import cwsa_area as cwsa_area
 from abstain.metrics.confidence_weighted.sweep import cwsa_plus_area as cwsa_plus_area
@@ -102,6 +104,8 @@ __all__ = [
     "accuracy",
     "achievable_aurc",
     "area_under_accuracy_rejection",
+    "auc_mcc",
+    "auc_mcc_plus",
     "augrc",
     "augrc_terms",
     "auprc_retention",

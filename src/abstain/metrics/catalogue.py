@@ -1,6 +1,8 @@
 """Fills the catalogue of metrics, and makes those with numbers in their names."""
 
-from typing import Final
+import copyreg
+import pickle
+from typing import Any, Final
 
 from abstain.errors import UnknownNameError
 from abstain.metrics import (
@@ -23,7 +25,7 @@ from abstain.metrics.areas import (
     selective,
     sparsification,
 )
-from abstain.metrics.confidence_weighted import sweep, threshold
+from abstain.metrics.confidence_weighted import auc_mcc, sweep, threshold
 from abstain.metrics.entry import METRICS, Family, Metric
 from abstain.metrics.working_points import accuracy
 from abstain.metrics.working_points import entries as working_points
@@ -46,6 +48,7 @@ for _entry in (
     *smooth_calibration.ENTRIES,
     *threshold.ENTRIES,
     *sweep.ENTRIES,
+    *auc_mcc.ENTRIES,
     *review.ENTRIES,
     *binary.ENTRIES,
     *open_set.ENTRIES,
@@ -170,3 +173,13 @@ def with_numbers() -> str:
     """Write a name of each family that takes numbers, and how many numbers are named at once."""
     names = ", ".join(family.shown for family in FAMILIES)
     return f"{names}; low:high:count names many at once, such as {SWEPT}"
+
+
+def _reduce_metric(metric: Metric) -> Any:
+    """Pickle a metric of the catalogue by its name, since its functions may be closures."""
+    if METRICS.get(metric.name) is metric:
+        return metric_named, (metric.name,)
+    return metric.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+
+
+copyreg.pickle(Metric, _reduce_metric)

@@ -7,6 +7,7 @@ import numpy as np
 from abstain._foundation import checks
 from abstain._foundation.arrays import beside, is_on_device, namespace, to_numpy
 from abstain._foundation.foreign import double, is_foreign, scalar, without_gradient
+from abstain._foundation.passed_rows import of_samples
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain.errors import MissingInputError
 from abstain.predictions.outputs import class_scores
@@ -143,11 +144,11 @@ def joined(confidence: AnyArray, view: ClassView, weight: AnyArray | None) -> Sc
     p, log_p = view.probabilities, view.log_probabilities
     s = scored(c, prediction != labels, weight)
     held = ClassView(
-        labels,
-        prediction,
+        of_samples(s, labels),
+        of_samples(s, prediction),
         view.classes,
-        None if p is None else own(p, "probabilities"),
-        None if log_p is None else own(log_p, "probabilities"),
+        None if p is None else of_samples(s, own(p, "probabilities")),
+        None if log_p is None else of_samples(s, own(log_p, "probabilities")),
     )
     return replace(s, view=held)
 

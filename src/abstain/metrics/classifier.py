@@ -261,8 +261,15 @@ def brier_of(view: ClassView, weight: FloatArray | None) -> Measured:
     return Measured(weighted_mean(namespace(p).sum(distance * distance, axis=1), weight))
 
 
+def _compute_accuracy(s: Scored) -> Measured:
+    """Share of right predictions; without labels, of samples without a loss (0/1 loss)."""
+    if s.view is not None:
+        return accuracy_of(s.view, s.weight)
+    return Measured(weighted_mean(1.0 - double(s.loss), s.weight))
+
+
 def _accuracy_influence(s: Scored) -> FloatArray:
-    return of_mean(s, _right(view_of(s)))
+    return of_mean(s, 1.0 - s.loss if s.view is None else _right(s.view))
 
 
 def _right(view: ClassView) -> FloatArray:
@@ -295,9 +302,9 @@ def _brier_influence(s: Scored) -> FloatArray:
 
 
 def _errors(s: Scored) -> bool:
-    """Tell whether the loss is 1 exactly where the prediction is wrong."""
+    """Return whether the loss is 1 exactly where the prediction is wrong."""
     view = s.view
-    return view is not None and np.array_equal(s.loss != 0, view.prediction != view.labels)
+    return view is None or np.array_equal(s.loss != 0, view.prediction != view.labels)
 
 
 def _exact(risk: float) -> float:
@@ -309,11 +316,11 @@ ACCURACY = Metric(
     title="accuracy",
     family="classifier",
     of_classifier=True,
-    compute=lambda s: accuracy_of(view_of(s), s.weight),
+    compute=_compute_accuracy,
     lower_is_better=False,
     meaning="Answering everything, {value} of the predictions are right.",
     source="share of right predictions",
-    needs=frozenset({Need.CLASSES}),
+    needs=frozenset({Need.CORRECTNESS}),
     function="accuracy(prediction, labels)",
     narrow="Acc.",
     headline=1,

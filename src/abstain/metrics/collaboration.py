@@ -232,6 +232,7 @@ def _named(name: str, percent: str, *, kernel: _Kernel, title: str, meaning: str
         gradients=frozenset(),
         no_influence="the edge of what is reviewed moves every sample of every class",
         breaks=("R1", "R2", "R5"),
+        judged_as="oc_auc",
     )
 
 

@@ -1,6 +1,8 @@
-"""Who is to blame: the part of an area metric that each sample, class or group contributes."""
+"""The part of a metric that each sample, class or group contributes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -9,9 +11,11 @@ from abstain._foundation.arrays import like, to_numpy
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.names import coded
 from abstain._foundation.order import descending
+from abstain._foundation.passed_rows import n_passed, of_samples, on_passed_rows
 from abstain._foundation.ranks import group_index
 from abstain._foundation.scored import Scored, kind_of, scored, scored_on_host
 from abstain.errors import ShapeError
+from abstain.metrics.catalogue import FAMILIES
 from abstain.metrics.entry import METRICS
 from abstain.metrics.rank_weights import BY_PLACE, RankWeight
 from abstain.typing import AnyArray, Array, FloatArray, IntArray
@@ -24,7 +28,7 @@ def sample_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> AnyArray:
-    """Compute what each sample adds to an area metric.
+    """Compute what each sample adds to an area metric, or to CWSA.
 
     Answers: which samples make this number as large as it is?
 
@@ -32,29 +36,36 @@ def sample_contributions(
     ----------
     confidence, loss : array of shape (n,)
         As in `augrc`.
-    metric : {"augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele"}, default="augrc"
-        Which area metric to take apart.
+    metric : str, default="augrc"
+        "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
+        "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
     Returns
     -------
     array of shape (n,)
-        Non-negative, of the caller's kind; the sum is the metric. Zero for samples without loss.
+        Of the caller's kind; the sum is the metric. Contributions to an area are non-negative, and
+        zero for samples without loss. To CWSA, failures contribute negative values and rejected
+        samples zero.
 
     Raises
     ------
     ShapeError, DomainError, InputError
-        As in `augrc`; also if `metric` is not one of the names.
+        As in `augrc`, or as in `cwsa` for CWSA; also if `metric` is not one of the names.
 
     Notes
     -----
-    phi(rank) x loss x weight / W, with phi averaged over ties, so tied samples of equal loss
-    contribute the same. Cost: one sort and one search.
+    Areas: phi(rank) x loss x weight / W, with phi averaged over ties, so tied samples of equal
+    loss contribute the same. CWSA: (c - T)/(1 - T) x (1 - 2 loss) x weight / W for an accepted
+    sample of confidence c, with W the weight of all samples. CWSA+: 1 - loss instead of 1 - 2 loss,
+    and W the weight accepted. If no sample is accepted, contributions to CWSA+ are NaN, with an
+    `UndefinedMetricWarning`. Cost: one sort and one search; CWSA: one pass.
 
     References
     ----------
     .. [1] Zhou et al. (2025), eq. 12, https://arxiv.org/abs/2410.15361
+    .. [2] Shahnazari et al. (2025), sections 3.2 and 3.3, https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -62,15 +73,32 @@ def sample_contributions(
     >>> import abstain as ab
     >>> ab.sample_contributions(np.array([0.9, 0.8, 0.7, 0.6]), np.array([0, 1, 0, 1])).tolist()
     [0.0, 0.15625, 0.0, 0.03125]
+    >>> ab.sample_contributions([1.0, 0.75, 0.75, 0.4], [0, 1, 0, 1], metric="cwsa@0.5").tolist()
+    [0.25, -0.125, 0.125, 0.0]
     """
     s = scored(confidence, loss, weight)
-    return like(contributions_of(s, metric), kind_of(s, confidence))
+    return like(on_passed_rows(s, contributions_of(s, metric)), kind_of(s, confidence))
 
 
 def contributions_of(s: Scored, metric: str = "augrc") -> AnyArray:
+    """Return what each sample adds to a metric that is a sum over samples."""
+    return _contribution_function(metric)(s)
+
+
+def _contribution_function(metric: str) -> Callable[[Scored], AnyArray]:
+    """Return the function of the metric with this name; an error lists the possible names."""
+    by_number = (family.named(str(metric)) for family in FAMILIES)
+    functions: dict[str, Callable[[Scored], AnyArray]] = {}
+    for entry in (*METRICS.values(), *filter(None, by_number)):
+        if entry.rank_weight is not None:
+            functions[entry.name] = partial(_rank_weighted, phi=entry.rank_weight)
+        elif entry.contributions is not None:
+            functions[entry.name] = entry.contributions
+    return functions[checks.one_of(metric, "metric", tuple(functions))]
+
+
+def _rank_weighted(s: Scored, phi: RankWeight) -> AnyArray:
     """Return phi(rank) x loss x weight / W of each sample."""
-    weights = {m.name: m.rank_weight for m in METRICS.values() if m.rank_weight is not None}
-    phi = weights[checks.one_of(metric, "metric", tuple(weights))]
     if s.xp is not np:
         return _of_every_sample(s, phi)
     # Only failures contribute, and they are few: each has its group among those that hold some.
@@ -106,7 +134,7 @@ def _of_every_sample(s: Scored, phi: RankWeight) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class GroupContributions:
-    """What each group of samples adds to an area metric.
+    """What each group of samples adds to a metric.
 
     Attributes
     ----------
@@ -141,7 +169,7 @@ def group_contributions(
     metric: str = "augrc",
     weight: AnyArray | None = None,
 ) -> GroupContributions:
-    """Compute what each class or group of samples adds to an area metric.
+    """Compute what each class or group of samples adds to an area metric, or to CWSA.
 
     Answers: which class (or site, or subgroup) do the silent failures come from?
 
@@ -151,8 +179,9 @@ def group_contributions(
         As in `augrc`.
     group : array of shape (n,)
         The class or group of each sample, of any type.
-    metric : {"augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele"}, default="augrc"
-        Which area metric to take apart.
+    metric : str, default="augrc"
+        "augrc", "aurc", "aurc_plugin", "aurc_log", "sele", "two_sele", or "cwsa@T" or
+        "cwsa_plus@T" with a threshold T in [0, 1), such as "cwsa@0.9".
     weight : array of shape (n,), optional
         Frequency weights: an integer weight counts a sample that many times.
 
@@ -185,10 +214,12 @@ def group_contributions(
     # Names are objects of the host, so their sums are computed there.
     s = scored_on_host(confidence, loss, weight)
     names = to_numpy(group, "group")
-    if names.shape != (s.n,):
-        msg = f"`group` must have one entry for each of the {s.n} samples; got {names.shape}"
+    if names.shape != (n_passed(s),):
+        msg = (
+            f"`group` must have one entry for each of the {n_passed(s)} samples; got {names.shape}"
+        )
         raise ShapeError(msg)
-    return contributions_by(s, names, metric)
+    return contributions_by(s, of_samples(s, names), metric)
 
 
 def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupContributions:
@@ -197,7 +228,7 @@ def contributions_by(s: Scored, names: Array, metric: str = "augrc") -> GroupCon
     counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
     parts = np.bincount(codes, contributions_of(s, metric), len(kinds)).astype(np.float64)
     total = float(parts.sum())
-    part = parts / total if total > 0 else np.full(len(kinds), np.nan)
+    part = parts / total if total != 0 else np.full(len(kinds), np.nan)
     shown = np.empty(len(kinds), names.dtype)
     shown[:] = kinds
     mass = np.bincount(codes, s.weight, len(kinds)).astype(np.float64)

@@ -19,7 +19,7 @@ from abstain.inference.reach import reach_of
 from abstain.inference.replicates import Areas
 from abstain.metrics.blocks import Binned
 from abstain.metrics.rank_weights import RankWeight
-from abstain.typing import FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 Influence: TypeAlias = Callable[[Scored], FloatArray]
 
@@ -37,6 +37,7 @@ class Need(StrEnum):
     UNIT_LOSS = "needs a loss in [0, 1]"
     UNIT_CONFIDENCE = "needs a confidence in [0, 1]"
     CLASSES = "needs labels and predictions"
+    CORRECTNESS = "needs labels and predictions, or a 0/1 loss"
     PROBABILITIES = "needs class probabilities or logits"
     TWO_CLASSES = "needs a task with two classes"
     UNKNOWN_CLASSES = "needs samples of no known class"
@@ -56,10 +57,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class OneOfMany:
-    """The computation of a metric that differs from others by what it is at: alone, or with them.
-
-    What has been computed together is what each is alone, but for rounding.
-    """
+    """The computation of a metric at one threshold or coverage, alone or with others."""
 
     #: From a `Scored` to the value.
     alone: Callable[[Scored], Measured]
@@ -146,34 +144,36 @@ class Metric:
     rank_based : bool
         Whether only the order of the confidences matters.
     ordered : bool
-        Whether, without ties, moving a failure below a success never makes it worse. Then the
-        losses sorted are its extremes.
+        Whether moving a failure below an untied success never makes it worse.
     averages_ties : bool
         Whether the value with ties is the mean over all orders of the tied samples.
     duplication : str
         "exact" when repeating all samples leaves the value, else "limit".
     gradients : frozenset of str
-        Which inputs a gradient of the value flows to, where they are differentiated: "loss",
-        "confidence" (its values; the order has no gradient), "probabilities" (of the classes).
-        Empty for what counts, of which the value is always a plain number.
+        Inputs that a gradient of the value reaches: "loss", "confidence" (its values; the order
+        has no gradient), "probabilities" (of the classes). Empty for counts.
     rank_weight : callable or None
-        From tie groups to the weights phi of their ranks, for a metric that is the mean of
-        phi x loss: what each sample adds to it follows.
+        From tie groups to the weights phi of their ranks, for a mean of phi x loss.
+    contributions : callable or None
+        From a `Scored` to the contribution of each sample, for other metrics that are sums.
     influence : callable or None
-        From a `Scored` that meets the needs to the influence of each sample, shape (n,), with
-        weighted mean 0, for analytic intervals.
+        From a `Scored` to the influence of each sample, shape (n,), with weighted mean 0.
     no_influence : str
         Why there is none.
     interval : callable or None
         The interval, for a metric that has a way of its own to find it.
     open_thresholds : callable or None
         From a `Scored` and the codes of clusters to the thresholds that the data leave open.
+    no_error_at_threshold : bool
+        Whether a value whose influences are 0 has no error: a coverage of 1, but not a risk of 0.
     proportion : bool
         Whether it is a share of the samples, of which score intervals are right.
     heavy : bool
         Whether its most confident failures weigh without bound, so that it takes more of them.
     caution : str
         What its interval leaves out, or empty.
+    unreliable : callable
+        From a `Scored` to why these data allow no interval and no test of it, or "".
     of_classifier : bool
         Whether it looks at the classifier alone, and is the same for every confidence score.
     at_coverage : float or None
@@ -181,25 +181,25 @@ class Metric:
     rests_on_failures : bool
         Whether few failures make it unsure. Not so for means over all samples or the successes.
     accepted_failures : callable or None
-        From a `Scored` to the number of failures among the accepted, where only those count.
+        From a `Scored` to the number of failures that it rests on, where that is not all of them.
     between_kinds : bool
-        Whether it compares failures with successes, so that either may be the smaller part.
+        Whether it compares failures with successes, so that either may be few.
     of_auroc : callable or None
         From a failure AUROC and an error rate to the value, for a line in the AUROC (0/1 loss).
     extremes : tuple of callable, or None
         From an error rate to the best and the worst value of any order, in large samples.
     limit_of_zero : callable or None
-        From a number of independent samples and a level to how large the true value may be where
-        nothing that is accepted fails.
+        From a number of independent samples and a level to the largest value, without failures.
     resampled : Resampled or None
         How it follows from the areas of all resamples at once.
     replicates : callable or None
-        From the scores of the same samples and the draws to the values of every resample, where
-        that is far faster than one resample at a time.
+        From the scores of the same samples and the draws to the values of every resample at once.
     binned : Binned or None
         Its limits where samples are known by bins only, as of a stream in bounded memory.
     breaks : tuple of str, or None
         Which of R1 to R5 Traub et al. (2024, section 2.4) say it breaks; None where not judged.
+    judged_as : str
+        The metric whose judgment in that section is its own too; empty where it has its own.
     """
 
     name: str
@@ -224,13 +224,16 @@ class Metric:
     duplication: str = "exact"
     gradients: frozenset[str] = frozenset({"loss"})
     rank_weight: RankWeight | None = None
+    contributions: Callable[[Scored], AnyArray] | None = None
     influence: Influence | None = None
     no_influence: str = field(default="no influence function is known for it here", repr=False)
     interval: OwnInterval | None = None
     open_thresholds: Callable[[Scored, IntArray | None], OpenThresholds | None] | None = None
+    no_error_at_threshold: bool = False
     proportion: bool = False
     heavy: bool = False
     caution: str = ""
+    unreliable: Callable[[Scored], str] = lambda _: ""
     of_classifier: bool = False
     at_coverage: float | None = None
     rests_on_failures: bool = True
@@ -243,6 +246,7 @@ class Metric:
     replicates: Callable[[Sequence[Scored], Draws], FloatArray] | None = None
     binned: Binned | None = None
     breaks: tuple[str, ...] | None = None
+    judged_as: str = ""
 
     def missing(self, scored: Scored) -> str:
         """Return why the metric does not apply to these data, or an empty string."""
@@ -276,7 +280,8 @@ class Metric:
     @property
     def among(self) -> str:
         """Among which samples `failures` counts, in words; empty for all of them."""
-        return " among the accepted" if self.accepted_failures else ""
+        kind = "samples of no known class" if Need.UNKNOWN_CLASSES in self.needs else "accepted"
+        return f" among the {kind}" if self.accepted_failures else ""
 
 
 _CHECKS: dict[Need, Callable[[Scored], bool]] = {
@@ -284,6 +289,7 @@ _CHECKS: dict[Need, Callable[[Scored], bool]] = {
     Need.UNIT_LOSS: lambda s: s.bounded,
     Need.UNIT_CONFIDENCE: lambda s: s.sure,
     Need.CLASSES: lambda s: s.view is not None,
+    Need.CORRECTNESS: lambda s: s.view is not None or s.binary,
     Need.PROBABILITIES: lambda s: s.view is not None and s.view.log_probabilities is not None,
     Need.TWO_CLASSES: lambda s: s.view is not None and len(s.view.classes) == 2,
     Need.UNKNOWN_CLASSES: lambda s: s.view is not None and bool(s.xp.any(s.view.labels < 0)),

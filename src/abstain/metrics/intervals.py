@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from abstain._foundation.measurement import Measured
-from abstain._foundation.names import codes_of
+from abstain._foundation.passed_rows import cluster_of, n_passed
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.intervals import (
@@ -15,18 +15,20 @@ from abstain.inference.intervals import (
     difference_from,
     interval_from,
     level_of,
+    no_difference,
     no_interval,
 )
-from abstain.inference.proportions import wilson
 from abstain.inference.reach import STEPS
-from abstain.inference.small_samples import Failures, few_clusters
+from abstain.inference.small_samples import Failures
 from abstain.metrics.catalogue import metric_named
 from abstain.metrics.entry import Metric, OpenThresholds
+from abstain.metrics.influences import weights_of
 from abstain.metrics.small_samples import (
     expected_variance,
     extreme_interval,
-    independent,
     most_degrees,
+    share_interval,
+    with_variance_of_each_kind,
 )
 from abstain.metrics.working_points.open_thresholds import over_thresholds
 from abstain.typing import AnyArray, FloatArray, IntArray
@@ -100,7 +102,7 @@ def metric_interval(
         chosen,
         s,
         level=level_of(level),
-        cluster=None if group is None else codes_of(group, "group", s.n),
+        cluster=cluster_of(s, group),
     )
 
 
@@ -170,13 +172,14 @@ def metric_difference(
         scored_on_host(confidence, loss, weight),
         scored_on_host(other, loss if other_loss is None else other_loss, weight),
     )
-    if pair[0].n != pair[1].n:
-        msg = f"`other` must have the length of `confidence`, {pair[0].n}; got {pair[1].n}"
+    if n_passed(pair[0]) != n_passed(pair[1]):
+        lengths = [n_passed(s) for s in pair]
+        msg = f"`other` must have the length of `confidence`, {lengths[0]}; got {lengths[1]}"
         raise ShapeError(msg)
     for s in pair:
         refuse_needs(chosen, s)
-    codes = None if group is None else codes_of(group, "group", pair[0].n)
-    return difference_of(chosen, pair, level=level_of(level), cluster=codes)
+    cluster = cluster_of(pair[0], group)
+    return difference_of(chosen, pair, level=level_of(level), cluster=cluster)
 
 
 def refuse_needs(metric: Metric, s: Scored) -> None:
@@ -201,6 +204,8 @@ def interval_of(
     measured = measured or metric.compute(s)
     if measured.reason:
         return no_interval(level, measured.reason)
+    if reason := metric.unreliable(s):
+        return no_interval(level, reason)
     if metric.interval is not None:
         return metric.interval(s, level, cluster)
     rows = metric.enough(s) if cluster is None else s
@@ -225,6 +230,16 @@ def influence_of(metric: Metric, s: Scored) -> FloatArray | None:
     return None if metric.influence is None else metric.influence(s)
 
 
+def error_influence_of(
+    metric: Metric, s: Scored, cluster: IntArray | None = None
+) -> FloatArray | None:
+    """Return the same as standard errors are computed from: see `with_variance_of_each_kind`."""
+    influence = influence_of(metric, s)
+    if influence is None:
+        return None
+    return with_variance_of_each_kind(metric, s, influence, cluster)
+
+
 def _of_influence(
     metric: Metric,
     s: Scored,
@@ -236,13 +251,14 @@ def _of_influence(
     cluster: IntArray | None,
 ) -> Interval:
     if held is None:
-        influence = influence_of(metric, rows)
+        influence = error_influence_of(metric, rows, cluster)
     else:
         rows, influence = held.rows, held.held_influence
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
-        return _share(measured.value, s, level, cluster)
+        weight = weights_of(s)
+        return share_interval(measured.value, influence, weight, level=level, cluster=cluster)
     found = interval_from(
         measured.value,
         influence,
@@ -262,12 +278,6 @@ def _of_influence(
 def _cautioned(found: Interval, about: str) -> Interval:
     notes = "; ".join(note for note in (found.note, about) if note)
     return replace(found, note=notes)
-
-
-def _share(value: float, s: Scored, level: float, cluster: IntArray | None) -> Interval:
-    n = independent(s, cluster)
-    units = None if cluster is None else np.unique(cluster).size
-    return replace(wilson(value * n, n, level=level), note=few_clusters(units))
 
 
 def fewest_failures(metric: Metric, cases: Sequence[Scored]) -> Failures | None:
@@ -291,13 +301,15 @@ def range_of(metric: Metric, cases: Sequence[Scored]) -> tuple[float, float]:
     return metric.low, metric.high
 
 
-def influences(metric: Metric, cases: Sequence[Scored]) -> FloatArray:
+def influences(
+    metric: Metric, cases: Sequence[Scored], cluster: IntArray | None = None
+) -> FloatArray:
     """Return the influences (n, k) on a metric of k scores of the same n samples.
 
     NaN in the columns of scores for which it is undefined, and everywhere for a metric that has
     no influence function.
     """
-    columns = [_column(metric, s) for s in cases]
+    columns = [_column(metric, s, cluster) for s in cases]
     return np.stack(columns, axis=1)
 
 
@@ -312,17 +324,17 @@ def held_influences(
     if not any(left_open):
         return None
     columns = [
-        _column(metric, s) if own is None else own.held_influence
+        _column(metric, s, cluster) if own is None else own.held_influence
         for own, s in zip(left_open, cases, strict=True)
     ]
     still = np.zeros((2, STEPS.size))
     return np.stack(columns, axis=1), np.array([o.reach if o else still for o in left_open])
 
 
-def _column(metric: Metric, s: Scored) -> FloatArray:
+def _column(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:
     if metric.compute(s).reason:
         return np.full(s.n, np.nan)
-    found = influence_of(metric, s)
+    found = error_influence_of(metric, s, cluster)
     return np.full(s.n, np.nan) if found is None else found
 
 
@@ -335,10 +347,13 @@ def difference_of(
 ) -> Difference:
     """Return the paired difference of a metric between two scores of the same samples."""
     first, second = pair
+    values = metric.compute(first).value, metric.compute(second).value
+    if reason := metric.unreliable(first) or metric.unreliable(second):
+        return no_difference(values, level, reason)
     held = held_influences(metric, pair, cluster)
-    table, reaches = held if held is not None else (influences(metric, pair), None)
+    table, reaches = held if held is not None else (influences(metric, pair, cluster), None)
     return difference_from(
-        (metric.compute(first).value, metric.compute(second).value),
+        values,
         table,
         lower_is_better=metric.lower_is_better,
         level=level,
@@ -348,4 +363,5 @@ def difference_of(
         weight=first.weight,
         cluster=cluster,
         reaches=reaches,
+        no_error_at_threshold=metric.no_error_at_threshold,
     )

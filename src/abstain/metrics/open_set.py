@@ -1,6 +1,8 @@
 """Samples of no known class among the others: OSCR, and risks in which accepting one has a cost."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -9,15 +11,20 @@ from abstain._foundation.arrays import like
 from abstain._foundation.foreign import double
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.scored import Scored
-from abstain.inference.influence import tail_sums
+from abstain.inference.influence import covariance, error_of, shares, tail_sums
+from abstain.inference.intervals import Interval, no_interval
+from abstain.inference.small_samples import Failures, warning
 from abstain.metrics.areas.generalized import AUGRC
 from abstain.metrics.areas.selective import AURC
 from abstain.metrics.class_views import joined, of_predictions, view_of, weighted_mean
 from abstain.metrics.entry import Family, Metric, Need, value_of
 from abstain.metrics.influences import weights_of
 from abstain.metrics.roc import area_under_roc, some
+from abstain.metrics.small_samples import auroc_interval, share_interval
 from abstain.metrics.working_points.entries import FAMILIES as POINTS
-from abstain.typing import AnyArray, BoolArray, FloatArray
+from abstain.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+T = TypeVar("T")
 
 _DHAMIJA = "Dhamija et al. (2018), https://arxiv.org/abs/1811.04110"
 _NARASIMHAN = "Narasimhan et al. (2024), https://arxiv.org/abs/2301.12386"
@@ -107,18 +114,87 @@ def _oscr(s: Scored) -> Measured:
     return Measured(float(share) * area_under_roc(found, passed))
 
 
-def _oscr_influence(s: Scored) -> FloatArray:
-    """Say of a right answer how many unknown samples are below it, of those what is above."""
+def _n_unknown(s: Scored) -> int:
+    return int(np.count_nonzero(_kinds(s)[1]))
+
+
+class _Factors(NamedTuple):
+    """The two numbers whose product OSCR is, with their influences, shape (n,)."""
+
+    #: Share of the known samples that is right.
+    accuracy: float
+    #: Of the right answers against the samples of no known class.
+    auroc: float
+    of_accuracy: FloatArray
+    of_auroc: FloatArray
+
+
+def _factors(s: Scored) -> _Factors:
     right, unknown = _kinds(s)
     w = weights_of(s)
-    found, passed = (s.regrouped(x.astype(np.float64)).loss for x in (right, unknown))
-    known, others = float(w[~unknown].sum()), float(w[unknown].sum())
-    below = np.append((tail_sums(passed) - passed / 2) / others, 0.0).take(s.home)
-    above = np.append((np.cumsum(found) - found / 2) / known, 0.0).take(s.home)
-    value = float((w * right * below).sum()) / known
-    out = np.where(unknown, (above - value) / others, (right * below - value) / known) * s.total
-    out[w == 0] = 0.0
-    return out
+    n_known, n_right, n_unknown = (float(w[kind].sum()) for kind in (~unknown, right, unknown))
+    right_mass, unknown_mass = (s.regrouped(x.astype(np.float64)).loss for x in (right, unknown))
+    unknown_below = np.append(tail_sums(unknown_mass) - unknown_mass / 2, 0.0).take(s.home)
+    right_above = np.append(np.cumsum(right_mass) - right_mass / 2, 0.0).take(s.home)
+    accuracy = n_right / n_known
+    if n_right == 0:
+        return _Factors(0.0, 0.0, np.zeros(s.n), np.zeros(s.n))
+    auroc = float((w * right * unknown_below).sum()) / (n_right * n_unknown)
+    of_accuracy = ~unknown * (right - accuracy) / n_known
+    of_right, of_unknown = unknown_below / n_unknown - auroc, right_above / n_right - auroc
+    of_auroc: FloatArray = np.where(unknown, of_unknown / n_unknown, right * of_right / n_right)
+    has_weight = w > 0
+    scale = has_weight * s.total
+    return _Factors(accuracy, auroc, scale * of_accuracy, scale * of_auroc)
+
+
+def _oscr_influence(s: Scored) -> FloatArray:
+    """Return the influence on a product."""
+    factors = _factors(s)
+    return factors.auroc * factors.of_accuracy + factors.accuracy * factors.of_auroc
+
+
+def _oscr_interval(s: Scored, level: float, cluster: IntArray | None) -> Interval:
+    """Combine the intervals of both factors on the log scale (Zou and Donner 2008).
+
+    Few samples of no known class bound the AUROC by the same rules as few failures do.
+    """
+    right, unknown = _kinds(s)
+    factors, weight = _factors(s), weights_of(s)
+    value = factors.accuracy * factors.auroc
+    if value == 0:
+        return no_interval(level, "no sample of a known class is right and above an unknown one")
+    auroc = auroc_interval(
+        factors.auroc, factors.of_auroc, weight, (right, unknown), level=level, cluster=cluster
+    )
+    if np.isnan(auroc.low):
+        return auroc
+    accuracy = share_interval(
+        factors.accuracy,
+        factors.of_accuracy * (weight[~unknown].sum() / s.total),
+        weight * ~unknown,
+        level=level,
+        cluster=cluster,
+    )
+    influences = np.stack((factors.of_accuracy, factors.of_auroc), axis=1)
+    covariances = covariance(influences, weight=weight, cluster=cluster)
+    product = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
+    correlation = float(covariances[0, 1]) / product if product > 0 else 0.0
+    ends = []
+    for of_accuracy, of_auroc in ((accuracy.low, auroc.low), (accuracy.high, auroc.high)):
+        a, b = np.log(of_accuracy / factors.accuracy), np.log(of_auroc / factors.auroc)
+        reach = float(np.sqrt(max(a * a + b * b + 2 * correlation * a * b, 0.0)))
+        ends.append(value * np.exp(np.copysign(reach, a + b)))
+    few_unknown = warning(Failures(_n_unknown(s), OSCR.among), heavy=False)
+    note = "; ".join(filter(None, (few_unknown, auroc.note)))
+    return Interval(
+        ends[0],
+        min(ends[1], 1.0),
+        level,
+        "accuracy and AUROC, combined on the log scale",
+        error_of(shares(_oscr_influence(s), s.weight, cluster)),
+        note,
+    )
 
 
 OSCR = Metric(
@@ -135,6 +211,8 @@ OSCR = Metric(
     averages_ties=True,
     gradients=frozenset(),
     influence=_oscr_influence,
+    interval=_oscr_interval,
+    accepted_failures=_n_unknown,
 )
 
 
@@ -203,9 +281,16 @@ def _costed(s: Scored, cost: float) -> Scored:
     return Scored(plain.confidence, loss, s.weight, view=s.view)
 
 
+def _on_costs(function: Callable[..., T] | None, cost: float) -> Callable[..., T] | None:
+    """Return a function of samples that is applied to the losses with these costs."""
+    if function is None:
+        return None
+    return lambda s, *options: function(_costed(s, cost), *options)
+
+
 def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Metric | None:
     """Return a metric of risks, of the losses with these costs."""
-    c, of_losses = float(cost), base.influence
+    c = float(cost)
     if c > 1:
         return None
 
@@ -213,9 +298,6 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         if not s.xp.any(_kinds(s)[1]):
             return undefined(_NONE)
         return base.compute(_costed(s, c))
-
-    def influence(s: Scored) -> FloatArray:
-        return np.zeros(s.n) if of_losses is None else of_losses(_costed(s, c))
 
     return Metric(
         name=name,
@@ -235,7 +317,8 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         ordered=False,
         duplication=base.duplication,
         gradients=frozenset(),
-        influence=influence,
+        influence=_on_costs(base.influence, c),
+        open_thresholds=_on_costs(base.open_thresholds, c),
         at_coverage=base.at_coverage,
         heavy=base.heavy,
     )

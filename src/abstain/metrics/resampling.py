@@ -8,7 +8,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
-from abstain._foundation.names import codes_of
+from abstain._foundation.passed_rows import cluster_of, n_passed
 from abstain._foundation.scored import Scored, scored_on_host
 from abstain.errors import InputError, ShapeError
 from abstain.inference.bootstrap_intervals import (
@@ -144,7 +144,7 @@ def metric_bootstrap(
     checks.one_of(interval, "interval", KINDS)
     chosen, s = metric_named(metric), scored_on_host(confidence, loss, weight)
     _applies(chosen, s, interval)
-    draws = _plan(s.n, resamples, group, rng)
+    draws = _plan(s, resamples, group, rng)
     level, value = level_of(level), float(chosen.compute(s).value)
     drawn = replicates([s], [chosen], draws)[0, 0]
     if interval == "percentile":
@@ -179,21 +179,23 @@ def _applies(metric: Metric, s: Scored, interval: str) -> None:
         raise InputError(msg)
 
 
-def _plan(n: int, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
+def _plan(s: Scored, resamples: int | Draws, group: AnyArray | None, rng: Rng) -> Draws:
     size = resamples.resamples if isinstance(resamples, Draws) else resamples
     if checks.positive_int(size, "resamples") < 2:
         msg = f"`resamples` must be at least 2 for an interval; got {size}. Draw 1000 or more"
         raise InputError(msg)
     if isinstance(resamples, Draws):
-        if resamples.n != n:
-            msg = f"`resamples` draws from {resamples.n} samples, but there are {n}"
+        if resamples.n != s.n:
+            msg = (
+                f"`resamples` draws from {resamples.n} samples, but there are {s.n}"
+                f"{' of weight above 0' if s.n < n_passed(s) else ''}"
+            )
             raise ShapeError(msg)
         if group is not None:
             msg = "`group` and a plan were given; pass the clusters to the plan: Draws(cluster=...)"
             raise InputError(msg)
         return resamples
-    cluster = None if group is None else codes_of(group, "group", n)
-    return Draws(n, resamples, rng=rng, cluster=cluster)
+    return Draws(s.n, resamples, rng=rng, cluster=cluster_of(s, group))
 
 
 def _shares(metric: Metric, s: Scored, cluster: IntArray | None) -> FloatArray:

@@ -13,6 +13,7 @@ from abstain._foundation.foreign import double, without_gradient
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import group_ties
 from abstain._foundation.scored import ClassView, Scored
+from abstain._foundation.weights import counted
 from abstain.metrics.class_views import probabilities_of, view_of
 from abstain.metrics.entry import Metric, Need, value_of
 from abstain.metrics.roc import area_under_roc, average_precision, no_less_than_zero, some
@@ -84,8 +85,9 @@ def binary_task(
     y = checks.finite(checks.vector(labels, "labels", length=c.size, like="confidence"), "labels")
     checks.refuse("labels", "must be 0 or 1 (the positive class)", y, (y != 0) & (y != 1))
     score = checks.vector(positive_score, "positive_score", length=c.size, like="confidence")
-    s = Scored(c, y, checks.weight(weight, length=c.size))
-    return BinaryTask(s, y, checks.finite(score, "positive_score"))
+    score = checks.finite(score, "positive_score")
+    _, w, c, y, score = counted(checks.weight(weight, length=c.size), c, y, score)
+    return BinaryTask(Scored(c, y, w), y, score)
 
 
 def _where_it_lies(
@@ -99,9 +101,9 @@ def _where_it_lies(
     xp = namespace(confidence)
     if not (sound(xp, confidence, y) and sound(xp, score, y) and xp.all((y == 0) | (y == 1))):
         return None
-    y = double(y)
-    s = Scored(floats(confidence), y, weights_beside(weight, y))
-    return BinaryTask(s, y, floats(score))
+    c, y, score = floats(confidence), double(y), floats(score)
+    _, w, c, y, score = counted(weights_beside(weight, y), c, y, score)
+    return BinaryTask(Scored(c, y, w), y, score)
 
 
 def task_of(s: Scored) -> BinaryTask | Measured:
@@ -365,6 +367,7 @@ def _entry(name: str, title: str, compute: Callable[[Scored], Measured], *, mean
         ordered=False,
         gradients=frozenset(),
         breaks=("R1", "R2", "R5"),
+        judged_as="" if name == "oc_auc" else "oc_auc",
     )
 
 
@@ -394,5 +397,6 @@ ENTRIES = (
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
         convention=f"coverage {COVERAGE}",
         breaks=None,
+        judged_as="",
     ),
 )

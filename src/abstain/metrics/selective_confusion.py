@@ -10,6 +10,7 @@ from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
 from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.names import distinct, in_order
+from abstain._foundation.weights import positive_rows
 from abstain.errors import DomainError, ShapeError
 from abstain.predictions.classes import class_names, encode, names
 from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray
@@ -151,7 +152,10 @@ def selective_confusion_matrix(
     truth = names(labels, "labels")
     guess = _as_long(names(prediction, "prediction"), truth.size)
     taken = _mask(accepted, truth.size)
-    w = None if weight is None else checks.weight(weight, length=truth.size)
+    w = checks.weight(weight, length=truth.size)
+    rows = positive_rows(w)
+    if w is not None and rows is not None:
+        w, truth, guess, taken = w[rows], truth[rows], guess[rows], taken[rows]
     known = _union(truth, guess[taken]) if classes is None else class_names(classes)
     counts = _counts(_codes(truth, known, "labels"), _columns(guess, taken, known), len(known), w)
     return SelectiveConfusion(known, sealed(_normalized(counts, normalize)), normalize)

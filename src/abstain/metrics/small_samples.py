@@ -6,18 +6,20 @@ that any order makes of an error rate R.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from abstain._foundation.arrays import inner
 from abstain._foundation.measurement import Measured
 from abstain._foundation.scored import Scored
-from abstain.inference.intervals import Interval
-from abstain.inference.proportions import clopper_pearson
-from abstain.inference.small_samples import Expected
+from abstain.inference.intervals import Interval, interval_from
+from abstain.inference.proportions import clopper_pearson, wilson
+from abstain.inference.small_samples import Expected, few_clusters
 from abstain.metrics.entry import Metric, counted_failures
 from abstain.metrics.roc import hanley_mcneil
-from abstain.typing import FloatArray, IntArray
+from abstain.metrics.working_points.effective_samples import n_effective
+from abstain.typing import BoolArray, FloatArray, IntArray
 
 
 def extreme_interval(
@@ -31,6 +33,8 @@ def extreme_interval(
         return _without_contrast(metric, s, n, measured.value, level=level)
     if metric.of_auroc is not None:
         return _without_overlap(metric.of_auroc, s, measured.value, level)
+    # A failure that was not met may have the weight of the others.
+    n *= n_effective(s, 0.0) / independent(s, None)
     return _nothing_accepted_fails(metric, measured, n, level)
 
 
@@ -141,17 +145,97 @@ def expected_variance(
     return Expected(slope * slope * variance, _MODEL_DEGREES)
 
 
+def with_variance_of_each_kind(
+    metric: Metric, s: Scored, influence: FloatArray, cluster: IntArray | None = None
+) -> FloatArray:
+    """Scale influences so that the variance of failures, and of successes, has its own n - 1.
+
+    For an AUROC under 0/1 loss, whose influences have mean zero among the failures and among the
+    successes: their spread is then DeLong's variance. Of one failure there is no spread to correct.
+    """
+    if metric.of_auroc is None or not metric.between_kinds or not s.binary:
+        return influence
+    failed = s.loss > 0
+    in_all = _unbiased(_n_units(s, np.ones_like(failed), cluster))
+    factors = [
+        np.sqrt(_unbiased(_n_units(s, kind, cluster)) / in_all) for kind in (failed, ~failed)
+    ]
+    scaled: FloatArray = np.where(failed, *factors) * influence
+    return scaled
+
+
+def _unbiased(n: float) -> float:
+    """Return n/(n - 1), which corrects a variance from n units; 1 where there is one unit only."""
+    return n / (n - 1) if n > 1 else 1.0
+
+
+def _n_units(s: Scored, kind: BoolArray, cluster: IntArray | None) -> float:
+    """Return how many samples, or clusters that hold such samples, are of this kind."""
+    if s.times is not None:
+        return float(s.times[kind].sum())
+    counts = kind if s.weight is None else kind & (s.weight > 0)
+    return float(np.count_nonzero(counts) if cluster is None else np.unique(cluster[counts]).size)
+
+
 def _of_each_kind(s: Scored, cluster: IntArray | None) -> tuple[float, float]:
     """Return how many independent failures and successes there are."""
     if s.counted and cluster is None:
         return float(s.failures), float(s.samples - s.failures)
     weight = np.ones(s.n) if s.weight is None else s.weight
     kinds = s.loss > 0, s.loss <= 0
-    failures, successes = (_independent(weight * kind, cluster) for kind in kinds)
+    failures, successes = (kish(weight * kind, cluster) for kind in kinds)
     return failures, successes
 
 
-def _independent(mass: FloatArray, cluster: IntArray | None) -> float:
+def share_interval(
+    share: float,
+    residual: FloatArray,
+    weight: FloatArray,
+    *,
+    level: float,
+    cluster: IntArray | None,
+) -> Interval:
+    """Return the score interval of a share of samples.
+
+    `residual` is what each sample counts for, less the share. Kish's number of samples supposes
+    that weights do not depend on it, so it is scaled to the variance of the weighted residuals.
+    """
+    n = kish(weight, cluster)
+    if 0 < share < 1:
+        mass = weight * residual
+        n *= share * (1 - share) * inner(weight, weight) / inner(mass, mass)
+    units = None if cluster is None else np.unique(cluster).size
+    return replace(wilson(share * n, n, level=level), note=few_clusters(units))
+
+
+def auroc_interval(
+    auroc: float,
+    influence: FloatArray,
+    weight: FloatArray,
+    kinds: tuple[BoolArray, BoolArray],
+    *,
+    level: float,
+    cluster: IntArray | None,
+) -> Interval:
+    """Return the interval of an AUROC of two kinds of samples, either of which may be rare."""
+    n_positive, n_negative = (kish(weight * kind, cluster) for kind in kinds)
+    fewer = min(n_positive, n_negative)
+    if auroc in {0.0, 1.0}:
+        return clopper_pearson(auroc * fewer, fewer, level=level)
+    variance = hanley_mcneil(auroc, n_positive, n_negative)
+    return interval_from(
+        auroc,
+        influence,
+        level=level,
+        bounds=(0.0, 1.0),
+        most_degrees=min(float(np.count_nonzero(weight * kind)) for kind in kinds) - 1.0,
+        expected=Expected(variance, _MODEL_DEGREES),
+        weight=weight,
+        cluster=cluster,
+    )
+
+
+def kish(mass: FloatArray, cluster: IntArray | None) -> float:
     """Return Kish's number of independent samples of this weight, 0 for none."""
     if cluster is not None:
         mass = np.bincount(cluster, weights=mass).astype(np.float64)

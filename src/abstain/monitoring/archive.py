@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from abstain.monitoring.course import COLUMNS
 from abstain.monitoring.form import refuse_arrays, refuse_fields
 from abstain.monitoring.ledger import Ledger
 from abstain.monitoring.plan import MonitorPlan
+from abstain.monitoring.positions import FilePosition, Read
 from abstain.monitoring.reference import Reference
 from abstain.monitoring.requests import Requests
 from abstain.monitoring.seen import Counts, Seen
@@ -24,11 +25,9 @@ from abstain.thresholds import DecisionRule
 from abstain.typing import Array
 
 KIND: Final = "monitor"
-#: Of what is kept; another one is refused.
-FORM: Final = 2
-
-#: The name of each file of a watched folder, and how many of its bytes and lines were read.
-Read: TypeAlias = tuple[tuple[str, int, int], ...]
+#: The form of new archives, and those that can be read. Form 2 has no inodes and hashes of files.
+FORM: Final = 3
+_FORMS: Final = (2, FORM)
 
 _PLAN: Final = (
     "delta", "scale", "coverage", "uncertain", "max_risk", "kind", "label_share", "patience",
@@ -92,7 +91,7 @@ def from_arrays(
     FileFormatError
         Another form, or a part that is missing or does not fit the others.
     """
-    json_records.take_version(dict(plain), "form", (FORM,))
+    json_records.take_version(dict(plain), "form", _FORMS)
     with json_records.reading("state of a monitor"):
         try:
             refuse_fields(plain)
@@ -129,7 +128,7 @@ def _made(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> tuple[Monito
         stride=plain["stride"],
         alarms=tuple(Alarm(**alarm) for alarm in plain["alarms"]),
     )
-    return plan, seen, tuple((str(n), int(size), int(lines)) for n, size, lines in plain["read"])
+    return plan, seen, tuple(FilePosition(*position) for position in plain["read"])
 
 
 def _plan(plain: Mapping[str, Any], arrays: Mapping[str, Array]) -> MonitorPlan:

@@ -2,22 +2,24 @@
 
 import math
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import Final, NoReturn
 
 import numpy as np
 
 from abstain._foundation.arrays import sealed
-from abstain.errors import InputError
-from abstain.inference.exchangeability import rank_p_value
-from abstain.inference.wager import played, waiting_share
-from abstain.monitoring.ledger import ANSWERED, LABELED, uniform
+from abstain.errors import FileFormatError, InputError
+from abstain.inference.exchangeability import RankCounter
+from abstain.inference.wager import RunningWager
+from abstain.monitoring.arrivals import ArrivedLabel, Prediction, arrivals_of
+from abstain.monitoring.ledger import ANSWERED, LABELED, LedgerWriter
+from abstain.monitoring.lines import Line, OnBadLine
 from abstain.monitoring.plan import MonitorPlan
-from abstain.monitoring.requests import Item, rows_of, terms_of
-from abstain.monitoring.seen import Seen
+from abstain.monitoring.requests import Item, Requests, rows_of, terms_of
+from abstain.monitoring.seen import Counts, Seen
 from abstain.monitoring.sentences import reason
-from abstain.monitoring.watches import Alarm, Watch
+from abstain.monitoring.watches import RECENT, Alarm, Watch, WatchTally
 from abstain.typing import Array
 
 #: Points of the history that are kept; then every second one is.
@@ -31,143 +33,174 @@ class Counter:
     """A watch at work."""
 
     def __init__(self, watch: Watch) -> None:
-        self.watch, self.tally = watch, watch.tally
-        self.alarmed = watch.alarmed
-        if watch.wager is not None:
-            self.held, self.steps = watch.wager.held, watch.wager.steps
+        self.watch, self.alarmed = watch, watch.alarmed
+        self._n, self._total = watch.tally.n, watch.tally.total
+        self._recent = watch.tally.recent
+        self._wager = None if watch.wager is None else RunningWager(watch.wager)
 
-    def add(self, value: float, seen: "float | Array") -> bool:
-        """Count a value and bet on what is `seen`; tell whether this gives alarm."""
-        self.tally = self.tally.after(value)
-        wager = self.watch.wager
+    def add(self, value: float, bet_on: "float | Array | None" = None) -> bool:
+        """Count a value and bet on it, or on `bet_on`; return whether this raises an alarm."""
+        self._n += 1
+        self._total += value
+        self._recent += (value - self._recent) / min(self._n, RECENT)
+        wager = self._wager
         if wager is None:
             return False
-        self.steps += 1
-        self.held = played(self.held, seen, self.steps, wager.claims, wager.edges)
-        if self.alarmed or self.capital < self.watch.bar:
+        wager.add(value if bet_on is None else bet_on)
+        if self.alarmed or wager.capital < self.watch.bar:
             return False
         self.alarmed = True
         return True
 
     @property
+    def tally(self) -> WatchTally:
+        """What the watch counted."""
+        return WatchTally(self._n, self._total, self._recent)
+
+    @property
     def capital(self) -> float:
-        """What it owns."""
-        if self.watch.wager is None:
-            return math.nan
-        streams = self.held.size // self.held.shape[-1]
-        return float(self.held.sum() / streams) + waiting_share(self.steps)
+        """What it owns; NaN if the watch is off."""
+        return math.nan if self._wager is None else self._wager.capital
 
     def done(self) -> Watch:
-        """Return the watch."""
+        """Return the watch as a record."""
         wager = self.watch.wager
-        if wager is not None:
-            wager = replace(wager, held=sealed(self.held), steps=self.steps)
+        if wager is not None and self._wager is not None:
+            held = sealed(self._wager.held.copy())
+            wager = replace(wager, held=held, steps=self._wager.steps)
         return replace(self.watch, wager=wager, tally=self.tally, alarmed=self.alarmed)
 
 
-@dataclass(frozen=True, eq=False)
-class Arrivals:
-    """Predictions with all that is drawn for them."""
-
-    names: Sequence[str]
-    #: Shape (n, 4). Of `keys_of`.
-    numbers: Array
-    answered: Array
-    home: Array
-    predicted: Array
-    chance: Array
-    #: Hashes of the predicted classes; 0 where they are not said.
-    answers: Array
-    #: Losses that came with them, and hashes of true classes; NaN and 0 where none did.
-    losses: Array
-    labels: Array
-
-    @property
-    def drawn(self) -> Array:
-        """Uniform numbers: for the place among ties, and for whether to ask."""
-        return uniform(self.numbers[:, 2:])
-
-    def truth(self, i: int) -> tuple[float, int] | None:
-        """Return the label that came with a prediction, if one did."""
-        loss, label = float(self.losses[i]), int(self.labels[i])
-        return None if math.isnan(loss) and not label else (loss, label)
-
-
 class Course:
-    """What changes while lines are read."""
+    """A monitor at work: it changes in place, so that a line costs the same after any number."""
 
     def __init__(self, plan: MonitorPlan, seen: Seen) -> None:
         self.plan = plan
-        self.ledger, self.counts = seen.ledger, seen.counts
+        self.ledger = LedgerWriter(seen.ledger)
+        self.counts = asdict(seen.counts)
         self.coverage, self.confidence, self.risk = map(Counter, seen.watches)
-        self.urn = None if seen.urn is None else seen.urn.copy()
-        self.requests = seen.requests
-        self.sums = seen.requests.sums.copy()
-        self.items = deque(seen.requests.each())
+        self.ranks = None if seen.urn is None else RankCounter(seen.urn)
+        self._rank_bets = np.empty((2, 1))
+        requests = seen.requests
+        self.sums = requests.sums.tolist()
+        self.n_settled, self.n_labeled, self.n_missing = (
+            requests.n,
+            requests.labeled,
+            requests.missing,
+        )
+        self.items = deque(requests.each())
         self.awaited = {item.place: item for item in self.items if item.waits}
         self.early = dict(seen.early)
         self.history, self.stride = [*seen.history], seen.stride
         self.events = seen.events
         self.alarms = [*seen.alarms]
-        self.seen = seen.ledger.end
+
+    @property
+    def n_predictions(self) -> int:
+        """Number of predictions that were counted."""
+        return self.ledger.end
+
+    # ------------------------------------------------------------------------ batches
+    def take_lines(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
+        """Take lines in their order, up to one after which `on_bad_line` says to stop.
+
+        A line that does not fit those before it is bad too, and changes nothing.
+        """
+        try:
+            arrivals = arrivals_of(self.plan, lines)
+        except InputError as error:
+            if len(lines) == 1:
+                on_bad_line(0, _at_line(lines[0], error))
+            else:
+                self._take_one_by_one(lines, on_bad_line)
+            return
+        self._take(arrivals, lambda i, error: on_bad_line(i, _at_line(lines[i], error)))
+
+    def _take_one_by_one(self, lines: Sequence[Line], on_bad_line: OnBadLine) -> None:
+        """Take each line as a batch of its own, to find the bad ones."""
+        errors: list[FileFormatError] = []
+
+        def record(_: int, error: FileFormatError) -> bool:
+            errors.append(error)
+            return True
+
+        for i, line in enumerate(lines):
+            self.take_lines([line], record)
+            if errors and not on_bad_line(i, errors.pop()):
+                return
+
+    def take(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> None:
+        """Take predictions and labels in their order; the first error is raised."""
+        self._take(arrivals, _reraise)
+
+    def _take(
+        self,
+        arrivals: Sequence[Prediction | ArrivedLabel],
+        on_error: Callable[[int, InputError], bool],
+    ) -> None:
+        keys = np.array([arrival.key for arrival in arrivals], np.uint64)
+        indexed = self.ledger.find_indexed(keys)
+        for i, (arrival, number) in enumerate(zip(arrivals, indexed, strict=True)):
+            try:
+                if isinstance(arrival, Prediction):
+                    self._predict(arrival, number)
+                else:
+                    self._label(arrival, number)
+            except InputError as error:
+                if not on_error(i, error):
+                    break
+        self.ledger.maintain(self.plan.remember)
+
+    def _find(self, key: int, indexed: int) -> int | None:
+        """Return the number of a prediction, counted from 0; None if it is not remembered."""
+        number = self.ledger.find(key, indexed)
+        is_remembered = number >= max(self.n_predictions - self.plan.remember, 0)
+        return number if is_remembered else None
 
     # ------------------------------------------------------------------------ predictions
-    def predictions(self, batch: Arrivals) -> None:
-        """Take predictions that are new; count those that are not."""
-        keys, drawn = batch.numbers[:, 0], batch.drawn
-        places = self.ledger.places(keys)
-        fresh: dict[int, int] = {}
-        rows: list[tuple[int, int, int]] = []
-        for i, (key, place) in enumerate(zip(keys.tolist(), places.tolist(), strict=True)):
-            if max(place, fresh.get(key, -1)) >= max(self.seen - self.plan.remember, 0):
-                self.count(replayed=1)
-                self._again(batch, i, place)
-                continue
-            fresh[key] = self.seen
-            answered = bool(batch.answered[i])
-            early = self.early.pop(key, None) or batch.truth(i)
-            flags = ANSWERED * answered + LABELED * (early is not None)
-            rows.append((key, flags, int(batch.answers[i])))
-            self._watch(batch, i, drawn[i])
-            if early is not None:
-                loss = self._loss(*early, int(batch.answers[i]), batch.names[i])
-                self._label(self.seen - 1, loss, answered=answered)
-            self._note()
-        if rows:
-            self.ledger = self.ledger.with_rows(*map(list, zip(*rows, strict=True)))
-            if self.ledger.keys.size > self.plan.remember + self.plan.remember // 4:
-                self.ledger = self.ledger.last(self.plan.remember)
+    def _predict(self, arrival: Prediction, indexed: int) -> None:
+        """Take a prediction if it is new; count it if it is not."""
+        key = arrival.key
+        if self._find(key, indexed) is not None:
+            self.counts["replayed"] += 1
+            if arrival.label is not None:
+                self._label(arrival.label, indexed)
+            return
+        early = self.early.get(key)
+        label = arrival.label if early is None else ArrivedLabel(arrival.name, key, *early)
+        # Before anything changes, since a class may be refused.
+        loss = None if label is None else self._loss(label, arrival.answer)
+        number = self.n_predictions
+        flags = ANSWERED * arrival.is_answered + LABELED * (loss is not None)
+        self.ledger.append(key, flags, arrival.answer)
+        self._watch(arrival, number)
+        if loss is not None:
+            self.early.pop(key, None)
+            self._count_loss(number, loss, is_answered=arrival.is_answered)
+        self._note()
 
-    def _again(self, batch: Arrivals, i: int, place: int) -> None:
-        """Take the label of a prediction that was known, if one came with it now."""
-        if batch.truth(i) is not None and place >= 0:
-            one = slice(i, i + 1)
-            self.labels(
-                batch.names[one], batch.numbers[one, 0], batch.losses[one], batch.labels[one]
-            )
-
-    def _watch(self, batch: Arrivals, i: int, drawn: Array) -> None:
-        answered = bool(batch.answered[i])
-        place, self.seen = self.seen, self.seen + 1
-        if self.coverage.add(float(answered), float(answered)):
+    def _watch(self, arrival: Prediction, number: int) -> None:
+        is_answered = arrival.is_answered
+        if self.coverage.add(float(is_answered)):
             self._alarm(self.coverage)
-        if self.urn is not None:
-            p = float(rank_p_value(self.urn, batch.home[i], drawn[0]))
-            self.urn[batch.home[i]] += 1
-            if self.confidence.add(p, np.array([p, abs(2 * p - 1)])):
+        if self.ranks is not None:
+            p = self.ranks.add(arrival.block, arrival.tie_break)
+            bets = self._rank_bets
+            bets[0, 0], bets[1, 0] = p, abs(2 * p - 1)
+            if self.confidence.add(p, bets):
                 self._alarm(self.confidence)
         if self.plan.label_share is None:
             return
-        if answered:
-            asked = bool(drawn[1] < batch.chance[i])
-            name = batch.names[i] if asked else ""
-            item = Item(place, batch.predicted[i], batch.chance[i], asked, math.nan, name)
+        if is_answered:
+            is_requested = arrival.draw < arrival.chance
+            name = arrival.name if is_requested else ""
+            item = Item(number, arrival.predicted, arrival.chance, is_requested, math.nan, name)
             self.items.append(item)
-            if asked:
-                self.awaited[place] = item
+            if is_requested:
+                self.awaited[number] = item
         elif self.plan.kind == "generalized risk":
-            # What is not answered costs nothing, and that is known.
-            self.items.append(Item(place, 0.0, 1.0, asked=False, loss=math.nan))
+            # A sample that is not answered has no loss, and no label is needed to know it.
+            self.items.append(Item(number, 0.0, 1.0, asked=False, loss=math.nan))
         self._settle()
 
     def _note(self) -> None:
@@ -182,119 +215,119 @@ class Course:
 
     def point(self) -> tuple[float, ...]:
         """Return where everything stands now."""
-        tallies = (t for c in (self.coverage, self.risk) for t in (c.tally.n, c.tally.total))
+        tallies = (counter.tally for counter in (self.coverage, self.risk))
+        sums = (float(x) for tally in tallies for x in (tally.n, tally.total))
         capitals = (c.capital for c in (self.coverage, self.confidence, self.risk))
-        return (float(self.events), float(self.seen), *map(float, tallies), *capitals)
+        return (float(self.events), float(self.n_predictions), *sums, *capitals)
 
     # ------------------------------------------------------------------------ labels
-    def labels(self, names: Sequence[str], keys: Array, losses: Array, labels: Array) -> None:
-        """Take labels: losses, or where these are NaN hashes of true classes."""
-        found = self.ledger.places(keys)
-        known: list[int] = []
-        done: set[int] = set()
-        oldest = max(self.seen - self.plan.remember, 0)
-        columns = (x.tolist() for x in (keys, found, losses, labels))
-        rows = zip(names, *columns, strict=True)
-        for name, key, place, loss, label in rows:
-            if place < oldest:
-                self._keep(key, loss, label)
-                continue
-            row = place - self.ledger.first
-            flags = int(self.ledger.flags[row])
-            if flags & LABELED or place in done:
-                self.count(repeated=1)
-                continue
-            cost = self._loss(loss, label, int(self.ledger.answers[row]), name)
-            known.append(place)
-            done.add(place)
-            self._label(place, cost, answered=bool(flags & ANSWERED))
-            self._note()
-        if known:
-            self.ledger = self.ledger.labeled(known)
-
-    def _keep(self, key: int, loss: float, label: int) -> None:
-        """Keep a label whose prediction was not seen yet."""
-        if key in self.early:
-            self.count(repeated=1)
+    def _label(self, label: ArrivedLabel, indexed: int) -> None:
+        """Take the label of a prediction, or keep it until its prediction comes."""
+        number = self._find(label.key, indexed)
+        if number is None:
+            self._keep(label)
             return
-        self.early[key] = (loss, label)
+        flags, answer = self.ledger.flags_and_answer(number)
+        if flags & LABELED:
+            self.counts["repeated"] += 1
+            return
+        loss = self._loss(label, answer)
+        self.ledger.mark_labeled(number)
+        self._count_loss(number, loss, is_answered=bool(flags & ANSWERED))
+        self._note()
+
+    def _keep(self, label: ArrivedLabel) -> None:
+        """Keep a label whose prediction was not seen yet."""
+        if label.key in self.early:
+            self.counts["repeated"] += 1
+            return
+        self.early[label.key] = (label.loss, label.class_hash)
         if len(self.early) > self.plan.remember:
             del self.early[next(iter(self.early))]
 
-    def _loss(self, loss: float, label: int, answer: int, name: str) -> float:
-        if not math.isnan(loss):
-            return loss
+    def _loss(self, label: ArrivedLabel, answer: int) -> float:
+        if not math.isnan(label.loss):
+            return label.loss
         if not answer:
             msg = (
-                f"the label of {name!r} names a class, and its prediction did not: give "
+                f"the label of {label.name!r} names a class, and its prediction did not: give "
                 "`correct` or `loss` with the label, or `prediction` with the prediction"
             )
             raise InputError(msg)
-        return float(label != answer)
+        return float(label.class_hash != answer)
 
-    def _label(self, place: int, loss: float, *, answered: bool) -> None:
+    def _count_loss(self, number: int, loss: float, *, is_answered: bool) -> None:
         if self.plan.label_share is not None:
-            item = self.awaited.pop(place, None)
+            item = self.awaited.pop(number, None)
             if item is None:
-                self.count(unasked=1)
+                self.counts["unasked"] += 1
                 return
             item.loss = loss
             self._settle()
-        elif answered or self.plan.kind == "generalized risk":
-            cost = loss * answered
-            if self.risk.add(cost, cost):
+        elif is_answered or self.plan.kind == "generalized risk":
+            if self.risk.add(loss * is_answered):
                 self._alarm(self.risk)
         else:
-            self.count(abstained=1)
+            self.counts["abstained"] += 1
 
     def _settle(self) -> None:
         """Count the answers of which all is known, in the order in which they were given."""
-        least, late = self.plan.least_chance, self.seen - 1 - self.plan.patience
-        while self.items and not (self.items[0].waits and self.items[0].place > late):
-            item = self.items.popleft()
-            found, waits = self.requests, item.waits
-            mass = item.loss / item.chance if item.asked and not waits else 0.0
-            drawn = item.predicted / item.chance if item.asked and not waits else 0.0
-            if waits:
+        items, late = self.items, self.n_predictions - 1 - self.plan.patience
+        least_chance = self.plan.least_chance
+        while items and not (items[0].waits and items[0].place > late):
+            item = items.popleft()
+            is_missing = item.waits
+            has_label = item.asked and not is_missing
+            mass = item.loss / item.chance if has_label else 0.0
+            predicted_mass = item.predicted / item.chance if has_label else 0.0
+            if is_missing:
                 self.awaited.pop(item.place, None)
-                found = replace(found, missing=found.missing + 1)
+                self.n_missing += 1
             else:
-                found = replace(found, n=found.n + 1, labeled=found.labeled + item.asked)
-            self.requests = found
-            self.sums += terms_of(item.predicted, mass - drawn, mass)
+                self.n_settled += 1
+                self.n_labeled += item.asked
+            terms = terms_of(item.predicted, mass - predicted_mass, mass)
+            self.sums = [x + term for x, term in zip(self.sums, terms, strict=True)]
             # A label that never came counts as right: this gives no false alarm.
-            if self.risk.add(mass * least, mass * least):
+            if self.risk.add(mass * least_chance):
                 self._alarm(self.risk)
 
-    # ------------------------------------------------------------------------ what is found
-    def count(self, **more: int) -> None:
-        """Count something that is only counted."""
-        found = {name: getattr(self.counts, name) + value for name, value in more.items()}
-        self.counts = replace(self.counts, **found)
-
+    # ------------------------------------------------------------------------ results
     def _alarm(self, counter: Counter) -> None:
         watch = counter.watch
         said = reason(self.plan, replace(watch, tally=counter.tally), self.labeled)
-        self.alarms.append(Alarm(watch.name, self.seen, said))
+        self.alarms.append(Alarm(watch.name, self.n_predictions, said))
 
     @property
     def labeled(self) -> int:
         """Labels behind the risk."""
-        return self.risk.tally.n if self.plan.label_share is None else self.requests.labeled
+        return self.risk.tally.n if self.plan.label_share is None else self.n_labeled
 
     def done(self) -> Seen:
         """Return what was seen by now."""
         items, names = rows_of([*self.items])
-        requests = replace(self.requests, items=sealed(items), names=names, sums=sealed(self.sums))
+        sums = sealed(np.array(self.sums, np.float64))
+        settled = self.n_settled, self.n_labeled, self.n_missing
         return Seen(
-            ledger=self.ledger,
-            requests=requests,
+            ledger=self.ledger.freeze(),
+            requests=Requests(sealed(items), names, sums, *settled),
             watches=tuple(c.done() for c in (self.coverage, self.confidence, self.risk)),
-            counts=self.counts,
-            urn=None if self.urn is None else sealed(self.urn),
+            counts=Counts(**self.counts),
+            urn=None if self.ranks is None else sealed(np.array(self.ranks.counts, np.int64)),
             early=tuple(self.early.items()),
             history=tuple(self.history),
             events=self.events,
             stride=self.stride,
             alarms=tuple(self.alarms),
         )
+
+
+def _at_line(line: Line, error: InputError) -> FileFormatError:
+    """Return the error with the position of the line."""
+    located = FileFormatError(f"{line.place}: {error}")
+    located.__cause__ = error
+    return located
+
+
+def _reraise(_: int, error: InputError) -> NoReturn:
+    raise error

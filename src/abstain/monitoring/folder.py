@@ -1,101 +1,160 @@
-"""Where lines come from: standard input, or a folder whose files grow."""
+"""Lines of a folder whose files grow, and are renamed when they are full."""
 
 import os
-from collections.abc import Iterator
+import re
+import stat
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final, TypeAlias
 
-from abstain._foundation.input_files import opened, refuse_absent
-from abstain.errors import FileFormatError, InputError
-from abstain.monitoring.archive import Read
+from abstain._foundation.input_files import refuse_absent
+from abstain.errors import InputError
+from abstain.monitoring.followed_file import FollowedFile
+from abstain.monitoring.line_batches import LineBatch
+from abstain.monitoring.positions import FilePosition, Read
 
-#: So many bytes are read at once.
-BLOCK: Final = 1 << 20
 #: The files of a folder that are read.
 PATTERN: Final = "*.jsonl"
+#: What rotation adds to the name of a file: ".1", "-20261123".
+_ROTATED: Final = re.compile(r"(?P<name>.*\.jsonl)[.-][0-9][0-9T:._-]*")
 
-#: Lines with the place of each.
-Placed = list[tuple[str, str]]
-
-
-def lines_from(descriptor: int) -> Iterator[Placed]:
-    """Yield lines of an open file as they come, as many at a time as are there."""
-    rest, number = b"", 0
-    while block := os.read(descriptor, BLOCK):
-        *whole, rest = (rest + block).split(b"\n")
-        yield _placed(whole, number, "")
-        number += len(whole)
-    if rest:
-        yield _placed([rest], number, "")
+#: The names of the files in a folder, with what the system knows of each.
+Listing: TypeAlias = dict[str, os.stat_result]
 
 
-def lines_in(folder: Path, read: Read) -> Iterator[tuple[Placed, Read]]:
-    """Yield what was added to the files of a folder, in the order of their names.
+class Folder:
+    """The `*.jsonl` files of a folder, each followed under the name that it has now.
 
-    With how far each file was then read. A line counts when its end is written.
+    Parameters
+    ----------
+    folder : Path
+        Folders within it are not read.
+    read : tuple of FilePosition
+        How far an earlier run has read.
+    warn : callable
+        Gets a sentence about each file that is no longer the one that was read.
     """
-    refuse_absent(folder)
-    if not folder.is_dir():
-        msg = (
-            f"{folder.name} is a file: give the folder that it lies in, or send it through "
-            "standard input"
-        )
-        raise InputError(msg)
-    known = {name: (size, lines) for name, size, lines in read}
-    for path in sorted(folder.glob(PATTERN)):
-        for placed, size, lines in _added(path, *known.get(path.name, (0, 0))):
-            known[path.name] = (size, lines)
-            yield placed, tuple((name, *known[name]) for name in sorted(known))
+
+    def __init__(self, folder: Path, read: Read, warn: Callable[[str], None]) -> None:
+        self._folder, self._warn = folder, warn
+        self._files = {position.name: FollowedFile(position) for position in read}
+
+    @property
+    def read(self) -> Read:
+        """How far each file was read."""
+        return tuple(self._files[name].position for name in sorted(self._files))
+
+    def batches(self) -> Iterator[LineBatch]:
+        """Yield the complete lines that were added since the last look.
+
+        Renamed files come first, the oldest at the beginning; then the others in the order of
+        their names.
+        """
+        listing = self._list()
+        self._follow(listing)
+        for name in sorted(self._files, key=lambda name: _reading_order(name, listing)):
+            if name in listing and not self._files[name].is_unchanged(listing[name]):
+                yield from self._added_to(name)
+
+    def _added_to(self, name: str) -> Iterator[LineBatch]:
+        path = self._folder / name
+        try:
+            yield from self._files[name].batches(path)
+        except InputError:
+            # It may have been renamed or deleted since the folder was listed.
+            if path.exists() or path.is_symlink():
+                raise
+
+    def unfinished(self) -> list[str]:
+        """Return the names of the files whose last line has no end."""
+        listing = self._list()
+        names = sorted(self._files.keys() & listing.keys())
+        return [name for name in names if self._files[name].has_more(listing[name])]
+
+    def _list(self) -> Listing:
+        refuse_absent(self._folder)
+        if not self._folder.is_dir():
+            msg = (
+                f"{self._folder.name} is a file: give the folder that it lies in, or send it "
+                "through standard input"
+            )
+            raise InputError(msg)
+        listing: Listing = {}
+        for path in self._folder.iterdir():
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                # A link that leads nowhere; else it was deleted in this moment.
+                if path.is_symlink() and _is_followed(path.name):
+                    refuse_absent(path)
+                continue
+            if stat.S_ISREG(status.st_mode) or _is_followed(path.name):
+                listing[path.name] = status
+        return listing
+
+    def _follow(self, listing: Listing) -> None:
+        """Find each known file under its present name, and add the new ones."""
+        files: dict[str, FollowedFile] = {}
+        for name, file in self._files.items():
+            present_name = self._find(file, listing, files)
+            if present_name is not None:
+                file.name = present_name
+                files[present_name] = file
+            elif name in listing:
+                self._warn(
+                    f"{name} is not the file that was read before, or was changed; it is read "
+                    "from its beginning (ids that are remembered are not counted again)"
+                )
+        new_names = {name for name in listing if _is_followed(name)}
+        new_names |= _missed_rotations(files, listing)
+        for name in new_names - files.keys():
+            files[name] = FollowedFile(FilePosition(name, 0, 0))
+        self._files = files
+
+    def _find(
+        self, file: FollowedFile, listing: Listing, found: dict[str, FollowedFile]
+    ) -> str | None:
+        """Return the present name of a file; None if no file begins with what was read of it."""
+        same_inode = [name for name, status in listing.items() if status.st_ino == file.inode]
+        # Rotation may also copy a file and empty it.
+        copies = [name for name in listing if _rotated_from(name) == file.name]
+        for name in dict.fromkeys([*same_inode, file.name, *sorted(copies)]):
+            if name not in listing or name in found:
+                continue
+            if file.is_unchanged(listing[name]) or file.matches(self._folder / name):
+                return name
+        return None
 
 
-def unfinished(folder: Path, read: Read) -> list[str]:
-    """Return the names of the files that hold more than was read: a line without its end."""
-    known = {name: size for name, size, _ in read}
-    return [p.name for p in sorted(folder.glob(PATTERN)) if p.stat().st_size > known.get(p.name, 0)]
+def _is_followed(name: str) -> bool:
+    return fnmatchcase(name, PATTERN) and not name.startswith(".")
 
 
-def _added(path: Path, size: int, lines: int) -> Iterator[tuple[Placed, int, int]]:
-    """Yield the whole lines behind so many bytes and lines of a file, and how far they reach."""
-    _refuse_shorter(path, size)
-    with opened(path) as file:
-        _refuse_replaced(file, path, size)
-        while block := file.read(BLOCK):
-            # To the end of a line, or to the end of what is written of it.
-            *whole, rest = (block + file.readline()).split(b"\n")
-            placed = _placed(whole, lines, f"{path.name}, ")
-            size, lines = size + sum(map(len, whole)) + len(whole), lines + len(whole)
-            if whole:
-                yield placed, size, lines
-            if rest:
-                return
+def _rotated_from(name: str) -> str | None:
+    """Return the name that a file had before rotation; None if it has no such name."""
+    match = _ROTATED.fullmatch(name)
+    return None if match is None else match["name"]
 
 
-def _refuse_shorter(path: Path, start: int) -> None:
-    refuse_absent(path)
-    if path.stat().st_size < start:
-        msg = (
-            f"{path.name} is shorter than when it was last read ({start:,} bytes): files of a "
-            "watched folder may only grow. Give the new lines a file of their own"
-        )
-        raise FileFormatError(msg)
+def _missed_rotations(files: dict[str, FollowedFile], listing: Listing) -> set[str]:
+    """Return the files that were created and renamed while nobody was looking.
+
+    They have a name of rotation, and are newer than the renamed file that was read last.
+    """
+    newest: dict[str, int] = {}
+    for name in files:
+        original = _rotated_from(name)
+        if original is not None:
+            newest[original] = max(newest.get(original, 0), listing[name].st_mtime_ns)
+    return {
+        name
+        for name, status in listing.items()
+        if (original := _rotated_from(name)) in newest and status.st_mtime_ns > newest[original]
+    }
 
 
-def _refuse_replaced(file: BinaryIO, path: Path, start: int) -> None:
-    """Go to where reading ended, which was behind an end of line; refuse a file without one."""
-    file.seek(max(start - 1, 0))
-    if start and file.read(1) != b"\n":
-        msg = (
-            f"{path.name} is another file than when it was last read: no line ends at byte "
-            f"{start:,}, where reading ended. Files of a watched folder may only grow; give the "
-            "new lines a file of their own"
-        )
-        raise FileFormatError(msg)
-
-
-def _placed(lines: list[bytes], before: int, file: str) -> Placed:
-    return [(f"{file}line {i}", _text(x)) for i, x in enumerate(lines, before + 1)]
-
-
-def _text(line: bytes) -> str:
-    # What is no UTF-8 is then no JSON either, or an id that stays told apart.
-    return line.decode("utf-8", "surrogateescape")
+def _reading_order(name: str, listing: Listing) -> tuple[int, int, str]:
+    if _is_followed(name):
+        return 1, 0, name
+    return 0, listing[name].st_mtime_ns if name in listing else 0, name

@@ -49,8 +49,11 @@ _WHOLE: Final[dict[str, Any]] = {
     "settled": tuple[Count, Count, Count],
     "events": Count,
     "stride": Natural,
-    "read": list[tuple[Text, Count, Count]],
+    "read": list[list[Any]],
 }
+#: See `FilePosition`.
+_POSITION: Final = tuple[Text, Count, Count, Count, str]
+_POSITION_FORM_2: Final = tuple[Text, Count, Count]
 #: Of each array what it is made of, and how long its axes are: those of one name alike.
 _ARRAYS: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
     "keys": ("uint64", ("predictions",)),
@@ -79,6 +82,10 @@ def refuse_fields(plain: Mapping[str, Any]) -> None:
     if plain["plan"]["seed"] >= 2**64:
         refuse(f"`plan.seed` must be below 2^64; got {shown(plain['plan']['seed'])}")
     _held(plain["counts"], _COUNTS, "counts.")
+    for i, position in enumerate(plain["read"]):
+        # Three values in states of form 2.
+        kind = _POSITION_FORM_2 if len(position) == 3 else _POSITION
+        records.value(position, kind, f"read[{i}]")
     for name, kinds in (("watches", _WATCH), ("alarms", _ALARM)):
         for i, part in enumerate(records.value(plain[name], list[Any], name)):
             _held(part, kinds, f"{name}[{i}].")
@@ -106,11 +113,32 @@ def refuse_arrays(arrays: Mapping[str, Array]) -> None:
         _refuse(name, arrays, good, "finite float64 numbers of at least 0")
     if "edges" in arrays:
         _refuse_reference(arrays)
+    _refuse_history(arrays)
     place, predicted, chance = arrays["items"].T[:3]
     good = (predicted >= 0) & (predicted <= 1) & (chance > 0) & (chance <= 1) & (place >= 0)
+    is_requested, loss = arrays["items"].T[3:]
+    good = good & np.isin(is_requested, (0, 1)) & _is_loss_or_nan(loss)
+    _refuse("early_loss", arrays, _is_loss_or_nan(arrays["early_loss"]), "in [0, 1], or NaN")
     rule = "rising whole places, a failure in [0, 1], and a chance above 0 and at most 1"
     rising = (np.diff(place) > 0).all() and (place % 1 == 0).all()
     _refuse("items", arrays, good.all() and rising, rule)
+
+
+def _is_loss_or_nan(values: Array) -> Array:
+    return np.isnan(values) | ((values >= 0) & (values <= 1))
+
+
+def _refuse_history(arrays: Mapping[str, Array]) -> None:
+    """Refuse points of the history that no monitor records."""
+    history = arrays["history"]
+    sums, capitals = history[:, : -len(WATCHES)], history[:, -len(WATCHES) :]
+    good = np.isfinite(sums).all() and (sums >= 0).all() and (np.diff(history[:, 0]) > 0).all()
+    _refuse("history", arrays, good, "finite and at least 0, with rising events")
+    is_on = np.array([f"held_{watch}" in arrays for watch in WATCHES])
+    # The capital of a watch that is off is NaN.
+    good = (capitals[:, is_on] >= 0).all() and np.isfinite(capitals[:, is_on]).all()
+    good = good and np.isnan(capitals[:, ~is_on]).all()
+    _refuse("history", arrays, good, "a finite capital of at least 0 for each watch that is on")
 
 
 def _refuse_reference(arrays: Mapping[str, Array]) -> None:

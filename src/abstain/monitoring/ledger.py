@@ -2,9 +2,8 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -19,30 +18,35 @@ LABELED: Final = 2
 #: What is no name, though it can be written as a text.
 _NO_NAMES: Final = (bool, np.bool_, float, np.floating)
 
-#: So many rows may be added before all are sorted again.
-_LOOSE: Final = 4096
+#: At least so many rows are added before all are sorted again, and reserved at a time.
+_MAX_RECENT: Final = 4096
+_MIN_ROOM: Final = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
-    """The last predictions: who they are, and what is known of them.
+    """The most recent predictions: their ids and what is known of each.
 
     Attributes
     ----------
     keys : ndarray of shape (n,)
-        A hash of 64 bits of each id, in the order of arrival.
+        A 64-bit hash of each id, in order of arrival.
     flags : ndarray of shape (n,)
         Sums of `ANSWERED` and `LABELED`.
     answers : ndarray of shape (n,)
-        A hash of each predicted class; 0 where it was not said.
+        A hash of each predicted class; 0 if the prediction has no class.
     first : int
-        How many predictions came before the first that is kept.
+        Number of predictions that arrived before the first remembered one.
+    index : SortedKeys or None
+        The sorted keys of the first rows. It is derived from `keys`, and not saved.
 
     Examples
     --------
-    >>> from abstain.monitoring.ledger import Ledger, keys_of
-    >>> ledger = Ledger.empty().with_rows(keys_of(["a", "b"], 0)[:, 0], [1, 0], [0, 0])
-    >>> ledger.places(keys_of(["b", "c"], 0)[:, 0]).tolist()
+    >>> from abstain.monitoring.ledger import Ledger, LedgerWriter, keys_of
+    >>> writer = LedgerWriter(Ledger.empty())
+    >>> for key, flags in zip(keys_of(["a", "b"], 0)[:, 0].tolist(), [1, 0]):
+    ...     writer.append(key, flags, 0)
+    >>> [writer.find(key, -1) for key in keys_of(["b", "c"], 0)[:, 0].tolist()]
     [1, -1]
     """
 
@@ -50,55 +54,20 @@ class Ledger:
     flags: Array
     answers: Array
     first: int = 0
-    #: Places of the first rows, by their keys.
-    order: IntArray | None = None
+    index: "SortedKeys | None" = None
 
     @classmethod
     def empty(cls) -> "Ledger":
-        """Return one without predictions."""
+        """Return a ledger without predictions."""
         return cls(np.zeros(0, np.uint64), np.zeros(0, np.uint8), np.zeros(0, np.uint64))
 
     @property
     def end(self) -> int:
-        """How many predictions came in all."""
+        """Number of predictions that have arrived."""
         return self.first + int(self.keys.size)
 
-    def with_rows(self, keys: Any, flags: Any, answers: Any) -> "Ledger":
-        """Return the ledger with more predictions."""
-        added = replace(
-            self,
-            keys=sealed(np.concatenate([self.keys, np.asarray(keys, np.uint64)])),
-            flags=sealed(np.concatenate([self.flags, np.asarray(flags, np.uint8)])),
-            answers=sealed(np.concatenate([self.answers, np.asarray(answers, np.uint64)])),
-        )
-        loose = added.keys.size - (0 if self.order is None else self.order.size)
-        if loose <= _LOOSE + added.keys.size // 8:
-            return added
-        return replace(added, order=sealed(np.argsort(added.keys, kind="stable")))
-
-    def places(self, keys: Array) -> IntArray:
-        """Return the number of each prediction, counted from the first of all; -1 if unknown."""
-        settled = 0 if self.order is None else self.order.size
-        loose = self.keys[settled:]
-        found = _found(self._loose_order, loose, keys)
-        found = np.where(found >= 0, found + settled, -1)
-        if self.order is not None:
-            found = np.where(found >= 0, found, _found(self.order, self.keys, keys))
-        return np.where(found >= 0, found + self.first, -1)
-
-    @cached_property
-    def _loose_order(self) -> IntArray:
-        settled = 0 if self.order is None else self.order.size
-        return np.argsort(self.keys[settled:], kind="stable")
-
-    def labeled(self, places: Sequence[int]) -> "Ledger":
-        """Return the ledger with the labels of these predictions noted."""
-        flags = self.flags.copy()
-        flags[np.asarray(places, np.int64) - self.first] |= LABELED
-        return replace(self, flags=sealed(flags))
-
     def last(self, count: int) -> "Ledger":
-        """Return the ledger of the last so many predictions."""
+        """Return the ledger of the last `count` predictions."""
         if self.keys.size <= count:
             return self
         cut = self.keys.size - count
@@ -106,14 +75,110 @@ class Ledger:
         return Ledger(sealed(keys), sealed(flags), sealed(answers), self.first + cut)
 
 
-def _found(order: IntArray, keys: Array, wanted: Array) -> IntArray:
-    """Return the place of each wanted key, the last of equal ones; -1 where there is none."""
-    if not order.size:
-        return np.full(wanted.size, -1, np.int64)
-    held = keys[order]
-    at = np.searchsorted(held, wanted, "right") - 1
-    there = (at >= 0) & (held[np.maximum(at, 0)] == wanted)
-    return np.where(there, order[np.maximum(at, 0)], -1)
+@dataclass(frozen=True, eq=False)
+class SortedKeys:
+    """Keys in ascending order, with the row of each."""
+
+    keys: Array
+    rows: IntArray
+
+    @classmethod
+    def from_keys(cls, keys: Array) -> "SortedKeys":
+        """Sort the keys; equal keys stay in order of arrival."""
+        rows = np.argsort(keys, kind="stable")
+        return cls(sealed(keys[rows]), sealed(rows))
+
+    def find_rows(self, keys: Array) -> IntArray:
+        """Return the row of each key, the last of equal ones; -1 if there is none."""
+        if not self.keys.size:
+            return np.full(keys.size, -1, np.int64)
+        position = np.searchsorted(self.keys, keys, "right") - 1
+        is_present = (position >= 0) & (self.keys[np.maximum(position, 0)] == keys)
+        return np.where(is_present, self.rows[np.maximum(position, 0)], -1)
+
+
+class LedgerWriter:
+    """A ledger that grows in place, so that a row costs the same however many there are.
+
+    Rows in the sorted index are found by binary search, rows added later by a dictionary. The index
+    is rebuilt if a sixteenth of the rows are newer, so that its cost per row is constant.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._load(ledger)
+
+    def _load(self, ledger: Ledger) -> None:
+        self._columns: tuple[Array, ...] = (ledger.keys, ledger.flags, ledger.answers)
+        #: Whether the arrays belong to a frozen ledger and must be copied before a change.
+        self._is_shared = True
+        self._first, self._n_rows = ledger.first, int(ledger.keys.size)
+        self._index = ledger.index or SortedKeys.from_keys(ledger.keys)
+        n_indexed = self._index.keys.size
+        newer = ledger.keys[n_indexed:].tolist()
+        self._recent = {key: n_indexed + i for i, key in enumerate(newer)}
+
+    @property
+    def end(self) -> int:
+        """Number of predictions that have arrived."""
+        return self._first + self._n_rows
+
+    def find_indexed(self, keys: Array) -> list[int]:
+        """Return the number of each prediction in the sorted index, from 0 on; -1 if not there."""
+        rows = self._index.find_rows(keys)
+        found: list[int] = np.where(rows >= 0, rows + self._first, -1).tolist()
+        return found
+
+    def find(self, key: int, indexed: int) -> int:
+        """Return the number of a prediction, from 0 on; -1 if unknown.
+
+        `indexed` is its number in the sorted index, see `find_indexed`.
+        """
+        row = self._recent.get(key)
+        return indexed if row is None else row + self._first
+
+    def append(self, key: int, flags: int, answer: int) -> None:
+        """Add a prediction."""
+        if self._is_shared or self._n_rows == self._columns[0].size:
+            self._reserve()
+        row = self._n_rows
+        for column, value in zip(self._columns, (key, flags, answer), strict=True):
+            column[row] = value
+        self._recent[key] = row
+        self._n_rows = row + 1
+
+    def flags_and_answer(self, number: int) -> tuple[int, int]:
+        """Return the flags of a remembered prediction and the hash of its class."""
+        row = number - self._first
+        return int(self._columns[1][row]), int(self._columns[2][row])
+
+    def mark_labeled(self, number: int) -> None:
+        """Record that the label of a remembered prediction has arrived."""
+        if self._is_shared:
+            self._reserve()
+        self._columns[1][number - self._first] |= LABELED
+
+    def maintain(self, remember: int) -> None:
+        """Forget all but the last `remember` predictions and rebuild the index, if it is due."""
+        if self._n_rows > remember + remember // 4:
+            self._load(self.freeze().last(remember))
+        elif len(self._recent) > _MAX_RECENT + self._n_rows // 16:
+            self._index = SortedKeys.from_keys(self._columns[0][: self._n_rows])
+            self._recent = {}
+
+    def freeze(self) -> Ledger:
+        """Return a ledger that does not change."""
+        keys, flags, answers = (column[: self._n_rows] for column in self._columns)
+        if not self._is_shared:
+            keys, flags, answers = (sealed(x.copy()) for x in (keys, flags, answers))
+        return Ledger(keys, flags, answers, self._first, self._index)
+
+    def _reserve(self) -> None:
+        """Copy the rows into arrays with room for more."""
+        size = self._n_rows + max(self._n_rows // 8, _MIN_ROOM)
+        larger = tuple(np.zeros(size, column.dtype) for column in self._columns)
+        for column, copy in zip(self._columns, larger, strict=True):
+            copy[: self._n_rows] = column[: self._n_rows]
+        self._columns, self._is_shared = larger, False
 
 
 def keys_of(names: Sequence[object], seed: int) -> Array:

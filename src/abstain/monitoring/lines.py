@@ -1,15 +1,20 @@
 """JSON lines of predictions and labels: what each may hold, and what is said of a bad one."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from abstain._foundation.json_records import parsed, shown
 from abstain.errors import FileFormatError, InputError
+from abstain.monitoring.line_batches import MAX_LINE
 
 #: What says how an answer turned out; a line has one of them.
 TRUTHS: Final = ("correct", "loss", "label")
+
+
+#: Takes the index of a bad line and the error; returns whether to go on with the next line.
+OnBadLine: TypeAlias = Callable[[int, FileFormatError], bool]
 
 
 @dataclass(frozen=True)
@@ -51,14 +56,15 @@ class Line:
         return self.loss is not None or self.label is not None
 
 
-def line_of(text: str, place: str, *, scale: str = "score") -> Line:
+def line_of(text: str | None, place: str, *, scale: str = "score") -> Line:
     """Read one line.
 
     Parameters
     ----------
-    text : str
+    text : str or None
         A JSON object with an `id`; with `confidence` it is a prediction, with one of `correct`,
-        `loss` and `label` a label; it may be both, and may have other fields.
+        `loss` and `label` a label; it may be both, and may have other fields. None if the line is
+        longer than `MAX_LINE`.
     place : str
         Named in the error.
     scale : str
@@ -74,6 +80,9 @@ def line_of(text: str, place: str, *, scale: str = "score") -> Line:
     FileFormatError
         With the place, the rule and the value.
     """
+    if text is None:
+        msg = f"{place}: the line is longer than {MAX_LINE:,} bytes"
+        raise FileFormatError(msg)
     try:
         return _said(parsed(text), place, scale)
     except InputError as error:
@@ -99,40 +108,24 @@ def _said(found: dict[str, Any], place: str, scale: str) -> Line:
     )
 
 
-def read_lines(
-    texts: Iterable[tuple[str, str]], *, scale: str, skipped: list[str] | None = None
-) -> Iterator[Line]:
-    """Yield the lines of (place, text) pairs; empty ones are passed over.
-
-    A bad line is an error, or, with a list `skipped`, its message is added there.
-    """
-    for place, text in texts:
-        if not text.strip():
+def parse_lines(
+    texts: Sequence[tuple[str, str | None]], scale: str, on_bad_line: OnBadLine
+) -> tuple[list[Line], list[int]]:
+    """Parse lines, and return them with the index of each; empty lines are ignored."""
+    lines: list[Line] = []
+    indices: list[int] = []
+    for i, (place, text) in enumerate(texts):
+        if text is not None and not text.strip():
             continue
         try:
-            yield line_of(text, place, scale=scale)
+            line = line_of(text, place, scale=scale)
         except FileFormatError as error:
-            if skipped is None:
-                raise
-            skipped.append(str(error))
-
-
-def runs_of(lines: Iterable[Line]) -> Iterator[tuple[str, list[Line]]]:
-    """Yield lines of one kind that follow each other, with the kind.
-
-    Predictions, with their labels where they have some; or labels alone, as a "loss" or a "class".
-    """
-    kind, run = "", list[Line]()
-    for line in lines:
-        own = "class" if line.loss is None else "loss"
-        own = own if line.confidence is None else "prediction"
-        if own != kind and run:
-            yield kind, run
-            run = []
-        kind = own
-        run.append(line)
-    if run:
-        yield kind, run
+            if on_bad_line(i, error):
+                continue
+            break
+        lines.append(line)
+        indices.append(i)
+    return lines, indices
 
 
 def _name(found: dict[str, Any], field: str) -> str:

@@ -10,14 +10,15 @@ import numpy as np
 from abstain._foundation import checks, json_records
 from abstain._foundation.frames import AnyFrame, Backend, of_rows
 from abstain._foundation.notebook import InNotebook
-from abstain.errors import DomainError, FileFormatError, InputError, ShapeError
+from abstain.errors import DomainError, FileFormatError, InputError
 from abstain.inference.powered_mean import PoweredMean, mean_of_sums
-from abstain.monitoring.archive import KIND, Read, from_arrays, to_arrays
-from abstain.monitoring.course import Arrivals, Course
+from abstain.monitoring.archive import KIND, from_arrays, to_arrays
+from abstain.monitoring.arrivals import ArrivedLabel, Prediction, labels_of, predictions_of
+from abstain.monitoring.course import Course
 from abstain.monitoring.history import point_of
-from abstain.monitoring.ledger import keys_of, uniform
-from abstain.monitoring.lines import Line, runs_of
+from abstain.monitoring.lines import Line
 from abstain.monitoring.plan import MonitorPlan
+from abstain.monitoring.positions import Read
 from abstain.monitoring.seen import Seen
 from abstain.monitoring.sentences import limits, recent, value
 from abstain.monitoring.watches import WATCHES, Alarm, Watch, WatchName
@@ -39,7 +40,7 @@ class Monitor(InNotebook):
         What is watched and promised.
     seen : Seen
         What came in, and what was found.
-    read : tuple of (name, bytes, lines)
+    read : tuple of FilePosition
         How far each file of a watched folder was read.
 
     Examples
@@ -86,34 +87,11 @@ class Monitor(InNotebook):
         """
         if not len(ids):
             return self
-        nothing = [None] * len(ids)
-        classes = nothing if prediction is None else prediction
-        return self._predicted(ids, confidence, classes, [_NAN] * len(ids), nothing)
+        return self._after(predictions_of(self.plan, ids, confidence, prediction))
 
-    def _predicted(
-        self, ids: Sequence[object], confidence: AnyArray, classes: AnyArray, loss: Any, label: Any
-    ) -> "Monitor":
-        """Return the monitor after predictions, and their labels where these came with them."""
-        plan = self.plan
-        values = checks.confidence(confidence, length=len(ids)).astype(np.float64)
-        if plan.scale == "probability":
-            checks.unit_interval(values, "confidence")
-        numbers = keys_of(ids, plan.seed)
-        home = plan.homes(values, uniform(numbers[:, 1]))
-        predicted = plan.predicted(values, home)
-        batch = Arrivals(
-            names=[str(name) for name in ids],
-            numbers=numbers,
-            answered=plan.answered(values),
-            home=home,
-            predicted=predicted,
-            chance=plan.chances(predicted),
-            answers=self._hashes(classes, len(ids)),
-            losses=np.asarray(loss, np.float64),
-            labels=self._hashes(label, len(ids)),
-        )
-        course = Course(plan, self.seen)
-        course.predictions(batch)
+    def _after(self, arrivals: Sequence[Prediction | ArrivedLabel]) -> "Monitor":
+        course = Course(self.plan, self.seen)
+        course.take(arrivals)
         return replace(self, seen=course.done())
 
     def labels(
@@ -152,11 +130,7 @@ class Monitor(InNotebook):
         losses = np.full(len(ids), _NAN)
         if loss is not None:
             losses = checks.unit_interval(checks.loss(loss, length=len(ids)), "loss")
-        course = Course(self.plan, self.seen)
-        keys = keys_of(ids, self.plan.seed)[:, 0]
-        names = [str(name) for name in ids]
-        course.labels(names, keys, losses.astype(np.float64), self._hashes(label, len(ids)))
-        return replace(self, seen=course.done())
+        return self._after(labels_of(self.plan, ids, losses, label))
 
     def reset(self, *names: WatchName) -> "Monitor":
         """Return the monitor with alarms acknowledged: these watches begin afresh.
@@ -184,28 +158,16 @@ class Monitor(InNotebook):
         A line that does not fit those before, such as a class for a prediction without one, is an
         error with its place, or, with a list `skipped`, its message is added there.
         """
-        found = self
-        for kind, run in runs_of(lines):
-            try:
-                found = found._taken(kind, run)
-            except InputError as error:
-                if len(run) == 1:
-                    _refuse_line(run[0], error, skipped)
-                    continue
-                # Which of them it is.
-                for line in run:
-                    found = found.take([line], skipped=skipped)
-        return found
 
-    def _taken(self, kind: str, run: Sequence[Line]) -> "Monitor":
-        ids = [line.id for line in run]
-        losses = [_NAN if line.loss is None else line.loss for line in run]
-        classes = [line.label for line in run]
-        if kind == "prediction":
-            confidence = np.array([line.confidence for line in run], np.float64)
-            own = [line.prediction for line in run]
-            return self._predicted(ids, confidence, own, losses, classes)
-        return self.labels(ids, losses) if kind == "loss" else self.labels(ids, label=classes)
+        def on_bad_line(_: int, error: FileFormatError) -> bool:
+            if skipped is None:
+                raise error
+            skipped.append(str(error))
+            return True
+
+        course = Course(self.plan, self.seen)
+        course.take_lines(lines, on_bad_line)
+        return replace(self, seen=course.done())
 
     def to_arrays(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """Return all of it as plain values and arrays, for `abstain.save`."""
@@ -218,24 +180,12 @@ class Monitor(InNotebook):
 
     def at(self, read: Read) -> "Monitor":
         """Return the monitor with how far the files of a folder were read."""
-        return replace(self, read=read or self.read)
+        return replace(self, read=read)
 
     def keep(self, path: str | Path) -> "Monitor":
         """Write all of it to a file (.npz), whole or not at all, and return it."""
         save(self, path)
         return self
-
-    def _hashes(self, classes: AnyArray | None, n: int) -> Array:
-        """Return a hash of each class; 0 of one that is not said."""
-        hashes = np.zeros(n, np.uint64)
-        if classes is None:
-            return hashes
-        if len(classes) != n:
-            msg = f"classes must have one entry for each of {n} ids; got {len(classes)}"
-            raise ShapeError(msg)
-        said = [i for i, name in enumerate(classes) if name is not None]
-        hashes[said] = keys_of([classes[i] for i in said], self.plan.seed)[:, 0]
-        return hashes
 
     # ------------------------------------------------------------------------ what is known
     @property
@@ -318,13 +268,6 @@ class Monitor(InNotebook):
     def frame(self, *, backend: Backend = "polars") -> AnyFrame:
         """Return the rows as a dataframe."""
         return of_rows(self.rows(), backend)
-
-
-def _refuse_line(line: Line, error: InputError, skipped: list[str] | None) -> None:
-    msg = f"{line.place}: {error}"
-    if skipped is None:
-        raise FileFormatError(msg) from error
-    skipped.append(msg)
 
 
 json_records.ARCHIVES[KIND] = Monitor.from_arrays

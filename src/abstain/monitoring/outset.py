@@ -22,6 +22,7 @@ from abstain.thresholds import DecisionRule
 from abstain.typing import AnyArray, FloatArray, Scale
 
 _NAN: Final = float("nan")
+_MIN_DISTANCE: Final = 1e-9
 _NOTHING: Final = (
     "there is nothing to watch: give `calibration`, `coverage` or `max_risk` "
     "(--calibration, --coverage, --max-risk)"
@@ -190,8 +191,12 @@ def promised(rule: DecisionRule, max_risk: float | None) -> tuple[float | None, 
     if max_risk is None:
         return None, kind
     value = checks.fraction(max_risk, "max_risk")
-    if not 0 < value < 1:
-        msg = f"`max_risk` must lie strictly between 0 and 1 to be watched; got {value!r}"
+    # Nearer to 0 or 1 the stakes of the bets are not representable.
+    if not _MIN_DISTANCE <= value <= 1 - _MIN_DISTANCE:
+        msg = (
+            "`max_risk` must lie strictly between 0 and 1, and not closer to them than "
+            f"{_MIN_DISTANCE:g}, to be watched; got {value!r}"
+        )
         raise DomainError(msg)
     return value, kind
 

@@ -90,14 +90,14 @@ class Requests:
         return np.array([both, [m / share, mm / share**2]])
 
 
-def terms_of(predicted: float, correction: float, mass: float) -> FloatArray:
+def terms_of(predicted: float, correction: float, mass: float) -> tuple[float, ...]:
     """Return what an answer adds to the sums: so both estimates follow for any share that comes.
 
     Its predicted failure, the correction of that by the label, and the label alone, these two by
     one over the chance; and their squares, and the product of the first two.
     """
     p, d, m = predicted, correction, mass
-    return np.array([p, p * p, d, d * d, p * d, m, m * m])
+    return p, p * p, d, d * d, p * d, m, m * m
 
 
 def rows_of(items: "list[Item]") -> tuple[FloatArray, tuple[str, ...]]:

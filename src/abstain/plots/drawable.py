@@ -3,8 +3,8 @@
 import io
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -34,6 +34,26 @@ _SETTINGS: Any = {"svg.hashsalt": "abstain", "pdf.fonttype": 42}
 _UNLAID: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
 
 
+#: Fields and entries that the text of a display names.
+_MOST_FIELDS = 6
+_MOST_ENTRIES = 5
+
+
+def _summary(value: Any) -> str:
+    """Write a field of a display in a few words: names of entries, sizes of arrays."""
+    if value is None or isinstance(value, str | int | float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        names = [repr(name) for name in value]
+        more = ", ..." if len(names) > _MOST_ENTRIES else ""
+        return "{" + ", ".join(names[:_MOST_ENTRIES]) + more + "}"
+    if hasattr(value, "shape"):
+        return f"array of shape {tuple(value.shape)}"
+    if isinstance(value, Sequence):
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
+    return type(value).__name__
+
+
 @dataclass(eq=False)
 class Drawable(ABC):
     """A figure and the table of what it draws.
@@ -48,6 +68,17 @@ class Drawable(ABC):
     figure_: "Figure | SubFigure | None" = field(default=None, init=False, repr=False)
 
     _alone: bool = field(default=False, init=False, repr=False)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Keep the short text of this class, which `dataclass` would replace by all numbers."""
+        super().__init_subclass__(**kwargs)
+        cls.__repr__ = Drawable.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Name what it holds, without the numbers."""
+        shown = [f"{f.name}={_summary(getattr(self, f.name))}" for f in fields(self) if f.repr]
+        contents = ", ".join(shown[:_MOST_FIELDS])
+        return f"{type(self).__name__}({contents}; .frame() has the numbers, .plot() draws them)"
 
     @abstractmethod
     def frame(self) -> "pl.DataFrame":

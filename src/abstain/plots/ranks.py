@@ -44,6 +44,8 @@ class RankBlobDisplay(Titled):
         The best rank first.
     level : float
         Of the range.
+    is_adjusted : bool
+        Whether the p-values of the comparison are adjusted for the number of pairs.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class RankBlobDisplay(Titled):
 
     standings: tuple[Standing, ...]
     level: float
+    is_adjusted: bool = True
 
     @classmethod
     def from_comparison(
@@ -88,7 +91,7 @@ class RankBlobDisplay(Titled):
         name = words.checked(comparison).metric_shown(metric)
         split = comparison.data_or_all(data)
         found = comparison.standings_of(name, split, source)
-        return cls(tuple(found), comparison.level)
+        return cls(tuple(found), comparison.level, comparison.is_adjusted)
 
     @property
     def title(self) -> str:
@@ -100,7 +103,7 @@ class RankBlobDisplay(Titled):
         return (
             f"Chance of each rank by {metric}{words.of_data(first.data)}\n"
             f"({first.source}; × mean, line: {words.percent(self.level)} of ranks in studies of "
-            f"this size, {words.SUPPOSED}; {words.NOT_ADJUSTED})"
+            f"this size, {words.SUPPOSED}; {words.ranks_note(is_adjusted=self.is_adjusted)})"
         )
 
     def frame(self) -> "pl.DataFrame":

@@ -3,7 +3,7 @@
 A verdict is a shape and a color, each telling it alone.
 """
 
-import re
+import string
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Final
@@ -13,8 +13,8 @@ from abstain.plots.labels import WIDTH, labels
 from abstain.plots.style import INK, LIGHT, MUTED, PAPER
 from abstain.plots.words import returned
 
-#: A severity behind the name of a shift: "noise_3", "blur 2".
-_SEVERITY = re.compile(r"^(.*?)[\s_\-.:]*\d+(?:\.\d+)?$")
+#: Between the name of a shift and its severity: "noise_3", "blur 2".
+_SEPARATORS: Final = string.whitespace + "_-.:"
 
 #: So many letters in common are worth leaving out of long names.
 _SHARED = 8
@@ -62,8 +62,15 @@ def families(names: Sequence[str]) -> list[list[int]]:
 
 def _family(name: str) -> str:
     """Return the name of a shift without its severity; empty where it has none."""
-    found = _SEVERITY.match(name)
-    return found[1] if found else ""
+    stem = name.rstrip(string.digits)
+    if stem == name:
+        return ""
+    if stem.endswith("."):
+        # The severity may be a decimal number, as in "noise 0.5".
+        whole_number = stem.removesuffix(".").rstrip(string.digits)
+        is_decimal = len(whole_number) < len(stem) - 1
+        stem = whole_number if is_decimal else stem
+    return stem.rstrip(_SEPARATORS)
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:

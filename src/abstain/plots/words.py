@@ -115,6 +115,11 @@ def p_value(value: float) -> str:
     return f"{value:.2g}" if value < 0.995 else "1"
 
 
+def ranks_note(*, is_adjusted: bool) -> str:
+    """Return how ranks are adjusted, and whether the p-values beside them are."""
+    return NOT_ADJUSTED if is_adjusted else "not adjusted for the number of pairs, nor is p"
+
+
 def said_of_p(value: float, name: str = "p") -> str:
     """Write "p = 0.012" or "p < 0.001"."""
     text = p_value(value)

@@ -51,9 +51,9 @@ def losses(x: AnyArray, n: int, like: str) -> Array:
 
 
 def weights(x: AnyArray, n: int, like: str) -> FloatArray | None:
-    """Validate sample weights."""
+    """Validate sample weights; these may be a part of more samples, so all may be 0."""
     column = same_length(checks.vector(x, "weight"), "weight", n, like)
-    return checks.weight(column, length=n)
+    return checks.weight(column, length=n, part=True)
 
 
 def features(x: AnyArray, n: int, like: str) -> Array:

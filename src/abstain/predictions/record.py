@@ -58,7 +58,8 @@ class Predictions:
     group : array of shape (n,), optional
         Subgroup of each sample.
     weight : array of shape (n,), optional
-        Frequency weights: non-negative, not all zero.
+        Frequency weights, not negative. Samples with weight 0 are ignored by everything that is
+        computed from the predictions.
     ids : array of shape (n,), optional
         Names of the samples.
     classes : iterable, optional
@@ -320,7 +321,7 @@ class Predictions:
         Parameters
         ----------
         weight : array of shape (n,), or None for no weights
-            Not negative, not all zero.
+            Not negative. Samples with weight 0 are ignored by everything that is computed.
 
         Returns
         -------
@@ -330,14 +331,14 @@ class Predictions:
         Raises
         ------
         ShapeError, DomainError
-            Another length; a negative weight, or nothing but zeros.
+            Another length; a negative weight.
 
         Examples
         --------
         >>> Predictions(prediction=[0, 1], labels=[0, 1]).weighted([2, 1]).weight.tolist()
         [2.0, 1.0]
         """
-        values = checks.weight(weight, length=self.n)
+        values = checks.weight(weight, length=self.n, part=True)
         out = object.__new__(type(self))
         out.__dict__.update(self.__dict__)
         object.__setattr__(out, "weight", None if values is None else sealed(values))

@@ -22,6 +22,9 @@ MOST: Final = 3_000_000
 #: Bytes of a file that is looked at.
 _MOST_OF_FILE: Final = 64 << 20
 
+#: Pixels of an image at most: decoded, converted and turned upright, each takes up to 13 bytes.
+_MAX_PIXELS: Final = 25_000_000
+
 #: Names that are those of pictures, and what they are read as.
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 _FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
@@ -82,7 +85,8 @@ def sample_pictures(evaluation: Evaluation, folder: str | Path) -> Pictures:
 
     Notes
     -----
-    A picture of 12 megapixels takes a tenth of a second. What a file says beside its pixels (the
+    A picture of 12 megapixels takes a tenth of a second; one of more than 25 megapixels is not
+    decoded. What a file says beside its pixels (the
     place and time of a photograph) does not get into the page.
 
     Examples
@@ -133,20 +137,26 @@ def _small(name: str, folder: Path) -> str:
         raise InputError(msg)
     try:
         with opened(path) as file:
-            return address(_upright(file))
+            return address(_upright(file, name))
+    except AbstainError:
+        raise
     except Exception as error:
-        # A damaged picture raises anything, and one of too many pixels a warning.
+        # A damaged picture raises anything.
         msg = f"{name!r} cannot be read as a picture ({type(error).__name__})"
         raise InputError(msg) from error
 
 
-def _upright(file: IO[bytes]) -> Any:
+def _upright(file: IO[bytes], name: str) -> Any:
     from PIL import Image, ImageOps
 
     with warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        # The limit here is lower than the one of this warning.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         # The first bytes decide what it is, not the name.
         with Image.open(file, formats=_FORMATS) as picture:
+            if picture.width * picture.height > _MAX_PIXELS:
+                msg = f"{name!r} has more than {_MAX_PIXELS // 1_000_000} megapixels"
+                raise InputError(msg)
             picture.draft("RGB", (2 * SIDE, 2 * SIDE))
             upright = ImageOps.exif_transpose(picture)
             return upright.convert("RGBA" if upright.has_transparency_data else "RGB")

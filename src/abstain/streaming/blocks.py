@@ -3,13 +3,14 @@
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from abstain._foundation.files import make_folder, writing
-from abstain._foundation.input_files import plain_words, readable
+from abstain._foundation.input_files import digest, plain_words, readable
 from abstain.errors import FileFormatError
 from abstain.typing import Array
 
@@ -69,10 +70,12 @@ def _counted(confidence: Array, loss: float) -> Array:
 
 @dataclass(frozen=True)
 class SortedRun:
-    """Rows in a file of NumPy's, in order; never changed once it is written."""
+    """Sorted rows in an ``.npy`` file, which is never changed once it is written."""
 
     path: Path
     rows: int
+    #: SHA-256 of the file, since the format has no checksum.
+    sha256: str
 
     @classmethod
     def written(cls, folder: Path, rows: Array) -> "SortedRun":
@@ -81,11 +84,16 @@ class SortedRun:
         path = folder / f"run-{secrets.token_hex(8)}.npy"
         with writing(path) as file:
             np.lib.format.write_array(file, rows, allow_pickle=False)
-        return cls(path, rows.size)
+        return cls(path, rows.size, digest(path))
 
     def opened(self) -> "RunRows":
-        """Return the rows without reading them; refuse another file than the one written."""
+        """Return the rows to be read in blocks; refuse a file that differs from the one written."""
         name = self.path.name
+        with readable(name, self.path):
+            status = self.path.stat()
+        state = (status.st_ino, status.st_size, status.st_mtime_ns)
+        if _sha256(self.path, state) != self.sha256:
+            raise FileFormatError(self._changed)
         with readable(name, self.path), plain_words(name, "npy"):
             rows: Any = np.load(self.path, mmap_mode="r", allow_pickle=False)
         if rows.dtype.names != FIELDS or rows.shape != (self.rows,):
@@ -103,6 +111,16 @@ class SortedRun:
     @property
     def _changed(self) -> str:
         return f"{self.path.name} is no longer the run of {self.rows:,} rows that was written"
+
+
+@lru_cache(maxsize=1 << 16)
+def _sha256(path: Path, state: tuple[int, int, int]) -> str:
+    """Return the SHA-256 of a file, computed once in a process unless `state` of the file changes.
+
+    A run is opened for every metric that reads it.
+    """
+    del state
+    return digest(path)
 
 
 @dataclass(frozen=True)

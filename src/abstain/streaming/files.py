@@ -21,8 +21,10 @@ from abstain.streaming.scales import checked_bins, checked_scale
 from abstain.streaming.tally import Tally, tally_of
 from abstain.typing import Array
 
-#: Of the format of a saved state.
-VERSION = 1
+#: Of the format of a saved state. Version 1 kept no checksums of sorted runs.
+VERSION = 2
+
+_READABLE = (1, VERSION)
 
 Saved: TypeAlias = Histogram | GroupCounts | FailureCounts | CutCounts | SortedRuns
 
@@ -47,8 +49,9 @@ def save(state: Saved, path: str | Path) -> None:
     Notes
     -----
     Arrays of NumPy without pickles, with a version. The file appears whole or not at all, also if
-    the process is killed. Of sorted runs the names of their files are saved, which stay where they
-    are.
+    the process is killed. For sorted runs, the file holds the names and SHA-256 checksums of their
+    files, which stay where they are; a run that differs from its checksum is rejected when it is
+    read.
 
     Examples
     --------
@@ -133,10 +136,16 @@ def _kind(archive: Archive) -> str:
         msg = f"{archive.source} holds no state of a stream; write one with `streaming.save`"
         raise FileFormatError(msg)
     version = archive["version"]
-    if version.shape != () or version != VERSION:
+    if kind == SortedRuns.__name__ and version.shape == () and version == 1:
         msg = (
-            f"{archive.source} is a state of version {version!s}; this abstain reads version "
-            f"{VERSION}. Read it with the abstain that wrote it"
+            f"{archive.source} has no checksums of its files of rows, which abstain has kept since "
+            f"version {VERSION} of this format; sort the samples again"
+        )
+        raise FileFormatError(msg)
+    if version.shape != () or version not in _READABLE:
+        msg = (
+            f"{archive.source} is a state of version {version!s}; this abstain reads versions "
+            f"1 and {VERSION}. Read it with the abstain that wrote it"
         )
         raise FileFormatError(msg)
     return kind
@@ -166,7 +175,8 @@ def _arrays_of_runs(state: SortedRuns) -> dict[str, Array]:
     text = {"folder": str(state.folder.absolute())}
     paths = np.array([str(run.path.absolute()) for run in state.runs], dtype=np.str_)
     rows = np.array([run.rows for run in state.runs], dtype=np.int64)
-    listed = {"weighted": np.array(weighted), "paths": paths, "rows": rows}
+    checksums = np.array([run.sha256 for run in state.runs], dtype=np.str_)
+    listed = {"weighted": np.array(weighted), "paths": paths, "rows": rows, "sha256": checksums}
     return listed | {name: np.array(value) for name, value in (said | text).items()}
 
 
@@ -259,15 +269,17 @@ def _histogram(archive: Archive) -> Histogram:
 
 
 def _runs(archive: Archive) -> SortedRuns:
-    paths, rows = archive["paths"], archive["rows"]
-    if paths.ndim != 1 or paths.dtype.kind != "U" or rows.shape != paths.shape:
-        msg = "'paths' must be names of files, with a number of rows each"
+    paths, rows, checksums = archive["paths"], archive["rows"], archive["sha256"]
+    has_shape = rows.shape == checksums.shape == paths.shape
+    if paths.ndim != 1 or paths.dtype.kind != "U" or checksums.dtype.kind != "U" or not has_shape:
+        msg = "'paths' must be names of files, with a number of rows and a checksum each"
         raise InputError(msg)
+    runs = zip(paths.tolist(), rows.tolist(), checksums.tolist(), strict=True)
     weighted = _number(archive, "weighted", -1)
     return SortedRuns(
         Path(str(archive["folder"])),
         _number(archive, "memory", 1),
-        tuple(SortedRun(Path(str(p)), int(count)) for p, count in zip(paths, rows, strict=True)),
+        tuple(SortedRun(Path(path), n_rows, checksum) for path, n_rows, checksum in runs),
         n=_number(archive, "n"),
         total=checks.number(archive["total"], "total"),
         weighted=None if weighted < 0 else bool(weighted),

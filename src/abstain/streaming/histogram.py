@@ -6,6 +6,7 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.arrays import sealed
+from abstain._foundation.weights import scale_of
 from abstain.errors import InputError
 from abstain.metrics.blocks import FilledBins
 from abstain.streaming.edges import filled, lowest
@@ -98,7 +99,12 @@ class Histogram:
         """Return the state with a batch too: see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size)
+        w = checks.weight(weight, length=c.size, part=True)
+        if w is not None:
+            kept = w > 0
+            c, x, w = c[kept], x[kept], w[kept]
+            if not c.size:
+                return self
         if self.scale == "probability":
             checks.unit_interval(c, "confidence", hint=_HINT)
         bits = 8 * c.dtype.itemsize if c.dtype.kind == "f" else 64
@@ -107,9 +113,6 @@ class Histogram:
             if x.dtype.kind == "b" or (x[failed] == 1).all():
                 return self.merged(_of_sorted(self, c[~failed], c[failed], bits))
         c, x = c.astype(np.float64), x.astype(np.float64)
-        if w is not None:
-            kept = w > 0
-            c, x, w = c[kept], x[kept], w[kept]
         return self.merged(_of_batch(self, c, x, w, bits))
 
     def merged(self, other: "Histogram") -> "Histogram":
@@ -229,11 +232,12 @@ def _summed(index: IntArray, x: FloatArray, bins: int) -> FloatArray:
 def blocks_of(state: Histogram) -> FilledBins:
     """Return the bins that hold samples, most confident first."""
     held = np.flatnonzero(state.count)[::-1]
+    scale = scale_of(float(state.weight.sum()), state.n)
     return FilledBins(
         state.least[held],
         state.most[held],
-        state.weight[held],
-        state.loss[held],
+        state.weight[held] * scale,
+        state.loss[held] * scale,
         state.count[held],
         state.spread[held],
         state.largest_loss,

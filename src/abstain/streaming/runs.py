@@ -11,6 +11,7 @@ from abstain._foundation import checks
 from abstain._foundation.counts import of_groups
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
+from abstain._foundation.weights import scale_of
 from abstain.errors import InputError, UncountedError
 from abstain.streaming.blocks import BLOCK, RunRows, SortedRun, in_order, joined, merged, rows_of
 from abstain.streaming.tally import Tally, are_many, with_one_more
@@ -72,14 +73,14 @@ class SortedRuns:
         """Return the state with a batch too: see `streaming.update`."""
         c = checks.confidence(confidence)
         x = checks.loss(loss, length=c.size)
-        w = checks.weight(weight, length=c.size)
-        checks.refuse_swapped(c, x, part=True)
+        w = checks.weight(weight, length=c.size, part=True)
         self._refuse_mixed(weighted=w is not None)
         bits = 8 * c.dtype.itemsize
         if w is not None:
             checks.weighable(x, w)
             kept = w > 0
             c, x, w = c[kept], x[kept], w[kept]
+        checks.refuse_swapped(c, x, part=True)
         return replace(
             self,
             waiting=with_one_more(self.waiting, rows_of(c, x, w)),
@@ -137,7 +138,15 @@ class SortedRuns:
         runs: list[Array | RunRows] = [run.opened() for run in self.runs]
         if self.waiting:
             runs.append(in_order(joined(self.waiting)))
-        yield from merged(runs, self.memory // _ROW)
+        for rows in merged(runs, self.memory // _ROW):
+            if self._scale != 1.0:
+                rows["weight"] *= self._scale
+            yield rows
+
+    @property
+    def _scale(self) -> float:
+        """What the weights are multiplied by: those of one batch say nothing about their total."""
+        return scale_of(self.total, self.n)
 
     @property
     def groups(self) -> Iterator[TieGroups]:

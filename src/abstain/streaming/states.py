@@ -42,8 +42,8 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     loss : array of shape (n,)
         Finite and non-negative; 1 for an error under 0/1 loss, which states that count need.
     weight : array of shape (n,), optional
-        Frequency weights: an integer weight counts a sample that many times. None for those
-        that need a 0/1 loss.
+        Frequency weights: an integer weight counts a sample that many times. Rows with weight 0
+        are ignored; a batch may have no other. None for states that need a 0/1 loss.
 
     Returns
     -------
@@ -55,9 +55,8 @@ def update(state: S, confidence: AnyArray, loss: AnyArray, weight: AnyArray | No
     ShapeError
         If the lengths differ or an array is empty.
     DomainError
-        If a value is NaN or infinite, a loss or weight is negative, all weights are 0, a
-        confidence is outside [0, 1] on the scale "probability", or a loss is neither 0 nor 1 for a
-        state that needs it.
+        If a value is NaN or infinite, a loss or weight is negative, a confidence is outside
+        [0, 1] on the scale "probability", or a loss is neither 0 nor 1 for a state that needs it.
     InputError
         If there are weights for such a state.
 

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from abstain._foundation.option_words import option
-from abstain.errors import InputError, ShapeError
+from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions import Predictions
 from abstain.predictions.classes import CodedNames
 from abstain.tables._choice import ChosenColumns
 from abstain.tables._classes import Builder, answers
 from abstain.tables._reading import Reading, ReadingOptions
 from abstain.tables._roles import correctness
-from abstain.tables.column import Missing, count
+from abstain.tables.column import DataColumn, Missing, count
+from abstain.tables.number_formats import look_like_percentages
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray, IntArray, Split
 
@@ -64,9 +65,7 @@ def _read(
     table: DataTable, chosen: ChosenColumns, asked: ReadingOptions, *, partial: bool = False
 ) -> _Read:
     columns = table.load(chosen.names())
-    for name, column in columns.items():
-        if column.values.shape[:1] != (table.height,):
-            raise ShapeError(_other_rows(table, name, column.values.shape, columns))
+    check_lengths(table, columns)
     missing = Missing(asked.missing, table.source, table.height, partial)
     b = Builder(table, chosen, asked, columns, missing)
     try:
@@ -87,6 +86,13 @@ def _read(
         msg = f"{table.source}: {error}"
         raise type(error)(msg) from None
     return _Read(b, whole, kept)
+
+
+def check_lengths(table: DataTable, columns: Mapping[str, DataColumn]) -> None:
+    """Refuse a table in which a column has another number of rows, as an archive may have."""
+    for name, column in columns.items():
+        if column.values.shape[:1] != (table.height,):
+            raise ShapeError(_other_rows(table, name, column.values.shape, columns))
 
 
 def _other_rows(
@@ -117,24 +123,49 @@ def _rows(fields: dict[str, Any], kept: Array) -> dict[str, Any]:
 
 
 def _numbers(b: Builder) -> None:
-    """Fill in confidences, the loss and the weights."""
-    confidence = {}
-    for name in b.chosen.confidence:
-        column, title = b.number(name, "confidence"), name
-        if name in b.chosen.turned:
-            # Before missing entries are filled in: an abstention has the lowest confidence.
-            column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
-        confidence[title] = b.missing.confidence(column).values
-    if confidence:
-        b.fields["confidence"] = confidence
+    """Fill in the loss, confidences and the weights."""
     if b.chosen.correct is not None:
         right = correctness(b.columns[b.chosen.correct], b.table.source, typeless=b.table.typeless)
-        b.fields["loss"] = 1.0 - b.missing.required(right, "correct").values
+        may_lack = b.table.may_lack_grades
+        b.fields["loss"] = 1.0 - b.missing.required(right, "correct", may_lack=may_lack).values
     elif b.chosen.loss is not None:
         b.fields["loss"] = b.missing.required(b.number(b.chosen.loss, "loss"), "loss").values
+    confidence = dict(_confidence(b, name) for name in b.chosen.confidence)
+    if confidence:
+        b.fields["confidence"] = confidence
     if b.chosen.weight is not None:
         weight = b.missing.required(b.number(b.chosen.weight, "weight"), "weight")
         b.fields["weight"] = weight.values
+
+
+def _confidence(b: Builder, name: str) -> tuple[str, Array]:
+    """Return the name and the values of a confidence, higher is safer."""
+    column, title = b.number(name, "confidence"), name
+    if name in b.chosen.percentages:
+        column = _fractions(column, b.table.source)
+    elif not b.missing.partial and look_like_percentages(column.values):
+        b.notes.append(
+            f"{name!r} lies between 0 and 100; if it is a percentage, pass "
+            f"{option('percent', name)} to divide it by 100, as ECE and CWSA require"
+        )
+    if name in b.chosen.turned:
+        # Before missing entries are filled in: an abstention has the lowest confidence.
+        column, title = replace(column, values=-column.values.astype(np.float64)), f"-{name}"
+    return title, b.missing.confidence(column).values
+
+
+def _fractions(column: DataColumn, source: str) -> DataColumn:
+    """Return percentages as fractions."""
+    values = column.values.astype(np.float64)
+    is_outside = (values < 0) | (values > 100)  # NaN is neither
+    if is_outside.any():
+        row = int(np.flatnonzero(is_outside)[0])
+        msg = (
+            f"{source}: column {column.name!r} must hold percentages from 0 to 100 (asked for by "
+            f"{option('percent')}); got {column.shown(row)} in row {row}, counted from 0"
+        )
+        raise DomainError(msg)
+    return replace(column, values=values / 100)
 
 
 def _others(b: Builder) -> None:
@@ -228,6 +259,8 @@ def _decode(code: int, by: tuple[str, ...], values: list[list[str]]) -> Split:
     return tuple(reversed(pairs))
 
 
+#: Labels without a prediction that a note names one by one.
+_MOST_NAMED = 20
 #: Labels that nothing ever predicts are worth a note when this share of the rows has one.
 _NOTABLE = 0.005
 
@@ -298,14 +331,14 @@ def _never_predicted(p: Predictions) -> list[str]:
         return []
     if never.size == 0:
         return []
-    shown = ", ".join(repr(names[i]) for i in never[:10]) + (
-        f" and {never.size - 10} more" if never.size > 10 else ""
-    )
+    named = [names[i] for i in never[:_MOST_NAMED]]
+    n_others = never.size - len(named)
+    shown = ", ".join(map(repr, named)) + (f" and {n_others} more" if n_others else "")
     rows = np.isin(p.label_codes, never)
-    first = names[never[0]]
+    marks, value = ("it marks", named[0]) if never.size == 1 else ("some mark", named)
     note = (
-        f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if one marks "
-        f"samples of no known class, pass {option('unknown_label', first)}"
+        f"labels that are never predicted, so always wrong: {shown}, {count(rows)}; if {marks} "
+        f"samples of no known class, pass {option('unknown_label', value)}"
     )
     return [note]
 

@@ -16,7 +16,7 @@ USUAL = {
     "label": ("label", "labels", "y_true", "target"),
     "prediction": ("prediction", "predictions", "pred", "y_pred", "predicted"),
     "confidence": ("confidence", "conf", "score"),
-    "correct": ("correct", "is_correct"),
+    "correct": ("correct", "is_correct", "graded_correct", "verdict"),
     "loss": ("loss",),
 }
 
@@ -58,6 +58,7 @@ class ChosenColumns:
     by: tuple[str, ...] = ()
     checked: str | None = None
     turned: frozenset[str] = frozenset()
+    percentages: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
 
     def names(self) -> tuple[str, ...]:
@@ -76,7 +77,8 @@ def choose(table: DataTable, asked: ReadingOptions) -> ChosenColumns:
     _choose_scores(table, asked, out)
     _choose_truth(table, asked, out)
     _choose_confidence(table, asked, out)
-    _turn(table, asked, out)
+    out.turned |= _named_confidences(table, asked, out, "lower_is_safer")
+    out.percentages = _named_confidences(table, asked, out, "percent")
     out.notes.append(_taken(table, out))
     _note_unused(table, asked, out)
     return out
@@ -255,26 +257,28 @@ def _is_turned(table: DataTable, name: str) -> bool:
     return name.startswith("-") and table.find(name) is None and table.find(name[1:]) is not None
 
 
-def _turn(table: DataTable, asked: ReadingOptions, out: ChosenColumns) -> None:
-    """Note which of the confidences are uncertainties."""
-    wanted = asked.lower_is_safer
-    if not wanted:
-        return
+def _named_confidences(
+    table: DataTable, asked: ReadingOptions, out: ChosenColumns, role: str
+) -> frozenset[str]:
+    """Return the confidences that an option names: uncertainties, or percentages."""
+    requested: tuple[str, ...] = getattr(asked, role)
+    if not requested:
+        return frozenset()
     if not out.confidence:
         msg = (
-            f"{table.source}: {option('lower_is_safer')} speaks of columns of confidence, and none "
+            f"{table.source}: {option(role)} speaks of columns of confidence, and none "
             f"is read; name them with {option('confidence')}"
         )
         raise InputError(msg)
-    names = out.confidence if wanted == ALL else _exact(table, wanted, "lower_is_safer")
+    names = out.confidence if requested == ALL else _exact(table, requested, role)
     for name in names:
         if name not in out.confidence:
             msg = (
                 f"{table.source}: {name!r} is not read as a confidence (asked for by "
-                f"{option('lower_is_safer')}); name it with {option('confidence')} too"
+                f"{option(role)}); name it with {option('confidence')} too"
             )
             raise InputError(msg)
-    out.turned |= frozenset(names)
+    return frozenset(names)
 
 
 # ------------------------------------------------------------------------------------ notes
@@ -287,6 +291,7 @@ def _taken(table: DataTable, out: ChosenColumns) -> str:
     for how, turned in (("", False), (" turned around (lower is safer)", True)):
         names = [name for name in out.confidence if (name in out.turned) == turned]
         parts += [f"{said}{how}" for said in _from_columns("confidence", names, each=_FEW)]
+    parts += [f"{name!r} divided by 100" for name in out.confidence if name in out.percentages]
     parts += _from_columns(out.scores_kind, out.scores, each=1)
     parts += [f"{role} from {name!r}" for role, name in out.keyed.items()]
     return f"{table.source}: took {', '.join(parts)}"

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from abstain._foundation.input_files import HEADER, opened
-from abstain._foundation.json_records import parsed
+from abstain._foundation.json_records import parsed, replace_lone_surrogates
 from abstain.errors import FileFormatError, InputError
 from abstain.typing import Array
 
@@ -26,6 +26,8 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
 #: No name of a column has more lines.
 _MOST_LINES = 100
 _BLOCK = 1 << 20
+#: How a text in UTF-16 begins.
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterator[str]:
@@ -33,9 +35,11 @@ def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterato
 
     Lines end where JSON and CSV say so, not at U+2028 and its like.
     """
-    read = 0
+    read = line_number = 0
     while line := file.readline(-1 if most is None else most + 1 - read):
-        start, read = read, read + len(line)
+        start, read, line_number = read, read + len(line), line_number + 1
+        if start == 0 and line.startswith(_UTF16_MARKS):
+            raise FileFormatError(_encoding_error(source, 1, line[0], "UTF-16"))
         if most is not None and read > most:
             msg = (
                 f"{source} cannot be read: its first line, or a quote in it, has no end within "
@@ -49,11 +53,27 @@ def lines_of(file: IO[bytes], source: str, most: int | None = HEADER) -> Iterato
         try:
             yield line.decode("utf-8" if start else "utf-8-sig")
         except UnicodeDecodeError as error:
-            msg = (
-                f"{source} is not text in UTF-8 (byte {start + error.start}); save it with the "
-                "encoding UTF-8"
-            )
+            # Every other byte has a meaning in the encodings of Western Europe.
+            byte = line[error.start]
+            msg = _encoding_error(source, line_number, byte, "WINDOWS-1252", "Latin-1")
             raise FileFormatError(msg) from error
+
+
+def refuse_other_encoding(path: Path) -> None:
+    """Raise an error that names the probable encoding of a text file that is not UTF-8."""
+    with opened(path) as file:
+        for _ in lines_of(file, path.name, None):
+            pass
+
+
+def _encoding_error(
+    source: str, line_number: int, byte: int, encoding: str, common_name: str = ""
+) -> str:
+    named = f"{common_name} ({encoding})" if common_name else encoding
+    return (
+        f"{source} is not text in UTF-8 (byte 0x{byte:02x} in line {line_number:,}); it is "
+        f"probably {named}. Save it as UTF-8, or convert it: iconv -f {encoding} -t UTF-8 OLD > NEW"
+    )
 
 
 # ------------------------------------------------------------------------------------ CSV
@@ -165,6 +185,16 @@ def may_repeat_keys(file: IO[bytes], frame: "pl.DataFrame") -> bool:
     for column in frame.iter_columns():
         held += len(column) - column.null_count()
     return found != held
+
+
+def has_lone_surrogates(file: IO[bytes]) -> bool:
+    """Return whether a text escapes half of a surrogate pair, of which polars makes a NUL."""
+    for line in file:
+        if b"\\ud" in line or b"\\uD" in line:
+            text = line.decode(errors="replace")
+            if replace_lone_surrogates(text) != text:
+                return True
+    return False
 
 
 def json_rows(file: IO[bytes], source: str) -> Iterator[dict[str, Any]]:

@@ -13,7 +13,7 @@ from abstain.typing import Split
 
 ColumnNames = str | Iterable[str]
 
-#: As `lower_is_safer`: every column of confidence.
+#: As `lower_is_safer` and `percent`: every column of confidence.
 ALL = ("*",)
 
 
@@ -36,6 +36,8 @@ class ReadingOptions:
     unknown_label: tuple[Hashable, ...] = ()
     missing: str = "error"
     lower_is_safer: tuple[str, ...] = ()
+    percent: tuple[str, ...] = ()
+    decimal: str = "."
     renormalize: bool = False
     masked: bool = False
     unlabeled: bool = False
@@ -49,8 +51,9 @@ class ReadingOptions:
 def options(**given: Any) -> ReadingOptions:
     """Normalize and check the options."""
     one_of(given["missing"], "missing", ("error", "drop", "reject"))
-    for name in ("confidence", "logits", "probabilities", "by", "lower_is_safer"):
-        given[name] = _several(given[name], name)
+    one_of(given.get("decimal", "."), "decimal", (".", ","))
+    for name in ("confidence", "logits", "probabilities", "by", "lower_is_safer", "percent"):
+        given[name] = _several(given.get(name), name)
     for name in ("label", "prediction", "correct", "loss", "group", "weight", "id", "long"):
         if given.get(name) is not None and not isinstance(given[name], str):
             msg = f"{option(name)} must be the name of a column; got {given[name]!r}"
@@ -72,7 +75,7 @@ def options(**given: Any) -> ReadingOptions:
 def _several(x: ColumnNames | bool | None, name: str) -> tuple[str, ...]:
     if x is None:
         return ()
-    if isinstance(x, bool) and name == "lower_is_safer":
+    if isinstance(x, bool) and name in {"lower_is_safer", "percent"}:
         return ALL if x else ()
     entries: tuple[Any, ...] = (x,) if isinstance(x, str | bool) else tuple(x)
     for entry in entries:

@@ -10,6 +10,8 @@ from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
 from abstain.predictions.classes import CodedNames
 from abstain.tables.column import DataColumn, to_number
+from abstain.tables.grades import GRADE_EXAMPLES, grade_of
+from abstain.tables.number_formats import are_percentages
 from abstain.typing import Array, BoolArray
 
 #: Rows of class scores that are turned at a time.
@@ -21,7 +23,7 @@ _DECIMAL = re.compile(r"-?(?:[1-9][0-9]*|0)\.0+")
 
 def as_numbers(column: DataColumn, what: str, source: str, *, typeless: bool) -> DataColumn:
     """Return a column of numbers, shape (n,); refuse text with the first offending entry."""
-    if typeless:
+    if typeless or _holds_percentages(column):
         column = to_number(column)
     if column.texts is not None:
         raise DomainError(_text_refusal(column, what, source, typeless=typeless))
@@ -45,13 +47,17 @@ def _text_refusal(column: DataColumn, what: str, source: str, *, typeless: bool)
     if numeric:
         hint = " These are numbers saved as text: convert the column to a numeric type and save it."
     elif "," in value and _is_number(value.strip("'").replace(",", ".")):
-        hint = " Write decimals with a point."
+        hint = f" If the comma is the decimal mark, pass {option('decimal', ',')}."
     elif typeless:
         hint = " Leave missing entries empty."
     return (
         f"{source}: column {column.name!r} ({what}) must hold numbers; "
         f"got the text {value} in row {row}, counted from 0.{hint}"
     )
+
+
+def _holds_percentages(column: DataColumn) -> bool:
+    return column.texts is not None and are_percentages(list(map(str, column.texts)))
 
 
 def _is_number(text: str) -> bool:
@@ -63,13 +69,15 @@ def _is_number(text: str) -> bool:
 
 
 def correctness(column: DataColumn, source: str, *, typeless: bool) -> DataColumn:
-    """Return correctness in [0, 1]; true and false may be written out."""
+    """Return correctness in [0, 1]; grades may be words such as CORRECT and INCORRECT."""
+    column = to_number(column) if typeless else column
     if column.texts is not None:
-        words = {"true": 1.0, "false": 0.0}
-        known = [words.get(str(t).strip().lower()) for t in column.texts]
-        if None not in known:
-            values = np.array([*known, np.nan], dtype=np.float64)[column.values]
+        grades = [grade_of(str(text)) for text in column.texts]
+        if None not in grades:
+            grade_by_code = np.array([*grades, np.nan], dtype=np.float64)
+            values = grade_by_code[column.values]
             return DataColumn(column.name, values, None, column.missing, column.origin)
+        _check_no_other_words(column, grades, source)
     column = as_numbers(column, "correct", source, typeless=typeless)
     outside = (column.values < 0) | (column.values > 1)  # NaN is neither
     if outside.any():
@@ -80,6 +88,19 @@ def correctness(column: DataColumn, source: str, *, typeless: bool) -> DataColum
         )
         raise DomainError(msg)
     return column
+
+
+def _check_no_other_words(column: DataColumn, grades: Sequence[float | None], source: str) -> None:
+    """Raise an error if some texts of a column are grades in words and others are not."""
+    texts = [] if column.texts is None else list(map(str, column.texts))
+    others = [text for text, grade in zip(texts, grades, strict=True) if grade is None]
+    if all(_is_number(text) for text in others):
+        return
+    msg = (
+        f"{source}: column {column.name!r} (correct) must hold 0, 1, a grade between or a word for "
+        f"one ({GRADE_EXAMPLES}); got {others[0]!r}"
+    )
+    raise DomainError(msg)
 
 
 def plain(column: DataColumn) -> DataColumn:

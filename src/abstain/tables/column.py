@@ -14,6 +14,7 @@ import numpy as np
 from abstain._foundation.checks import EXACT, refuse_tied
 from abstain._foundation.option_words import option
 from abstain.errors import DomainError, InputError, ShapeError
+from abstain.tables.number_formats import parse_numbers
 from abstain.typing import Array, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -28,9 +29,6 @@ DROPPED = " dropped: "
 #: What `count` writes, and what stands for it while parts are added up.
 _HERE = "{count}"
 _COUNTED = re.compile(r"([\d,]+) of ([\d,]+) rows \([\d.]+%\)")
-
-#: What stands for a missing number in text files.
-_NOTHING = frozenset({"", "na", "n/a", "null", "none"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,17 +228,18 @@ def to_number(column: DataColumn) -> DataColumn:
     """Read a text column of a text format (CSV) as numbers; what is no number stays text.
 
     "NA", "N/A", "null" and "None" count as missing, as they do where such files are written.
+    Percentages such as "90%" become fractions.
     """
     if column.texts is None:
         return column
     words = [str(text).strip() for text in column.texts]
-    try:
-        parsed = [np.nan if word.lower() in _NOTHING else float(word) for word in words]
-    except ValueError:
+    numbers = parse_numbers(words)
+    if numbers is None:
         return column
-    numbers = np.array([*parsed, np.nan])
-    _refuse_tied(words, numbers[:-1], column.name)
-    return from_array(numbers[column.values], column.name)
+    _refuse_tied(words, numbers, column.name)
+    # Missing entries have the code -1.
+    number_by_code = np.append(numbers, np.nan)
+    return from_array(number_by_code[column.values], column.name)
 
 
 def _refuse_tied(words: list[str], numbers: FloatArray, name: str) -> None:
@@ -277,10 +276,14 @@ class Missing:
     abstained: BoolArray | None = None
     notes: list[str] = field(default_factory=list)
 
-    def required(self, column: DataColumn, what: str) -> DataColumn:
-        """Treat a column without which a row means nothing: labels, losses, weights."""
+    def required(self, column: DataColumn, what: str, *, may_lack: bool = False) -> DataColumn:
+        """Treat a column without which a row means nothing: labels, losses, weights.
+
+        If `may_lack` is set, "reject" leaves such rows out too, since no grade can be given.
+        """
         if column.missing is not None:
-            if self.policy != "drop":
+            is_dropped = self.policy == "drop" or (may_lack and self.policy == "reject")
+            if not is_dropped:
                 raise DomainError(self._refusal(column.name, column.missing, what, reject=False))
             self._drop(column.missing, f"{what} in {column.name!r}")
         return column
@@ -297,11 +300,16 @@ class Missing:
         if self.policy == "drop":
             self._drop(missing, f"confidence in {column.name!r}")
             return column
-        if missing.all():
+        is_kept = np.ones(missing.size, np.bool_) if self.dropped is None else ~self.dropped
+        is_present = is_kept & ~missing
+        if not is_present.any():
             msg = f"{self.source}: {column.name!r} (confidence) has no value in any row"
             raise DomainError(msg)
+        missing &= is_kept
+        if not missing.any():
+            return column
         values = column.values.copy()
-        values[missing] = values[~missing].min()
+        values[missing] = values[is_present].min()
         self.notes.append(
             f"{count(missing)} have no confidence in {column.name!r} and count as abstentions: "
             f"they got the lowest confidence of the column, {values[missing][0]!s}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from abstain._foundation.archives import Archive
 from abstain._foundation.option_words import option
+from abstain._foundation.subsample import subsampled_rows
 from abstain.errors import FileFormatError, InputError, UnknownNameError, suggest
 from abstain.predictions import Predictions
 from abstain.tables._build import observed
@@ -186,7 +187,7 @@ def _match(raw: _Raw, rows: int, name: str) -> IntArray:
     """Return the row of the sample file for each row, -1 where it cannot be told.
 
     FD-Shifts may keep the sample files of all corrupted images beside outputs of a tenth of
-    them. Which tenth is not in the files, but all other sets keep their order, so they match.
+    them. Its formula gives the rows of that tenth, and all other sets keep their order.
     """
     n, extra = raw.dataset.size, rows - raw.dataset.size
     place = np.arange(n)
@@ -208,12 +209,24 @@ def _match(raw: _Raw, rows: int, name: str) -> IntArray:
         )
         raise FileFormatError(msg)
     place[raw.dataset > _NOISE] += extra
-    place[noise] = -1
-    raw.notes.append(
+    n_all, n_taken = (few + extra) // _NOISE_BLOCKS, few // _NOISE_BLOCKS
+    note = (
         f"{name}.npz has all {few + extra:,} corrupted images of data set {_NOISE}, of which "
-        f"{few:,} are in {_OUTPUTS[raw.kind]}.npz; which ones is not recorded, so data set "
-        f"{_NOISE} is read without it"
+        f"{few:,} are in {_OUTPUTS[raw.kind]}.npz"
     )
+    taken = subsampled_rows(n_all, raw.scores.shape[1], n_all // n_taken)
+    if taken.size != n_taken:
+        place[noise] = -1
+        note += (
+            f". They are not the {taken.size:,} of {n_all:,} that FD-Shifts takes from each "
+            f"corruption and severity, so data set {_NOISE} is read without it"
+        )
+    else:
+        first = np.flatnonzero(noise)[0]
+        blocks = n_all * np.arange(_NOISE_BLOCKS)
+        place[noise] = first + (blocks[:, None] + taken).ravel()
+        note += ": the rows that FD-Shifts takes from each corruption and severity"
+    raw.notes.append(note)
     return place
 
 
@@ -244,8 +257,10 @@ def _confidences(raw: _Raw, folder: Path, asked: ReadingOptions) -> None:
     if values is not None:
         place = _match(raw, values.shape[0], "external_confids_dist")
         mean = values.mean(axis=1, dtype=np.float64)
-        # Rows without a match are taken out again where the splits are made.
-        raw.confidence["ext_mcd"] = np.where(place >= 0, mean[place], _ABSENT)
+        deviation = values.std(axis=1, dtype=np.float64)
+        for own, of_rows in (("ext_mcd", mean), ("ext_waic", mean - deviation)):
+            # Rows without a match are taken out again where the splits are made.
+            raw.confidence[own] = np.where(place >= 0, of_rows[place], _ABSENT)
     for name in asked.confidence:
         if name not in raw.confidence:
             known = ", ".join(raw.confidence) or "none"

@@ -1,7 +1,7 @@
 """Files to tables: one opener for each suffix, and plain words when a file is not what it says."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -22,14 +22,17 @@ from abstain.errors import FileFormatError
 from abstain.tables import array_files
 from abstain.tables._lines import (
     first_keys,
+    has_lone_surrogates,
     json_rows,
     may_repeat_keys,
     plain_rows,
     read_header,
+    refuse_other_encoding,
 )
 from abstain.tables.column import DataColumn, from_series
 from abstain.tables.logs import inspect_ai, lm_eval
 from abstain.tables.model_outputs import open_json, open_torch
+from abstain.tables.parquet import check_pages, read_footer
 from abstain.tables.table import (
     DataTable,
     from_archive,
@@ -106,6 +109,18 @@ def _open_csv(path: Path) -> DataTable:
     return replace(table, notes=(note,) if note else ())
 
 
+@contextmanager
+def _csv_errors(path: Path) -> Iterator[None]:
+    """Raise a FileFormatError if polars cannot read a text; name its encoding if not UTF-8."""
+    try:
+        with plain_words(path.name, _format(path)):
+            yield
+    except FileFormatError as error:
+        if "utf-8" in str(error):
+            refuse_other_encoding(path)
+        raise
+
+
 def _by_column(path: Path, names: list[str], separator: str, height: int) -> DataTable | None:
     """Open a plain file of which only the asked columns are read; None where that cannot be."""
     import polars as pl
@@ -113,7 +128,7 @@ def _by_column(path: Path, names: list[str], separator: str, height: int) -> Dat
     def read(wanted: tuple[str, ...], **types: Any) -> "pl.DataFrame":
         places = {name: i for i, name in enumerate(names)}
         order = sorted(wanted, key=places.__getitem__)
-        with plain_words(path.name, _format(path)):
+        with _csv_errors(path):
             frame = pl.read_csv(
                 path,
                 columns=[places[name] for name in order],
@@ -134,7 +149,7 @@ def _by_column(path: Path, names: list[str], separator: str, height: int) -> Dat
             return read(wanted, infer_schema_length=None)
         return frame if _sure(frame) else read(wanted, infer_schema_length=None)
 
-    with opened(path) as file, plain_words(path.name, _format(path)):
+    with opened(path) as file, _csv_errors(path):
         head = b"".join(islice(file, 1 + _FIRST))
         first = pl.read_csv(head, separator=separator, infer_schema_length=None)
         first.columns = names
@@ -171,7 +186,7 @@ def _typed(path: Path, content: Path | bytes, names: list[str], separator: str) 
     import polars as pl
 
     def read(**how: Any) -> "pl.DataFrame":
-        with plain_words(path.name, _format(path)):
+        with _csv_errors(path):
             return pl.read_csv(
                 content,
                 separator=separator,
@@ -231,12 +246,15 @@ def lines_table(file: IO[bytes], source: str) -> DataTable:
     """Read objects of JSON, one in each line."""
     import polars as pl
 
-    try:
-        frame = pl.read_ndjson(file, infer_schema_length=None)
+    frame, repeated = None, True
+    # polars makes a NUL of half of a surrogate pair.
+    if not has_lone_surrogates(file):
+        file.seek(0)
+        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            frame = pl.read_ndjson(file, infer_schema_length=None)
+    if frame is not None:
         file.seek(0)
         repeated = may_repeat_keys(file, frame)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        frame, repeated = None, True
     if frame is None or repeated:
         # Python writes NaN, which strict JSON lacks; the slow reader also finds the bad line, and
         # a key that is there twice.
@@ -253,11 +271,24 @@ def lines_table(file: IO[bytes], source: str) -> DataTable:
 def _open_parquet(path: Path) -> DataTable:
     import polars as pl
 
-    return _scanned(path, lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False))
+    # Before polars looks at the file, which a damaged footer can make wait forever.
+    read_footer(path)
+    return _scanned(
+        path,
+        lambda: pl.scan_parquet(path, glob=False, hive_partitioning=False),
+        lambda columns: check_pages(path, columns, path.name),
+    )
 
 
-def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> DataTable:
-    """Read a file that knows its columns and rows, and of these the columns that are asked for."""
+def _scanned(
+    path: Path,
+    scan: "Callable[[], pl.LazyFrame]",
+    check: Callable[[tuple[str, ...]], None] = lambda _: None,
+) -> DataTable:
+    """Read a file that knows its columns and rows, and of these the columns that are asked for.
+
+    `check` refuses columns on which the library would fail badly.
+    """
     import polars as pl
 
     with plain_words(path.name, _format(path)):
@@ -269,6 +300,7 @@ def _scanned(path: Path, scan: "Callable[[], pl.LazyFrame]") -> DataTable:
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
         size = sum(height * _width(schema[name]) for name in names)
         refuse_beyond_memory(size, path.name, f"{height:,} rows of what is needed")
+        check(names)
         with plain_words(path.name, _format(path)):
             return lazy.select(names).collect()
 

@@ -15,6 +15,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from abstain._foundation.archives import verify_archive
 from abstain._foundation.extras import has
 from abstain._foundation.imports import Deferred
 from abstain._foundation.input_files import content, plain_words, refuse_beyond_memory, size_of
@@ -35,6 +36,9 @@ _KNOWN: Final[tuple[Mapping[str, str], ...]] = (
     {"logits": "y_logits", "label": "y_true"},
     {"logits": "preds_test", "label": "gt_test"},
 )
+
+#: How messages name such a file.
+_FORMAT: Final = "a file of torch"
 
 #: Of arrays in a file of torch: booleans, whole numbers and decimals, by the codes of NumPy.
 _NUMBERS: Final = "?bhilqBHILQefd"
@@ -130,13 +134,16 @@ def _array(path: Path, name: str, values: list[Any]) -> Array:
 # ------------------------------------------------------------------------------------ torch
 def _refuse_strange(path: Path) -> None:
     """Refuse what `torch.save` has not written since 2020, and what is longer than it says."""
-    if not zipfile.is_zipfile(path):
+    with plain_words(path.name, _FORMAT):
+        is_archive = zipfile.is_zipfile(path)
+    if not is_archive:
         _refuse(path, "is no archive of tensors", _AS_TORCH)
-    with plain_words(path.name, "a file of torch"), zipfile.ZipFile(path) as archive:
+    with plain_words(path.name, _FORMAT), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
     if any(m.compress_type != zipfile.ZIP_STORED or m.flag_bits & 1 for m in members):
         _refuse(path, "is packed in a way that `torch.save` does not write", _AS_TORCH)
     refuse_beyond_memory(sum(m.file_size for m in members), path.name, "its tensors")
+    verify_archive(path, _FORMAT)
 
 
 def _loaded(path: Path) -> Any:

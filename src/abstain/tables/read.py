@@ -4,6 +4,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from abstain._foundation.frames import are_rows
 from abstain._foundation.input_files import refuse_absent
 from abstain.errors import InputError
 from abstain.predictions import Predictions
@@ -12,10 +13,11 @@ from abstain.tables._build import build
 from abstain.tables._choice import choose
 from abstain.tables._reading import ColumnNames, Reading, ReadingOptions, options
 from abstain.tables.array_files import are_arrays, joined
+from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.fd_shifts import read_folder
 from abstain.tables.files import open_table
 from abstain.tables.long_form import widened
-from abstain.tables.table import DataTable, from_arrays, from_frame
+from abstain.tables.table import DataTable, from_arrays, from_frame, from_rows
 from abstain.typing import Split
 
 
@@ -40,6 +42,8 @@ def read_predictions(
     masked: bool = False,
     unlabeled: bool = False,
     long: str | None = None,
+    percent: bool | ColumnNames = False,
+    decimal: str = ".",
 ) -> Reading:
     """Read predictions from files, dataframes or arrays.
 
@@ -49,7 +53,7 @@ def read_predictions(
 
     Parameters
     ----------
-    source : path, list of paths, dataframe, or mapping from name to array
+    source : path, list of paths, dataframe, list of rows, or mapping from name to array
         Files by suffix: .csv, .tsv, .parquet, .feather, .arrow, .ipc, .jsonl, .ndjson, .npz,
         .json (one object of arrays, or a list of one object for each sample), .npy (one array;
         several files, named by what they hold, are one set), .pth, .pt (tensors, as `torch.save`
@@ -79,8 +83,10 @@ def read_predictions(
         leave the rows out, or count them as abstentions (the lowest confidence of the column;
         a missing prediction is always wrong). Missing labels and losses: an error, or "drop".
     correct : str, optional
-        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. By default
-        correct or is_correct, where label and prediction are not both there.
+        Whether the answer is right, or a grade in [0, 1]; the loss is 1 minus it. Grades may be
+        words: CORRECT and INCORRECT, C, P and I, yes and no, true and false, pass and fail. By
+        default the first of correct, is_correct, graded_correct, verdict, if label and prediction
+        do not both exist.
     loss : str, optional
         A loss of your own, not negative. By default loss, where nothing else says what is right.
     group, weight, id : str, optional
@@ -97,6 +103,11 @@ def read_predictions(
     long : str, optional
         The column that names the class of each row, where a sample has a row for each class; its
         scores stand in the one column of `logits` or `probabilities`, and `id` names the sample.
+    percent : bool, str or sequence of str, default False
+        The confidences are percentages from 0 to 100 (True: all of them; or the names of some);
+        they are divided by 100. Texts such as "90%" are read as fractions without this option.
+    decimal : {".", ","}, default "."
+        The decimal mark of numbers in text files.
 
     Returns
     -------
@@ -141,20 +152,19 @@ def read_predictions(
     the mapping: took label from 'label', prediction from 'prediction', confidence from 'confidence'
     """
     truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
-    form = {"renormalize": renormalize, "masked": masked, "unlabeled": unlabeled, "long": long}
+    form: dict[str, Any] = {"unlabeled": unlabeled, "long": long, "decimal": decimal}
+    form |= {"renormalize": renormalize, "masked": masked, "percent": percent}
+    form |= {"lower_is_safer": lower_is_safer, "missing": missing, "unknown_label": unknown_label}
     asked = options(
         **truth,
+        **form,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
         by=by,
-        unknown_label=unknown_label,
-        missing=missing,
         group=group,
         weight=weight,
         id=id,
-        lower_is_safer=lower_is_safer,
-        **form,
     )
     return _read(source, asked)
 
@@ -162,6 +172,8 @@ def read_predictions(
 def _read(source: Any, asked: ReadingOptions) -> Reading:
     if isinstance(source, str | Path):
         return _read_path(Path(source), asked)
+    if are_rows(source) and source:
+        return _read_table(from_rows(source, "the list of rows"), asked)
     if isinstance(source, list | tuple):
         return _read_several(source, asked)
     if hugging_face.is_dataset(source):
@@ -170,7 +182,7 @@ def _read(source: Any, asked: ReadingOptions) -> Reading:
 
 
 def _read_table(table: DataTable, asked: ReadingOptions) -> Reading:
-    table, asked = widened(table, asked)
+    table, asked = widened(with_decimal_mark(table, asked.decimal), asked)
     return build(table, choose(table, asked), asked)
 
 
@@ -180,8 +192,8 @@ def _table_of(source: Any) -> DataTable:
     table = from_frame(source)
     if table is None:
         msg = (
-            "`source` must be a path, a list of paths, a dataframe or a mapping from name to "
-            f"array; got {type(source).__name__}"
+            "`source` must be a path, a list of paths, a dataframe, a list of rows or a mapping "
+            f"from name to array; got {type(source).__name__}"
         )
         raise InputError(msg)
     return table

@@ -1,15 +1,17 @@
 """A table: named columns that are loaded when asked for, whatever they come from."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from abstain._foundation.archives import Archive, Header
 from abstain._foundation.arrays import to_numpy
 from abstain._foundation.extras import has
+from abstain._foundation.frames import is_arrow_table
+from abstain._foundation.input_files import plain_words
 from abstain.errors import InputError, MissingInputError
 from abstain.tables.column import DataColumn, from_array, from_series
 from abstain.typing import Array
@@ -42,6 +44,8 @@ class DataTable:
     meant: Mapping[str, str] = field(default_factory=dict)
     #: The columns of which each could say what is right, where a log holds several.
     grades: tuple[str, ...] = ()
+    #: Whether a missing grade is usual, as in the log of a tool that leaves such answers out.
+    may_lack_grades: bool = False
     #: What was met on opening.
     notes: tuple[str, ...] = ()
     #: The number of rows of each key, where they may differ (archives).
@@ -126,15 +130,56 @@ def kind_of(dtype: "pl.DataType") -> Kind:
     return "other"
 
 
+@dataclass(frozen=True)
+class LeafColumn:
+    """Where the values of a column are: in a column of the file, or in a field of a nested one."""
+
+    #: The column of the file.
+    parent: str
+    #: The fields from there to the values; none for a column that is not nested.
+    fields: tuple[str, ...]
+    dtype: "pl.DataType"
+
+    def values(self, frame: "pl.DataFrame", name: str) -> "pl.Series":
+        """Return the values under this name."""
+        series = frame[self.parent]
+        for field_name in self.fields:
+            series = series.struct.field(field_name)
+        return series.alias(name)
+
+
+def leaf_columns(schema: "Mapping[str, pl.DataType]") -> dict[str, LeafColumn]:
+    """Return the columns of a schema by name, nested fields under paths such as judge.verdict.
+
+    If a column has the same name as such a path, the column is returned.
+    """
+    leaves: dict[str, LeafColumn] = {}
+    for parent, dtype in schema.items():
+        fields = dict(_leaves(LeafColumn(parent, (), dtype)))
+        leaves |= {name: x for name, x in fields.items() if name == parent or name not in schema}
+    return leaves
+
+
+def _leaves(column: LeafColumn) -> Iterator[tuple[str, LeafColumn]]:
+    import polars as pl
+
+    if isinstance(column.dtype, pl.Struct) and column.dtype.fields:
+        for name, dtype in column.dtype.to_schema().items():
+            nested = cast("pl.DataType", dtype)
+            yield from _leaves(LeafColumn(column.parent, (*column.fields, name), nested))
+    else:
+        yield ".".join((column.parent, *column.fields)), column
+
+
 def from_polars(frame: "pl.DataFrame", source: str, *, typeless: bool = False) -> DataTable:
     """Wrap a polars frame."""
     refuse_rowless(frame.height, source)
-    kinds = {name: kind_of(dtype) for name, dtype in frame.schema.items()}
+    leaves = leaf_columns(frame.schema)
     return DataTable(
         source,
         frame.height,
-        kinds,
-        lambda names: {name: from_series(frame[name]) for name in names},
+        {name: kind_of(leaf.dtype) for name, leaf in leaves.items()},
+        lambda names: {name: from_series(leaves[name].values(frame, name)) for name in names},
         typeless=typeless,
     )
 
@@ -147,14 +192,20 @@ def from_scan(
 ) -> DataTable:
     """Wrap a file of which only the asked columns are read."""
     refuse_rowless(height, source)
-    kinds = {name: kind_of(dtype) for name, dtype in schema.items()}
+    leaves = leaf_columns(schema)
+    kinds = {name: kind_of(leaf.dtype) for name, leaf in leaves.items()}
+
+    def parents(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(leaves[name].parent for name in names))
 
     def load(names: tuple[str, ...]) -> dict[str, DataColumn]:
         # Text column by column: as codes it takes a fraction of what it does as read.
         texts = [name for name in names if kinds[name] == "text"]
-        frame = read(tuple(name for name in names if kinds[name] != "text"))
-        loaded = {name: from_series(frame[name]) for name in frame.columns}
-        loaded |= {name: from_series(read((name,))[name]) for name in texts}
+        others = [name for name in names if kinds[name] != "text"]
+        frame = read(parents(others))
+        loaded = {name: from_series(leaves[name].values(frame, name)) for name in others}
+        for name in texts:
+            loaded[name] = from_series(leaves[name].values(read(parents([name])), name))
         return {name: loaded[name] for name in names}
 
     return DataTable(source, height, kinds, load)
@@ -170,7 +221,7 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
     try:
         frame = nw.from_native(native)
     except TypeError:
-        return None
+        return _from_arrow(native, source) if is_arrow_table(native) else None
     if isinstance(frame, nw.LazyFrame):
         frame = frame.collect()
     if frame.implementation.is_polars() or frame.implementation.is_pyarrow():
@@ -186,6 +237,24 @@ def from_frame(native: Any, source: str = "the dataframe") -> DataTable | None:
         kinds,
         lambda names: {name: _from_narwhals(frame[name], name) for name in names},
     )
+
+
+def _from_arrow(native: Any, source: str) -> DataTable:
+    """Wrap a stream of Arrow, such as a RecordBatch of pyarrow or a reader of batches."""
+    import polars as pl
+
+    with plain_words(source, "an Arrow stream", (pl.exceptions.PanicException,)):
+        frame = pl.DataFrame(native)
+    return from_polars(frame, source)
+
+
+def from_rows(rows: Sequence[Mapping[str, Any]], source: str) -> DataTable:
+    """Wrap a list of mappings, one for each row."""
+    import polars as pl
+
+    with plain_words(source, "rows", (pl.exceptions.PanicException,)):
+        frame = pl.DataFrame([dict(row) for row in rows], infer_schema_length=None, strict=False)
+    return from_polars(frame, source)
 
 
 def to_frame(frame: "pl.DataFrame", backend: Any) -> Any:

@@ -106,8 +106,8 @@ def passes(s: Scored, aim: Aim, alpha: float, index: IntArray | slice = slice(No
     return out
 
 
-def walked(s: Scored, aim: Aim, coverages: tuple[float, ...]) -> DecisionRule:
-    """Walk from starts at these coverages."""
+def walked(s: Scored, aim: Aim, coverages: tuple[float, ...], other_rule: str = "") -> DecisionRule:
+    """Walk from starts at these coverages; `other_rule` ends the reason if nothing is certified."""
     delta = aim.delta or 0.0
     least = least_count(aim.target, delta)
     if s.n < least:
@@ -115,7 +115,7 @@ def walked(s: Scored, aim: Aim, coverages: tuple[float, ...]) -> DecisionRule:
     ranks = [rank for rank in ranks_of(coverages, s.n, aim.target, delta) if rank <= s.n] or [least]
     found = furthest(s.groups, ranks, lambda alpha: passes(s, aim, alpha), delta)
     if found.last < 0:
-        return none_certified(s, aim, delta / len(ranks))
+        return none_certified(s, aim, delta / len(ranks), other_rule)
     return _choice.chosen(
         s, found.last, aim, bound=aim.target, threshold=just_above(s.groups, found)
     )
@@ -146,7 +146,7 @@ def too_few(s: Scored, aim: Aim, least: int) -> DecisionRule:
     return _choice.unattainable(s, aim, reason + few_drawn(aim))
 
 
-def none_certified(s: Scored, aim: Aim, alpha: float) -> DecisionRule:
+def none_certified(s: Scored, aim: Aim, alpha: float, other_rule: str = "") -> DecisionRule:
     """Say what the data came closest with, among the thresholds that accept enough to be tested."""
     groups = s.groups
     least, whole = least_count(aim.target, alpha), aim.guarantee == "generalized risk"
@@ -170,4 +170,4 @@ def none_certified(s: Scored, aim: Aim, alpha: float) -> DecisionRule:
         reason += (
             f", which takes at least {_choice.counted(least)} accepted; there are {s.n} samples"
         )
-    return _choice.unattainable(s, aim, reason)
+    return _choice.unattainable(s, aim, reason + other_rule)

@@ -1,5 +1,6 @@
 """Fills the catalogue of rules, and chooses a threshold by the name of one: `fit`."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from abstain.errors import InputError, MissingInputError, suggest
@@ -12,12 +13,48 @@ from abstain.typing import AnyArray
 for _entry in (*empirical.ENTRIES, *certified.ENTRIES, *conformal.ENTRIES):
     RULES.add(_entry)
 
-#: What chooses a threshold where nobody says how: it promises a risk.
+#: The default rule for a target risk.
 USUAL: Final = certified.SGR.name
+#: The default rule for a risk on shifted data, which uses every sample.
+_FOR_SHIFTED_RISK: Final = "learn_then_test"
+#: The default rule for each target, by the option that states it.
+DEFAULT_RULES: Final = {
+    "max_risk": USUAL,
+    "coverage": "coverage_guarantee",
+    "abstention_cost": "cost",
+}
 #: The chance that a promise may fail, where none is named.
 DELTA: Final = 0.05
 #: What keeps several limits at once.
 SEVERAL: Final = limits.METHOD
+
+
+def default_rule(options: Collection[str]) -> str:
+    """Return the default rule for the target that is among these options.
+
+    With density ratios (`ratio`) a risk has another default.
+
+    Raises
+    ------
+    InputError
+        None of the targets is there, or several.
+
+    Examples
+    --------
+    >>> default_rule({"coverage", "delta"})
+    'coverage_guarantee'
+    """
+    targets = [name for name in DEFAULT_RULES if name in options]
+    if len(targets) != 1:
+        given = ", ".join(f"`{name}`" for name in targets) or "none of them"
+        msg = (
+            "give one of `max_risk`, `coverage` and `abstention_cost`, or name the rule with "
+            f"`method`; got {given}"
+        )
+        raise MissingInputError(msg) if not targets else InputError(msg)
+    if "ratio" in options and targets == ["max_risk"]:
+        return _FOR_SHIFTED_RISK
+    return DEFAULT_RULES[targets[0]]
 
 
 def fit(

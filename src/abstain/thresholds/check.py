@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from abstain._foundation import checks
-from abstain._foundation.arrays import to_numpy
 from abstain.errors import InputError
 from abstain.inference.intervals import level_of
 from abstain.thresholds._summary import OVERALL
@@ -234,8 +233,8 @@ def check_groups(
     accepted = decided(rule, confidence, scale, group if by is None else by)
     names, codes = grouped(group, accepted.size)
     s = sample(accepted, loss, weight, level=level_of(level))
-    if weight is not None:
-        codes = codes[to_numpy(weight, "weight") > 0]
+    if s.from_rows is not None:
+        codes = codes[s.from_rows]
     rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
     known = [(names[codes[own[0]]], own) for own in rows if own.size]
     own_rules = isinstance(rule, RuleSet) and bool(rule.per) and by is None
@@ -309,7 +308,7 @@ def check_limits(
     known = []
     for limit, inside in among.items():
         rows = np.asarray(checks.vector(inside, "among"), dtype=np.bool_)
-        rows = rows if weight is None else rows[to_numpy(weight, "weight") > 0]
+        rows = rows if s.from_rows is None else rows[s.from_rows]
         known += [(limit, np.flatnonzero(rows))] if limit != OVERALL and rows.any() else []
     return _together(rule, s, name, known, own_rules=True)
 

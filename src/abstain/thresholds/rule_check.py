@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from abstain._foundation import checks
+from abstain._foundation.weights import counted
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
 from abstain.inference.influence import standard_error
@@ -29,6 +30,8 @@ class AcceptedLosses:
     level: float
     #: Whether every loss is 0 or 1, of the whole where these are a part of it.
     binary: bool
+    #: Which of the rows that were passed these are; None where all have a weight.
+    from_rows: BoolArray | None = None
 
     @property
     def n(self) -> int:
@@ -51,11 +54,10 @@ def sample(
     """Validate losses and weights beside a decision for each sample."""
     x = checks.loss(loss, length=accepted.size).astype(np.float64)
     w = checks.weight(weight, length=accepted.size)
+    rows, w, x, accepted = counted(w, x, accepted)
     if w is not None:
-        kept = w > 0
-        x, accepted, w = x[kept], accepted[kept], w[kept]
         checks.summable(w * x, "weight * loss")
-    return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()))
+    return AcceptedLosses(x, accepted, w, level, bool(((x == 0) | (x == 1)).all()), rows)
 
 
 def share(s: AcceptedLosses, x: BoolArray) -> tuple[float, Interval]:

@@ -1,6 +1,7 @@
 """Objectives with a class "abstain": DeepGamblers and self-adaptive training."""
 
 import math
+import warnings
 from typing import Any, Final
 
 import torch
@@ -58,9 +59,10 @@ class DeepGamblers(_Abstaining):
     Parameters
     ----------
     reward : float, default=2.2
-        The payoff o, above 1 and at most the number of classes K. Abstaining pays when the best
-        class is less probable than 1 / o: the smaller o, the more is abstained. Near 1 nothing
-        else pays; above K a bet spread over all classes would win.
+        The payoff o, above 1. Abstaining pays when the best class is less probable than 1 / o:
+        the smaller o, the more is abstained. Near 1 nothing else pays. Above the number of
+        classes K abstaining never pays at the optimum: an even bet on all classes pays o / K,
+        more than the stake, whichever class is right. `head` then warns.
     warm_up : float, default=1/3
         Share of the epochs with cross-entropy over the K classes first. With a small reward
         training may not start without it; the authors take 100 of 300 epochs on CIFAR-10 for
@@ -71,11 +73,18 @@ class DeepGamblers(_Abstaining):
     Raises
     ------
     DomainError
-        A reward that is not above 1, or above the number of classes when the head is made; a
-        warm-up outside [0, 1).
+        A reward that is not above 1, or a warm-up outside [0, 1).
+
+    Warns
+    -----
+    UserWarning
+        The head has fewer classes than the reward.
 
     Notes
     -----
+    FD-Shifts trains with rewards above the number of classes too, and selects some of them
+    (Jaeger et al. 2023): the loss has no other limit than 1.
+
     Its confidence is the reservation score, ``1 - p[abstain]``, as log-odds. `class_logits`
     leaves abstention out, so scores from them see the K classes renormalized. Computed as
     ``-logaddexp(log p[y], log p[abstain] - log o)``.
@@ -84,6 +93,9 @@ class DeepGamblers(_Abstaining):
     ----------
     Liu et al. (2019), Deep Gamblers: Learning to Abstain with Portfolio Theory,
     https://arxiv.org/abs/1907.00208.
+
+    Jaeger et al. (2023), A Call to Reflect on Evaluation Practices for Failure Detection in Image
+    Classification, https://arxiv.org/abs/2211.15259, appendix E: the rewards.
 
     Examples
     --------
@@ -104,17 +116,17 @@ class DeepGamblers(_Abstaining):
         super().__init__(warm_up=warm_up, rng=rng)
         self.reward = checks.number(reward, "reward")
         if self.reward <= 1.0:
-            msg = f"`reward` must be above 1 and at most the number of classes; got {reward!r}"
+            msg = f"`reward` must be above 1; got {reward!r}"
             raise DomainError(msg)
 
     def _branches(self, width: int, classes: int) -> dict[str, nn.Module]:
         if self.reward > classes:
             msg = (
-                f"`reward` must be at most the number of classes, {classes}; got {self.reward:g}. "
-                "Above it a bet spread over all classes wins, and abstaining never pays. Give a "
-                "smaller one: abstaining pays where no class is more probable than 1 / reward."
+                f"`reward` {self.reward:g} is above the number of classes, {classes}: at the "
+                "optimum the network never abstains, as an even bet on all classes always pays "
+                f"more. Choose a reward of at most {classes} if it should abstain."
             )
-            raise DomainError(msg)
+            warnings.warn(msg, stacklevel=2)
         return super()._branches(width, classes)
 
     def _own_loss(self, output: Output, labels: Tensor, index: Tensor | None) -> Tensor:  # noqa: ARG002

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from abstain.benchmark.methods.entry import Method
+from abstain.benchmark.methods.fd_shifts import more_fd_shifts_methods
 from abstain.benchmark.methods.fits import (
     named,
     on_nothing,
@@ -291,5 +292,12 @@ _ENSEMBLES = tuple(
     )
 )
 
+_BY_DEFAULT = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)
+_SOFTMAX_VARIANCE = replace(_of_passes("sv"), is_default=False)
+
 #: Every method, in the order of tables.
-ENTRIES = (*_POST_HOC, *_DROPOUT, *_LEARNED, *_FEATURE_SPACE, *_ENSEMBLES)
+ENTRIES = (
+    *_BY_DEFAULT,
+    _SOFTMAX_VARIANCE,
+    *more_fd_shifts_methods((*_BY_DEFAULT, _SOFTMAX_VARIANCE)),
+)

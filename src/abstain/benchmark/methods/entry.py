@@ -28,8 +28,8 @@ NEEDS: dict[str, str] = {
     "ensemble": "outputs of several networks (`ensemble_outputs`)",
 }
 
-#: On which of the known outputs a method can be fitted; the empty text stands for none.
-FITTED_ON = ("", "train", "validation")
+#: On which parts of the known outputs a method can be fitted; the empty text stands for none.
+FITTED_ON = ("", "train", "validation", "train and validation")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,23 +54,7 @@ class Known:
     bias: Array | None = None
 
     def part(self, name: str) -> Outputs:
-        """Return one of the two outputs, "train" or "validation".
-
-        Parameters
-        ----------
-        name : str
-            Of the part.
-
-        Returns
-        -------
-        Outputs
-            What is known of it.
-
-        Raises
-        ------
-        MissingInputError
-            Nothing is.
-        """
+        """Return the outputs "train" or "validation", or raise if they are not known."""
         found: Outputs | None = getattr(self, name)
         if found is None:
             msg = f"nothing is known of the {name} pictures; give `{name}`"
@@ -98,16 +82,20 @@ class Method:
         From `Known` to the function that scores: from outputs for n pictures to float64 (n,),
         higher is more trusted, that looks at no label.
     fitted_on : str
-        "train" or "validation": the only part of `Known` that is looked at, beside the last
-        layer; empty where nothing is fitted.
+        "train", "validation" or "train and validation": the only parts of `Known` that are looked
+        at, beside the last layer; empty where nothing is fitted.
     meaning : str
         What the confidence is, in a few words.
     same_as : str
         The name of the method of which this is another name, as papers have it; empty for most.
         Its numbers are the same, so it is no method of its own where nobody asks for it.
     external : str
-        Which external confidence of a network of FD-Shifts it is: "ext", or "ext_mcd" for the mean
-        over passes; empty where it is computed from logits.
+        Which external confidence of a network of FD-Shifts it is: "ext", "ext_mcd" for the mean
+        over passes, or "ext_waic" for this less the standard deviation; empty where it is computed
+        from logits.
+    is_default : bool
+        Whether trained networks are scored by it unless other methods are named. Imported
+        networks are scored by every method of their objective.
 
     Raises
     ------
@@ -126,6 +114,7 @@ class Method:
     meaning: str = ""
     same_as: str = ""
     external: str = ""
+    is_default: bool = True
 
     def __post_init__(self) -> None:
         checks.one_of(self.fitted_on, "fitted_on", FITTED_ON)
@@ -148,17 +137,22 @@ class Method:
         """Whether the prediction it belongs to is that of the mean over passes or networks."""
         return not self.needs.isdisjoint({"samples", "ensemble"})
 
+    @property
+    def fitted_parts(self) -> tuple[str, ...]:
+        """The parts of `Known` that it is fitted on."""
+        return tuple(self.fitted_on.split(" and ")) if self.fitted_on else ()
+
     def missing_to_fit(self, known: Known) -> str:
         """Return what is missing to fit it, by name, or an empty string."""
         lacking = []
         if "last-layer" in self.needs and (known.weight is None or known.bias is None):
             lacking.append(NEEDS["last-layer"])
-        if self.fitted_on:
-            part: Outputs | None = getattr(known, self.fitted_on)
+        for name in self.fitted_parts:
+            part: Outputs | None = getattr(known, name)
             if part is None:
-                lacking.append(f"what the network said of the {self.fitted_on} pictures")
+                lacking.append(f"what the network said of the {name} pictures")
             elif not has(part, "features", self.needs):
-                lacking.append(f"{NEEDS['features']} of the {self.fitted_on} pictures")
+                lacking.append(f"{NEEDS['features']} of the {name} pictures")
         return _said(self.name, lacking)
 
     def missing_to_score(self, outputs: Outputs) -> str:
@@ -182,10 +176,12 @@ def _said(name: str, lacking: list[str]) -> str:
 
 
 #: Every method, in the order of tables.
-METHODS: Catalogue[Method] = Catalogue("method", listed="list scores")
+METHODS: Catalogue[Method] = Catalogue("method", listed="list scores", either_spelling=True)
 
 
-def methods_of(objectives: Iterable[str], *, lacking: Collection[str] = ()) -> tuple[Method, ...]:
+def methods_of(
+    objectives: Iterable[str], *, lacking: Collection[str] = (), all_scores: bool = False
+) -> tuple[Method, ...]:
     """Return the methods of networks that were trained by these objectives.
 
     Once each: not under other names that papers have for it, which would be rows twice and push
@@ -197,6 +193,8 @@ def methods_of(objectives: Iterable[str], *, lacking: Collection[str] = ()) -> t
         In `abstain.training.OBJECTIVES`.
     lacking : collection of str, optional
         Needs, of `NEEDS`, that are not there.
+    all_scores : bool, default=False
+        Whether to return methods too that are not computed by default.
 
     Returns
     -------
@@ -213,7 +211,10 @@ def methods_of(objectives: Iterable[str], *, lacking: Collection[str] = ()) -> t
     return tuple(
         method
         for method in METHODS.values()
-        if method.objective in trained and method.needs.isdisjoint(lacking) and not method.same_as
+        if method.objective in trained
+        and method.needs.isdisjoint(lacking)
+        and not method.same_as
+        and (method.is_default or all_scores)
     )
 
 

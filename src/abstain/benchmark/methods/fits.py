@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.special import expit
 
 from abstain.benchmark.methods.entry import Known, ScoreFunction
 from abstain.benchmark.outputs import Outputs
 from abstain.confidence import ScoreState, score
+from abstain.confidence.energies import logits_of
+from abstain.confidence.fitted_score import doubles
 from abstain.errors import MissingInputError
 from abstain.evaluation import fit_score
 from abstain.evaluation.criterion import LIKELIHOOD
@@ -143,14 +146,38 @@ def tempered(name: str) -> Fit:
     return fit
 
 
-def on_training(kind: str, *, last_layer: bool = False, **options: Any) -> Fit:
-    """Fit a score of `abstain.confidence.FITTED` on the training pictures."""
+def on_training(
+    kind: str, *, last_layer: bool = False, n_first: int | None = None, **options: Any
+) -> Fit:
+    """Fit a score of `abstain.confidence.FITTED` on the training pictures, or the first of them."""
 
     def fit(known: Known) -> ByScore:
         given = dict(options)
         if last_layer:
             given["last_layer"] = (known.weight, known.bias)
-        return ByScore(fit_score(kind, labeled(known.part("train")), **given))
+        train = labeled(known.part("train"))
+        if n_first is not None:
+            train = train.subset(np.arange(min(n_first, train.n)))
+        return ByScore(fit_score(kind, train, **given))
+
+    return fit
+
+
+def rectified_with_temperature(percentile: float) -> Fit:
+    """Fit ReAct on the training pictures, and a temperature of its logits on validation ones."""
+
+    def fit(known: Known) -> ByScore:
+        train, validation = (labeled(known.part(name)) for name in ("train", "validation"))
+        options: dict[str, Any] = {
+            "base": "msr",
+            "percentile": percentile,
+            "last_layer": (known.weight, known.bias),
+        }
+        plain: Any = fit_score("react", train, **options)
+        logits = logits_of(plain.shaped(doubles(validation)), plain.weight, plain.bias)
+        rectified = Predictions(logits=logits, labels=validation.labels)
+        cooled: Any = fit_score("temperature", rectified, by=LIKELIHOOD)
+        return ByScore(fit_score("react", train, temperature=cooled.temperature, **options))
 
     return fit
 
@@ -177,6 +204,13 @@ def own_mean(outputs: Outputs) -> FloatArray:
     pairs = np.stack([odds, np.zeros_like(odds)], axis=2)
     scores = Predictions(logit_samples=pairs, loss=np.zeros(len(odds))).class_scores
     values: FloatArray = -np.diff(_needed(scores, "samples").values, axis=1)[:, 0]
+    return values
+
+
+def own_waic(outputs: Outputs) -> FloatArray:
+    """Return the mean over passes of a learned probability, less its standard deviation."""
+    p = expit(np.asarray(_needed(outputs.sample_confidence, "sample_confidence")))
+    values: FloatArray = p.mean(axis=1) - p.std(axis=1)
     return values
 
 

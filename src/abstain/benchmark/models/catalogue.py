@@ -1,5 +1,6 @@
 """The catalogue of models: what each is, and how one is made, with fresh weights or from a file."""
 
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -7,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from abstain._foundation.archives import verify_archive
 from abstain._foundation.catalogue import Catalogue
 from abstain._foundation.extras import has
 from abstain.benchmark._library import torch
@@ -254,6 +256,9 @@ def _safetensors(path: Path) -> dict[str, Tensor]:
 
 def _torch(path: Path) -> dict[str, Tensor]:
     try:
+        # Files of torch from before 2020 are no archives and hold no checksums.
+        if zipfile.is_zipfile(path):
+            verify_archive(path, "a file of torch")
         found: Any = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001  a damaged archive raises anything
         _refuse(path, f"cannot be read as tensors alone ({type(error).__name__})")

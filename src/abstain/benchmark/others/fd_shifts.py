@@ -3,8 +3,7 @@
 The classes that an open-set network never learned are taken out of what it says.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -49,7 +48,8 @@ class ResultsFolder:
 
     `classes` are the codes of those that the network has an output for. `train` and `layer`, its
     weight and bias with one row for each class, are there where the features of the training
-    pictures and the last layer are.
+    pictures and the last layer are. Where `has_logit_level` is False, the logits of each picture
+    are known up to a constant.
     """
 
     parts: tuple[ExposureOutputs, ...]
@@ -57,6 +57,7 @@ class ResultsFolder:
     train: Outputs | None
     layer: tuple[Any, Any] | None
     notes: tuple[str, ...]
+    has_logit_level: bool = True
 
 
 def named_exposures(given: Sequence[str], sizes: Sequence[int]) -> list[tuple[str, str]]:
@@ -96,14 +97,24 @@ def _kind_and_name(given: str) -> tuple[str, str]:
     return kind, name or kind
 
 
-def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> ResultsFolder:
+def told_by(
+    path: Path,
+    exposures: Sequence[str],
+    *,
+    abstains: bool = False,
+    stored_probabilities: bool = False,
+) -> ResultsFolder:
     """Read what a folder of FD-Shifts results holds of the data sets that are wanted.
 
     A network that `abstains`, as those of DeepGamblers, has an output for it. It is the last row of
-    the last layer, and no class: the logits are without it already.
+    the last layer, and no class: the logits are without it already. With `stored_probabilities`
+    the folder holds probabilities in the place of its logits, see `logits_of_probabilities`.
     """
     if not path.is_dir():
         msg = f"there is no folder {str(path)!r} of FD-Shifts results"
+        raise InputError(msg)
+    if stored_probabilities and not abstains:
+        msg = "`stored_probabilities` is an option for DeepGamblers networks only (arm 'dg')"
         raise InputError(msg)
     reading = read_predictions(path)
     order = sorted(reading, key=lambda split: int(split[0][1]))
@@ -116,15 +127,24 @@ def told_by(path: Path, exposures: Sequence[str], *, abstains: bool = False) -> 
         first = sum(reading[other].n for other in order[: order.index(split)])
         if kind == LEFT_OUT:
             continue
-        whole = _part(reading[split], kind, name, first)
+        to_logits = logits_of_probabilities if stored_probabilities else np.asarray
+        whole = _part(reading[split], kind, name, first, to_logits)
         parts += _blocks(whole, notes) if kind == "corruption" else [whole]
     inside = path if (path / "raw_logits.npz").is_file() else path / "test_results"
     train, layer = _training(inside, parts, notes, abstains)
     classes = tuple(map(str, range(parts[0].outputs.classes)))
-    return ResultsFolder(tuple(parts), classes, train, layer, tuple(notes))
+    if stored_probabilities:
+        notes.append(
+            "the logits are the logarithms of the stored probabilities, so they are known up to a "
+            "constant for each picture"
+        )
+    level = not stored_probabilities
+    return ResultsFolder(tuple(parts), classes, train, layer, tuple(notes), level)
 
 
-def _part(said: Predictions, kind: str, name: str, first: int) -> ExposureOutputs:
+def _part(
+    said: Predictions, kind: str, name: str, first: int, to_logits: Callable[[Any], Any]
+) -> ExposureOutputs:
     if said.logits is None:
         msg = (
             "the folder holds probabilities (raw_output.npz) and no raw_logits.npz; from those the "
@@ -137,7 +157,7 @@ def _part(said: Predictions, kind: str, name: str, first: int) -> ExposureOutput
         # Those of another data set: no class of the network is right.
         labels = np.full_like(labels, -1)
     outputs = Outputs(
-        np.asarray(said.logits),
+        to_logits(said.logits),
         labels,
         first + np.arange(said.n),
         features=said.features,
@@ -145,6 +165,27 @@ def _part(said: Predictions, kind: str, name: str, first: int) -> ExposureOutput
     )
     external = {name: np.asarray(x, np.float64) for name, x in (said.confidence or {}).items()}
     return ExposureOutputs(ExposureFacts(name, name, name, kind), outputs, external)
+
+
+def logits_of_probabilities(probabilities: Any) -> Any:
+    """Return logits from a softmax over the classes and abstention, without that of abstention.
+
+    The logarithm of a softmax is the logits less a constant for each row, so every score that
+    compares the classes of a picture is that of the logits. Probabilities that were rounded to 0
+    are set to half of the smallest number of their type.
+    """
+    p = np.asarray(probabilities)
+    wide = p.astype(np.float64)
+    # Each of the K probabilities is rounded.
+    excess = p.shape[1] * float(np.finfo(p.dtype).eps)
+    if wide.min() < 0 or wide.max() > 1 or wide.sum(axis=1).max() > 1 + excess:
+        msg = (
+            "raw_logits.npz holds no probabilities: they must lie in [0, 1] and add up to at most "
+            "1 in each row. Import the folder without `stored_probabilities`"
+        )
+        raise InputError(msg)
+    smallest = np.log(np.float64(np.finfo(p.dtype).smallest_subnormal)) - np.log(2.0)
+    return np.where(wide > 0, np.log(np.where(wide > 0, wide, 1.0)), smallest)
 
 
 def _blocks(whole: ExposureOutputs, notes: list[str]) -> list[ExposureOutputs]:
@@ -229,29 +270,6 @@ def _only(path: Path, count: int) -> list[Any]:
 #: The exposure that i.i.d. pictures of these classes become.
 _KEY: Final = "held-out-classes"
 _FACTS: Final = ExposureFacts(_KEY, _KEY, _KEY, "new-class")
-
-#: Where a configuration lies, seen from a folder of results, and its bytes at most.
-_CONFIGS: Final = ("../hydra/config.yaml", "hydra/config.yaml", "config.yaml")
-_LARGEST: Final = 1 << 20
-#: As FD-Shifts writes it: in brackets, or one class a line.
-_LISTED: Final = re.compile(
-    r"^ *out_classes: *(?:\[([\d\s,]*)\]|((?:\n *- *\d+)+))", flags=re.MULTILINE
-)
-
-
-def configured(folder: Path) -> tuple[int, ...]:
-    """Return the classes that the configuration of a folder of results holds out, in order.
-
-    Empty where there is no configuration, in the folder or the one above, or it names none.
-    """
-    for name in _CONFIGS:
-        path = folder / name
-        if path.is_file() and path.stat().st_size <= _LARGEST:
-            found = _LISTED.search(path.read_text(encoding="utf-8", errors="replace"))
-            if found is not None:
-                codes = re.findall(r"\d+", found[1] or found[2] or "")
-                return tuple(sorted({int(code) for code in codes}))
-    return ()
 
 
 def without(told: ResultsFolder, held_out: Sequence[int]) -> ResultsFolder:

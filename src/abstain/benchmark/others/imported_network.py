@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from abstain.benchmark.outputs import Outputs
 from abstain.benchmark.specification.arms import BEGINS_WITH
 from abstain.benchmark.store import VALIDATION, RunScores, Store
 from abstain.errors import InputError
+
+#: External confidences, by the names of the reader.
+_EXTERNAL: Final = ("ext", "ext_mcd", "ext_waic")
+#: Scores of the level of the logits, which logits known up to a constant do not have.
+LEVEL_SCORES: Final = frozenset({"dg-mls", "dg-energy"})
 
 
 def scored(
@@ -56,14 +62,16 @@ def _possible(
     methods = []
     # What a network begins with is trained first, by itself.
     trained_by = filter(None, (objective, BEGINS_WITH.get(objective)))
-    for method in methods_of(trained_by, lacking={"ensemble"}):
-        if method.fitted_on == "train" and told.train is None:
+    for method in methods_of(trained_by, lacking={"ensemble"}, all_scores=True):
+        if "train" in method.fitted_parts and told.train is None:
             reasons[method.name] = (
                 "it is fitted on training pictures, of which train_features.npz, last_layer.npz "
                 "and encoded_output.npz are needed"
             )
-        elif method.fitted_on == "validation" and valid is None:
+        elif "validation" in method.fitted_parts and valid is None:
             reasons[method.name] = "it is fitted on validation data, and there are none"
+        elif method.name in LEVEL_SCORES and not told.has_logit_level:
+            reasons[method.name] = "the logits are known up to a constant for each picture"
         else:
             methods.append(method)
     return methods, reasons
@@ -77,15 +85,16 @@ def _suspect(told: ResultsFolder, objective: str) -> list[str]:
     if objective != "deep-gamblers" or not between:
         return []
     note = (
-        "all logits lie in [0, 1]: some versions of FD-Shifts stored probabilities of DeepGamblers "
-        "networks in raw_logits.npz. If these are, their scores are flatter than they should be"
+        "all logits lie in [0, 1]: versions of FD-Shifts before November 2023 stored probabilities "
+        "of DeepGamblers networks in raw_logits.npz. If these are, import the folder with "
+        "`stored_probabilities` (--stored-probabilities)"
     )
     return [note]
 
 
 def _external(told: ResultsFolder, objective: str) -> tuple[dict[str, str], list[str]]:
     """Return which external confidences are which method, and what is not used."""
-    there = [column for column in ("ext", "ext_mcd") if column in told.parts[0].external]
+    there = [column for column in _EXTERNAL if column in told.parts[0].external]
     names = {one.external: one.name for one in METHODS.values() if one.objective == objective}
     found: dict[str, str] = {}
     notes = []

@@ -8,9 +8,13 @@ from typing import Any, Final
 
 from abstain._foundation.input_files import digest
 from abstain.benchmark.methods import METHODS
+from abstain.benchmark.others.configuration import (
+    check_same_model,
+    configured_held_out,
+    configured_model,
+)
 from abstain.benchmark.others.fd_shifts import (
     ResultsFolder,
-    configured,
     flag,
     never_learned,
     told_by,
@@ -82,6 +86,7 @@ def import_fd_shifts(
     model: str = "",
     objective: str = "",
     held_out: Sequence[int] = (),
+    stored_probabilities: bool = False,
     replaces: bool = False,
 ) -> Imported:
     """Make a run of a folder of FD-Shifts test results.
@@ -107,13 +112,18 @@ def import_fd_shifts(
     setting : str, optional
         What distinguishes the network from others of this arm: "dropout1-reward2.2".
     model : str, optional
-        Its backbone.
+        Its backbone. All runs of a folder must be of one model. Where no name is given, the
+        backbone in the configuration of the folder or the number of features is compared.
     objective : str, optional
         The objective in `abstain.training.OBJECTIVES`, where `arm` is another name.
     held_out : sequence of int, optional
         Of an open-set network: the codes of the classes that it was not trained on (FD-Shifts:
         ``out_classes``). Its outputs for them are taken away, its i.i.d. pictures of them become
         the exposure "held-out-classes" to new classes, and other pictures of them are left out.
+    stored_probabilities : bool, default=False
+        Whether raw_logits.npz holds probabilities, as versions of FD-Shifts before November 2023
+        stored for DeepGamblers. Their logarithms then replace the logits. The maximum logit and
+        the energy cannot be computed from them; the passes with dropout are logits in any version.
     replaces : bool, default=False
         Whether a run that was imported under the same name is replaced.
 
@@ -125,9 +135,10 @@ def import_fd_shifts(
     Raises
     ------
     InputError
-        It is no such folder, `exposures` or `held_out` do not fit it or its configuration, a run
-        of the name is there, or the folder of runs is of other exposures, other classes or other
-        pictures.
+        It is no such folder, `stored_probabilities` is set for another network than DeepGamblers
+        or for a folder without probabilities, `exposures` or `held_out` do not fit it or its
+        configuration, a run of the name is there, or the folder of runs is of other exposures,
+        other classes, other pictures or another model.
     MissingInputError
         The folder holds probabilities only.
     FileFormatError
@@ -139,11 +150,13 @@ def import_fd_shifts(
     the methods of such networks score it too; the last layer of DeepGamblers has a row for
     abstention, which is left out. FD-Shifts leaves no logits for it.
 
-    The scores are computed from the logits here, but for external confidences: of ConfidNet
-    ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods "confidnet"
-    (their mean over passes "mcd-confidnet"), "dg-res" and "devries". They stay probabilities,
-    which rank as their log-odds do. Logits of float16 are widened; differences that float16 cannot
-    hold are lost.
+    Each network has all scores that FD-Shifts computes for it, and the other methods of its
+    objective. They are computed from the logits and features here, but for external confidences:
+    of ConfidNet ("tcp"), DeepGamblers ("dg") and DeVries & Taylor ("devries") they are the methods
+    "confidnet", "dg-res" and "devries", their means over passes "mcd-confidnet", "dg-res-mcd" and
+    "mcd-devries", and these less their standard deviations "confidnet-waic", "dg-res-waic" and
+    "devries-waic". They stay probabilities, which rank as their log-odds do. Logits of float16
+    are widened; differences that float16 cannot hold are lost.
 
     Examples
     --------
@@ -158,29 +171,46 @@ def import_fd_shifts(
     """
     run = _run(arm, setting, seed, model)
     trained_by = _objective(objective or arm)
-    told = told_by(Path(results), exposures, abstains=trained_by == _ABSTAINS)
-    told = _open_set(told, Path(results), held_out)
+    path, abstains = Path(results), trained_by == _ABSTAINS
+    told = told_by(path, exposures, abstains=abstains, stored_probabilities=stored_probabilities)
+    told = _open_set(told, path, held_out)
+    run = replace(run, facts=_identity(path, told))
     folder, store = Path(out), None
     if (folder / MANIFEST).is_file():
         store = Store.read(folder, added=False)
-        _refuse_taken(store, run, replaces)
-        _refuse_other_classes(store, told)
-        told = replace(told, parts=same_pictures(store, told.parts))
-    mark = digest(_logits(Path(results)))
-    date = datetime.now(UTC).isoformat(timespec="seconds")
+        told = _fitting(told, store, run, replaces=replaces)
     scores, reasons, more = scored(told, trained_by)
     notes = (*told.notes, *more)
     facts = {
         "imported": str(results),
-        "digest": mark,
-        "date": date,
+        **run.facts,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "notes": list(notes),
         "held_out": list(held_out),
+        "stored_probabilities": stored_probabilities,
     }
     kept = _written(folder, replace(run, facts=facts), scores, store)
     _record(folder, store, kept, told)
     methods = tuple(scores[0].confidence)
     return Imported(kept.run, methods, Store.read(folder).exposures, reasons, notes)
+
+
+def _fitting(told: ResultsFolder, store: Store, run: Run, *, replaces: bool) -> ResultsFolder:
+    """Return the results on the pictures of a folder of runs; reject those that do not fit it."""
+    _refuse_taken(store, run, replaces)
+    _refuse_other_classes(store, told)
+    notes = (*told.notes, *check_same_model(store, run))
+    return replace(told, parts=same_pictures(store, told.parts), notes=notes)
+
+
+def _identity(results: Path, told: ResultsFolder) -> dict[str, Any]:
+    """Return what identifies the network: a hash of its logits, and facts about its model."""
+    features = told.parts[0].outputs.features
+    return {
+        "digest": digest(_logits(results)),
+        "configured_model": configured_model(results),
+        "n_features": None if features is None else features.shape[1],
+    }
 
 
 def _run(arm: str, setting: str, seed: Any, model: str) -> Run:
@@ -213,7 +243,7 @@ def _objective(given: str) -> str:
 
 def _open_set(told: ResultsFolder, results: Path, held_out: Sequence[int]) -> ResultsFolder:
     """Return what is told of the classes that were learned."""
-    wanted = configured(results)
+    wanted = configured_held_out(results)
     if wanted and set(wanted) != set(held_out):
         got = ", ".join(map(str, held_out)) or "none"
         msg = (
@@ -294,7 +324,10 @@ def _record(folder: Path, store: Store | None, kept: StoredRun, told: ResultsFol
     write_manifest(
         folder,
         config={"metrics": list(metrics_of(None))},
-        facts={"imported": _BEGUN},
+        facts={
+            "imported": _BEGUN,
+            "model": kept.run.model or kept.run.facts["configured_model"],
+        },
         classes=told.classes,
         exposures=[part.facts for part in told.parts if part.facts.key != VALIDATION],
         kept=[kept],

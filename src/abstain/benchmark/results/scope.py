@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from abstain._foundation.catalogue import spelled_as
 from abstain.benchmark.methods import METHODS
 from abstain.benchmark.protocol import Study, studies_of
 from abstain.benchmark.results.samples import StoredScores, averages_of
@@ -56,8 +57,9 @@ def asked_methods(chosen: Sequence[Chosen], names: Sequence[str] | None) -> tupl
     """Return the choices of the methods asked for."""
     if names is None:
         return tuple(chosen)
-    wanted = [names] if isinstance(names, str) else list(names)
-    _refuse_unknown(wanted, [one.method for one in chosen], "method", "methods")
+    known = [one.method for one in chosen]
+    wanted = [spelled_as(name, known) for name in ([names] if isinstance(names, str) else names)]
+    _refuse_unknown(wanted, known, "method", "methods")
     return tuple(one for one in chosen if one.method in wanted)
 
 

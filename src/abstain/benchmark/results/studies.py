@@ -181,7 +181,14 @@ def _estimates(each: Sequence[_Mean], whole: _Mean, plan: Plan) -> Iterator[Esti
 def _of_seed(units: Sequence[Unit], metric: Metric) -> _Mean:
     found = measured(metric, units, SampledRows.of(units))
     return _Mean(
-        metric, found.units, found.values, found.rows, found.reasons, found.shares, parts=len(units)
+        metric,
+        found.units,
+        found.values,
+        found.rows,
+        found.reasons,
+        found.shares,
+        unreliable=found.unreliable,
+        parts=len(units),
     )
 
 
@@ -194,7 +201,14 @@ def _of_all(each: Sequence[_Mean]) -> _Mean:
         values=np.concatenate([own.values for own in each]),
         reasons=tuple(dict.fromkeys(why for own in each for why in own.reasons)),
         shares=np.mean(shares, axis=0) if len(shares) == len(each) else None,
+        unreliable=_joined_reasons([own.unreliable for own in each if own.unreliable]),
     )
+
+
+def _joined_reasons(reasons: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return for each method the first reason of any seed."""
+    by_method = zip(*reasons, strict=True)
+    return tuple(next(filter(None, of_method), "") for of_method in by_method)
 
 
 def _by_seed(each: Sequence[_Mean], whole: _Mean) -> Sampled:
@@ -208,6 +222,7 @@ def _by_seed(each: Sequence[_Mean], whole: _Mean) -> Sampled:
         whole.reasons,
         whole.shares,
         np.array(drawn) if drawn else None,
+        unreliable=whole.unreliable,
     )
 
 

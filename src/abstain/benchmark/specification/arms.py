@@ -34,6 +34,13 @@ WARM_UPS: Final[Mapping[str, tuple[float, tuple[str, ...]]]] = {
     "deep-gamblers": (1 / 3, ("reward",))
 }
 
+#: The objective with a reward for abstaining, the option, its default, and the limit above which
+#: it must be. `tests/benchmark/test_rewards.py` compares them with those of the objective.
+_GAMBLERS: Final = "deep-gamblers"
+_REWARD: Final = "reward"
+_DEFAULT_REWARD: Final = 2.2
+_MIN_REWARD: Final = 1.0
+
 #: What an arm may be called: its name becomes part of names of files.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
@@ -138,6 +145,7 @@ class Arm:
                 f"the arm {self.name!r} has {count:,} settings; at most {_MOST_SETTINGS} are tried"
             )
             raise InputError(msg)
+        self._check_rewards()
         labels = [setting.label for setting in self.settings]
         if len(set(labels)) < len(labels):
             twice = next(label for label in labels if labels.count(label) > 1)
@@ -146,6 +154,22 @@ class Arm:
         for setting in self.settings if self.recipes else ():
             # A field that does not exist, or a value that cannot be, is told at once.
             self.recipe_of(setting)
+
+    @property
+    def rewards(self) -> tuple[Any, ...]:
+        """Rewards for abstaining that are trained with; empty for all objectives but one."""
+        if self.kind != _GAMBLERS:
+            return ()
+        default = (self.options.get(_REWARD, _DEFAULT_REWARD),)
+        return tuple(self.grid.get(_REWARD, default))
+
+    def _check_rewards(self) -> None:
+        """Reject a reward that no network can be trained with, before any job is planned."""
+        for reward in self.rewards:
+            is_number = isinstance(reward, int | float) and not isinstance(reward, bool)
+            if not is_number or not _MIN_REWARD < reward < math.inf:
+                msg = f"`reward` of the arm {self.name!r} must be a number above 1; got {reward!r}"
+                raise InputError(msg)
 
     def recipe_of(self, setting: Setting) -> Recipe:
         """Return the recipe of a setting."""
@@ -207,6 +231,42 @@ class Arm:
             for tried in tried_in(self.grid)
             for recipe in tried_in(self.recipes)
         )
+
+
+def reward_notes(arms: Sequence[Arm], n_classes: int) -> list[str]:
+    """Describe the rewards above the number of classes, with which a network learns not to abstain.
+
+    Parameters
+    ----------
+    arms : sequence of Arm
+        What is trained.
+    n_classes : int
+        Number of classes of the task.
+
+    Returns
+    -------
+    list of str
+        One sentence for each arm with such rewards.
+
+    Examples
+    --------
+    >>> from abstain.benchmark.specification import Arm, Recipe
+    >>> arm = Arm("dg", "deep-gamblers", Recipe(), grid={"reward": (2.0, 6.0, 15.0)})
+    >>> [note.partition(":")[0] for note in reward_notes([arm], n_classes=2)]
+    ['the rewards 6, 15 of the arm dg are above the number of classes, 2']
+    """
+    notes = []
+    for arm in arms:
+        above = [short(float(reward)) for reward in arm.rewards if reward > n_classes]
+        if above:
+            subject = "the rewards" if len(above) > 1 else "the reward"
+            verb = "are" if len(above) > 1 else "is"
+            notes.append(
+                f"{subject} {', '.join(above)} of the arm {arm.name} {verb} above the number of "
+                f"classes, {n_classes}: at the optimum such a network never abstains. It is "
+                "trained all the same, as in FD-Shifts"
+            )
+    return notes
 
 
 def look_up_arm(arm: Arm) -> None:

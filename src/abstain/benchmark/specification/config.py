@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final
 
+from abstain._foundation.catalogue import spelled_as
 from abstain._foundation.extras import has
 from abstain._foundation.records import ONCE, ONCE_OR_NONE, Word, between, hold, once
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
@@ -100,6 +101,9 @@ class Config:
     def __post_init__(self) -> None:
         within = ("weights", "side")
         hold(self, lambda name: f"model.{name}" if name in within else _WRITTEN.get(name, name))
+        methods = tuple(spelled_as(name, METHODS) for name in self.methods)
+        once(methods, "`methods`")
+        object.__setattr__(self, "methods", methods)
         once([arm.name for arm in self.arms], "the names of `arms`")
         once([arm.kind for arm in self.arms], "the objectives of `arms`")
         if self.samples == 1:

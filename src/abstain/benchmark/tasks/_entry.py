@@ -160,7 +160,8 @@ class Sizes:
         i.i.d. test pictures, as FD-Shifts does.
     corrupted : {"tested", "all", "tenth"}
         Which test pictures the official corruptions are taken of: those that are tested, all of
-        them, or a tenth of all, the first ten of each hundred of CIFAR-100.
+        them, or a tenth of all: the first 100 of each 1,000 of CIFAR-10, and the first 10 of each
+        100 of CIFAR-100.
     new_side : int
         Height and width of pictures of new classes that are files; 0 for those that are learned.
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from abstain._foundation.subsample import subsampled_rows
 from abstain.benchmark.data import DATASETS, KINDS, Exposure, Images, split
 from abstain.benchmark.data.corruptions import CORRUPTIONS, SEVERITIES
 from abstain.benchmark.data.downloads import SOURCES
@@ -94,13 +95,8 @@ def _spoiled(
 
 
 def _tenth(test: Images) -> Images:
-    """Return a tenth of the pictures as Traub et al. draw it: the first of each stretch.
-
-    There are as many stretches as classes. Their code sorts by class and does not use that, so
-    classes are not equally frequent here either.
-    """
-    stretch = max(1, test.n // test.count)
-    return test.subset(np.flatnonzero(np.arange(test.n) % stretch < max(1, stretch // 10)))
+    """Return a tenth of the images as in Traub et al.: see `subsampled_rows`."""
+    return test.subset(subsampled_rows(test.n, test.count, factor=10))
 
 
 def _official(

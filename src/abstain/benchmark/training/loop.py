@@ -10,6 +10,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from abstain._foundation.archives import verify_archive
 from abstain._foundation.files import write_atomically
 from abstain.benchmark._library import accelerators, torch
 from abstain.benchmark.data import Images
@@ -32,8 +33,9 @@ def save_state(state: dict[str, Any], path: Path) -> None:
 def load_state(path: Path, device: str = "cpu") -> dict[str, Any]:
     """Read what `save_state` wrote; refuse everything else without running any of it."""
     try:
+        verify_archive(path, "a file of torch")
         found = torch.load(path, map_location=device, weights_only=True)
-    except OSError:
+    except (OSError, InputError):
         raise
     except Exception as error:  # a damaged archive raises anything
         msg = f"{str(path)!r} is no checkpoint or a damaged one; delete it to train anew"

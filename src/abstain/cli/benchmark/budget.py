@@ -16,6 +16,7 @@ _GB = 1e9
 
 def show_budget(config: "Config", teraflops: float) -> None:
     """Print what a configuration would take."""
+    from abstain.benchmark.specification.arms import reward_notes
     from abstain.benchmark.specification.budget import budget_of
     from abstain.benchmark.tasks.counts import counts_of, published_counts
 
@@ -29,7 +30,8 @@ def show_budget(config: "Config", teraflops: float) -> None:
     seeds = len(config.seeds)
     out.print(line(f"{config.task}, {config.model}, {seeds} seeds: at most {found.jobs:,} jobs"))
     out.print(_table(found))
-    for words in _said(found):
+    notes = [f"Note: {note}." for note in reward_notes(config.arms, counts.classes)]
+    for words in [*_said(found), *notes]:
         out.print(line(words), soft_wrap=True)
 
 

@@ -1,5 +1,6 @@
 """Confidences and runs from elsewhere: `abstain benchmark add-scores`, `export` and `import`."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from shlex import quote
@@ -101,9 +102,26 @@ class NetworkOptions:
     held_out: Annotated[
         tuple[int, ...], in_a_row("classes that it was not trained on, in open-set studies")
     ] = ()
+    stored_probabilities: Annotated[
+        bool,
+        Parameter(
+            help="raw_logits.npz of an old DeepGamblers folder holds probabilities", negative=()
+        ),
+    ] = False
 
 
 _NO_MORE = NetworkOptions()
+
+
+def _missing_methods(reasons: Mapping[str, str]) -> str:
+    """Summarize in one line which methods cannot be computed, by reason."""
+    names_by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        general = reason.removeprefix(f"the method {name!r} ")
+        names_by_reason.setdefault(general, []).append(name)
+    groups = [f"{', '.join(names)} ({reason})" for reason, names in names_by_reason.items()]
+    count = f"{len(reasons)} method{'s' * (len(reasons) > 1)}"
+    return f"{count} cannot be computed: {'; '.join(groups)}"
 
 
 def import_runs(
@@ -134,8 +152,8 @@ def import_runs(
         )
     for note in found.notes:
         say(f"Note: {note}")
-    for method, reason in found.reasons.items():
-        say(f"Note: {method}: {reason}")
+    if found.reasons:
+        say(f"Note: {_missing_methods(found.reasons)}")
     say(
         f"Imported {found.run.name}: {len(found.methods)} methods on {len(found.exposures)} "
         f"exposures; `abstain benchmark report {quote(str(folder))}` reports on the folder."

@@ -98,7 +98,9 @@ def _print_rest(found: "Progress") -> None:
         words = "Not all is done. The command that began this goes on, and tries again what failed"
     else:
         words = "Not all is done. Unless a run is going on, the command that began it goes on"
-    out.print(line(f"{words}; the jobs so far took {time_said(found.seconds)}."))
+    # Imported runs have no jobs.
+    took = f"; the jobs so far took {time_said(found.seconds)}" if found.arms else ""
+    out.print(line(f"{words}{took}."))
 
 
 def _arms(found: "Progress") -> Table:

@@ -41,6 +41,11 @@ SAID: Final = "study.json"
 #: Whether a study is run with the settings of its entry that take seconds.
 Quick = Annotated[bool, Parameter(help="smaller settings, for a look in seconds", negative=())]
 
+#: The same option of a study that has no smaller settings, so that scripts can pass it to all.
+AlwaysQuick = Annotated[
+    bool, Parameter(help="no effect: this study always takes seconds", negative=())
+]
+
 #: Nothing is left behind but what is printed.
 NOTHING = StudyOutput()
 
@@ -78,8 +83,7 @@ def signature_of(entry: StudyEntry) -> Signature:
     if entry.reads:
         found.append(_argument("columns", Annotated[Columns, Parameter(name="*")], USUAL_COLUMNS))
     found += [_argument_of(o, usual[o.name].default) for o in entry.options if not o.positional]
-    if entry.quick:
-        found.append(_argument("quick", Quick, default=False))
+    found.append(_argument("quick", Quick if entry.quick else AlwaysQuick, default=False))
     if entry.configuration is not None:
         found.append(_argument("print_config", PrintConfig, default=False))
     found.append(_argument("leave", Annotated[StudyOutput, Parameter(name="*")], NOTHING))

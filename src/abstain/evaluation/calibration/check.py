@@ -9,6 +9,7 @@ from abstain._foundation.frames import AnyFrame, Backend, in_library
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups, equal_width_bins
 from abstain._foundation.scored import ClassView, Scored
+from abstain._foundation.weights import rescaled
 from abstain.calibration import Temperature
 from abstain.confidence import score as named_score
 from abstain.curves.reliability import (
@@ -20,11 +21,12 @@ from abstain.curves.reliability import (
 )
 from abstain.errors import InputError, UnknownNameError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore
+from abstain.evaluation.counted_rows import counted
 from abstain.metrics import METRICS, Need
 from abstain.metrics.catalogue import PRIMARY
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.predictions.softmax import log_softmax
-from abstain.typing import AnyArray, Array, FloatArray
+from abstain.typing import AnyArray, FloatArray
 
 _BINS = 15
 #: Below these numbers the check carries a warning.
@@ -205,10 +207,11 @@ def calibration_check(
     if not isinstance(given, CalibratedScore):
         msg = f"`calibrated` must be what `calibrate` returned; got {type(given).__name__}"
         raise InputError(msg)
+    predictions, loss = counted(predictions, loss)
     losses = per_sample_loss(predictions, loss)
     checks.unit_interval(losses, "loss", hint=LOSS_HINT)
     own, new = named_score(calibrated.base, predictions), calibrated.score(predictions)
-    view, w = predictions.view(), predictions.weight
+    view, w = predictions.view(), rescaled(predictions.weight)
     before = Scored(own.values, losses, w, own.probability, view)
     after = Scored(new.values, losses, w, new.probability, _tempered(calibrated, predictions, view))
     known = own.probability is not None
@@ -217,7 +220,7 @@ def calibration_check(
     return CalibrationCheck(
         name=new.name,
         n=after.groups.n,
-        failures=int(np.count_nonzero(losses if w is None else losses[w > 0])),
+        failures=int(np.count_nonzero(losses)),
         numbers=_numbers(before, after, calibrated),
         floor=_floor(after.probability_groups),
         reliability_before=curves[0] if known else None,
@@ -313,7 +316,7 @@ def _brier(s: Scored) -> Measured:
 def _nll(s: Scored) -> Measured:
     if s.probability is None:
         return _no_probability()
-    p, loss, w = _kept(s)
+    p, loss = s.probability.astype(np.float64), s.loss.astype(np.float64)
     impossible = ((p == 0) & (loss < 1)) | ((p == 1) & (loss > 0))
     if impossible.any():
         count = int(impossible.sum())
@@ -321,12 +324,4 @@ def _nll(s: Scored) -> Measured:
     # Where a probability is 0 or 1 its logarithm stands beside a factor of 0.
     inside = np.where((p == 0) | (p == 1), 0.5, p)
     terms = (1.0 - loss) * np.log(inside) + loss * np.log1p(-inside)
-    return Measured(float(np.average(np.where(inside == p, -terms, 0.0), weights=w)))
-
-
-def _kept(s: Scored) -> tuple[FloatArray, FloatArray, Array | None]:
-    p, loss = np.asarray(s.probability, dtype=np.float64), s.loss.astype(np.float64)
-    if s.weight is None:
-        return p, loss, None
-    kept = s.weight > 0
-    return p[kept], loss[kept], s.weight[kept]
+    return Measured(float(np.average(np.where(inside == p, -terms, 0.0), weights=s.weight)))

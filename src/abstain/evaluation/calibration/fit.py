@@ -14,6 +14,7 @@ from abstain.confidence.kernels import CERTAIN
 from abstain.confidence.softmax_scores import MSR
 from abstain.errors import InputError, MissingInputError, suggest
 from abstain.evaluation.calibration.score import CalibratedScore, On, clipped, what
+from abstain.evaluation.counted_rows import counted
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
 from abstain.typing import AnyArray, FloatArray
 
@@ -102,6 +103,7 @@ def calibrate(
     if given is not None and (not isinstance(given, str) or not given):
         msg = f"`name` must be a text that is not empty; got {name!r}"
         raise InputError(msg)
+    predictions, loss = counted(predictions, loss)
     # What `select_score` chose; the other candidates need not be kept.
     state = getattr(score, "state", None)
     score = state if isinstance(state, FittedScore) else score
@@ -151,11 +153,8 @@ def _temperature(score: str | ScoreState, predictions: Predictions) -> Any:
     if scores is None:
         msg = "a temperature needs class scores; give `logits` or `probabilities`"
         raise MissingInputError(msg)
-    unknown = codes < 0
-    if predictions.weight is not None:
-        unknown = unknown & (predictions.weight > 0)
     hint = "No temperature makes a sample of no known class likely: leave them out with `subset`."
-    checks.refuse("labels", "must name a class", codes, unknown, hint=hint)
+    checks.refuse("labels", "must name a class", codes, codes < 0, hint=hint)
     return temperature_of(scores, codes, predictions.weight)
 
 

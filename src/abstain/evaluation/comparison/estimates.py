@@ -87,6 +87,8 @@ def _own(sampled: Sampled, r: int, i: int, plan: Plan) -> Interval:
 
 def _of_mean(sampled: Sampled, i: int, plan: Plan) -> Interval:
     """Return the interval of the mean over the runs of one method."""
+    if reason := sampled.why_unreliable(i):
+        return no_interval(plan.level, reason)
     if sampled.replicates is not None and sampled.deciding(plan.test) == "bootstrap":
         return _resampled_mean(sampled, i, plan)
     own = [unit.scored[sampled.methods[i]] for unit in sampled.units]
@@ -196,6 +198,9 @@ def non_inferiorities(sampled: Sampled, plan: Plan) -> Iterator[NonInferiorityRo
 def _no_worse(sampled: Sampled, i: int, j: int, plan: Plan) -> NonInferiority:
     """Test that one method is not worse than another by the margin."""
     lower, margin = sampled.metric.lower_is_better, plan.margin or 0.0
+    if reason := sampled.why_unreliable(i, j):
+        nan = float("nan")
+        return NonInferiority(nan, nan, margin, non_inferior=False, level=plan.level, note=reason)
     values = float(sampled.mean[i]), float(sampled.mean[j])
     if sampled.shares is not None:
         influences = sampled.influences_on(i, j)

@@ -15,6 +15,9 @@ from abstain.inference.small_samples import FEW_CLUSTERS, FEW_FAILURES, FEW_FAIL
 from abstain.metrics import Metric
 from abstain.typing import IntArray
 
+#: Of more methods than this a finding gives the number instead of the names.
+_NAMED = 5
+
 
 def findings_of_comparison(
     units: Sequence[Unit], parts: Sequence[DataPart], together: FoundRows, plan: Plan
@@ -25,6 +28,7 @@ def findings_of_comparison(
             *_directions(units),
             *_few_failures(parts),
             *_undefined(parts),
+            *_unreliable(parts),
             *_few_draws(parts, plan),
             *_resampled(parts, plan),
             *_matched(units),
@@ -39,7 +43,13 @@ def findings_of_comparison(
 def findings_of_data(units: Sequence[Unit], part: DataPart) -> tuple[Finding, ...]:
     """Return what is worth knowing of one data set, whatever it is compared with."""
     return ordered(
-        [*_few_failures([part]), *_undefined([part]), *_own_weights(units), *_clusters(units)]
+        [
+            *_few_failures([part]),
+            *_undefined([part]),
+            *_unreliable([part]),
+            *_own_weights(units),
+            *_clusters(units),
+        ]
     )
 
 
@@ -90,6 +100,23 @@ def _undefined(parts: Sequence[DataPart]) -> Iterator[Finding]:
                     f"compared by it: {why}."
                 )
                 yield Finding.warning("undefined", message, part.data)
+
+
+def _unreliable(parts: Sequence[DataPart]) -> Iterator[Finding]:
+    for part in parts:
+        for sampled in part.sampled:
+            rejected = [
+                name for name, why in zip(sampled.methods, sampled.unreliable, strict=False) if why
+            ]
+            if rejected:
+                names = (
+                    ", ".join(rejected) if len(rejected) <= _NAMED else f"{len(rejected)} methods"
+                )
+                message = (
+                    f"{_named(sampled.metric)} has no interval and no p-value for {names}: "
+                    f"{next(filter(None, sampled.unreliable))}."
+                )
+                yield Finding.warning("no_interval", message, part.data)
 
 
 def _few_draws(parts: Sequence[DataPart], plan: Plan) -> Iterator[Finding]:

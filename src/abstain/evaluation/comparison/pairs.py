@@ -101,7 +101,7 @@ def pairs(sampled: Sampled, plan: Plan) -> Iterator[PairedDifference]:
         made["permutation"] = _by_permutation
     for test in sorted(made, key=lambda test: test != sampled.deciding(plan.test)):
         yield from family.told(TEST_NAMES[test], made[test](family))
-    if plan.literature and sampled.replicates is not None:
+    if plan.literature and sampled.replicates is not None and not any(sampled.unreliable):
         yield from _on_replicates(family)
 
 
@@ -130,6 +130,7 @@ def differences_of(sampled: Sampled, plan: Plan) -> Differences:
         bounds=sampled.bounds,
         warnings=warnings_of(failures, heavy=sampled.metric.heavy, clusters=clusters),
         reaches=None if sampled.held is None else sampled.reaches,
+        no_error_at_threshold=sampled.metric.no_error_at_threshold,
         ratios=not plan.lean or sampled.replicates is not None,
     )
 
@@ -147,9 +148,15 @@ def _by_influence(family: _Family) -> _Tested:
     }
     return _Tested(
         p_value=found.p_value.tolist(),
-        notes=found.notes,
+        notes=_with_reasons(family, found.notes),
         more={name: column.tolist() for name, column in more.items()},
     )
+
+
+def _with_reasons(family: _Family, notes: Sequence[str]) -> list[str]:
+    """Replace the notes of pairs of which a method allows no test by the reason."""
+    why = family.sampled.why_unreliable
+    return [why(i, j) or note for (i, j), note in zip(family.two(), notes, strict=True)]
 
 
 # ------------------------------------------------------------------------------------ resamples
@@ -179,7 +186,7 @@ def _by_bootstrap(family: _Family) -> _Tested:
     told = list(zip(found, seen, strict=True))
     return _Tested(
         p_value=[own.p_value if varied else nan for own, varied in told],
-        notes=notes,
+        notes=_with_reasons(family, notes),
         more={
             name: [getattr(own, name) if varied else nan for own, varied in told]
             for name in _RESAMPLED

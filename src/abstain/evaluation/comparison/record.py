@@ -243,6 +243,17 @@ class Comparison(InNotebook):
         """Return the ranking over all data sets, if there is one."""
         return next((a for a in self.across if a.metric == metric), None)
 
+    @property
+    def is_adjusted(self) -> bool:
+        """Whether p-values are adjusted for the number of pairs."""
+        methods = [pair.adjustment for pair in self.pairs]
+        return not methods or any(method != "none" for method in methods)
+
+    @property
+    def p_name(self) -> str:
+        """What the p-values that decide are called: "adjusted p", or "p" if none is adjusted."""
+        return "adjusted p" if self.is_adjusted else "p"
+
     def judged_by(self, metrics: Iterable[str] | None = None) -> str:
         """Say by which test and adjustment the pairs of each data set are judged."""
         names = self.metrics if metrics is None else metrics

@@ -31,7 +31,7 @@ _ROUNDING = 1e-12
 def standings(sampled: Sampled, plan: Plan) -> Iterator[Standing]:
     """Return where each method stands on one data set: by influences, and by resamples if any."""
     lower = sampled.metric.lower_is_better
-    if plan.lean and sampled.alone:
+    if (plan.lean and sampled.alone) or any(sampled.unreliable):
         yield from _by_value(sampled, plan)
     if not sampled.defined:
         return
@@ -135,14 +135,16 @@ def agreements(parts: Sequence[Sampled], plan: Plan) -> Iterator[Agreement]:
     defined = [part for part in parts if part.defined]
     if len(defined) < 2:
         return
-    replicates = drawn(defined, plan)
-    for i, j in combinations(range(len(defined)), 2):
-        first, second = defined[i], defined[j]
+    reliable = [part for part in defined if not any(part.unreliable)]
+    draws = drawn(reliable, plan) if reliable else None
+    replicates = dict(zip((part.metric.name for part in reliable), draws or (), strict=False))
+    for first, second in combinations(defined, 2):
         same = first.metric.lower_is_better == second.metric.lower_is_better
         tau = kendall(first.mean, second.mean if same else -second.mean)
         low = high = float("nan")
-        if replicates is not None:
-            over = agreement(replicates[i], replicates[j], same_direction=same, level=plan.level)
+        pair = [replicates.get(part.metric.name) for part in (first, second)]
+        if pair[0] is not None and pair[1] is not None:
+            over = agreement(*pair, same_direction=same, level=plan.level)
             low, high = over.low, over.high
         yield Agreement(first.data, first.metric.name, second.metric.name, tau, low, high)
 

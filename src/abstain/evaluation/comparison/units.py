@@ -9,6 +9,7 @@ import numpy as np
 from abstain._foundation.names import split_name
 from abstain._foundation.scored import Scored
 from abstain.errors import InputError
+from abstain.evaluation.counted_rows import counted_runs
 from abstain.evaluation.inputs import Asked, join, scores_of, splits_of
 from abstain.evaluation.uncertainty import clusters_of
 from abstain.predictions import CostMatrix, Predictions, per_sample_loss
@@ -56,7 +57,7 @@ class Unit:
     def counted(self, method: str) -> tuple[int, int]:
         """Return how many samples a method is judged by, and how many of them fail."""
         s = self.scored[method]
-        if s.weight is None or not self.own_weights:
+        if s.weight is None:
             return s.n, s.failures
         kept = s.weight > 0
         return int(np.count_nonzero(kept)), int(np.count_nonzero(s.loss[kept]))
@@ -133,11 +134,22 @@ def units_of(
         own[model] = part
     _refuse_one_loss_for_all(roles.loss, parts.values())
     first: dict[Split, Predictions] = {}
-    units = []
+    aligned: dict[tuple[Split, str], dict[str, Predictions]] = {}
     for (data, run), models in parts.items():
         like = first.setdefault(data, next(iter(models.values())))
         ordered = {model: _in_order_of(like, part) for model, part in models.items()}
-        units.append(_unit(data, run, ordered, roles))
+        reference = next(iter(ordered.values()))
+        aligned[data, run] = {
+            model: _aligned(
+                reference, part, _named(data, run, model), own_weights=roles.own_weights
+            )
+            for model, part in ordered.items()
+        }
+    counted, loss = counted_runs(aligned, roles.loss)
+    units = [
+        _unit(data, run, models, replace(roles, loss=loss))
+        for (data, run), models in counted.items()
+    ]
     return _refuse_gaps(units)
 
 
@@ -178,12 +190,9 @@ def _named(data: Split, run: str, model: str = "") -> str:
     return ", ".join(words) or "all samples"
 
 
-def _unit(data: Split, run: str, models: Mapping[str, Predictions], roles: Roles) -> Unit:
-    first = next(iter(models.values()))
-    parts = {
-        model: _aligned(first, part, _named(data, run, model), own_weights=roles.own_weights)
-        for model, part in models.items()
-    }
+def _unit(data: Split, run: str, parts: Mapping[str, Predictions], roles: Roles) -> Unit:
+    """Score the methods of one run on the same samples."""
+    first = next(iter(parts.values()))
     scored: dict[str, Scored] = {}
     given = []
     for model, part in parts.items():

@@ -18,6 +18,7 @@ from abstain.inference.small_samples import Failures, rounding
 from abstain.metrics import Metric
 from abstain.metrics.intervals import fewest_failures, held_influences, range_of
 from abstain.metrics.replicates import replicates
+from abstain.metrics.small_samples import with_variance_of_each_kind
 from abstain.typing import BoolArray, FloatArray, IntArray, Split
 
 
@@ -76,6 +77,8 @@ class Sampled:
     held: FloatArray | None = None
     #: Shape (k, 2, steps). How far such jumps may move the means (`abstain.inference.reach`).
     reaches: FloatArray | None = None
+    #: Why each method allows no interval and no test, "" where it does; empty where all do.
+    unreliable: tuple[str, ...] = ()
 
     @property
     def data(self) -> Split:
@@ -104,6 +107,7 @@ class Sampled:
             replicates=None if drawn is None else np.ascontiguousarray(drawn[:, columns]),
             held=None if held is None else held[:, columns],
             reaches=None if reaches is None else reaches[columns],
+            unreliable=tuple(self.unreliable[i] for i in columns) if self.unreliable else (),
         )
 
     @property
@@ -115,6 +119,17 @@ class Sampled:
     def mean(self) -> FloatArray:
         """The mean over the runs, shape (k,)."""
         return np.asarray(self.values.mean(axis=0))
+
+    @property
+    def is_unreliable(self) -> BoolArray:
+        """Whether each method allows no interval and no test, shape (k,)."""
+        return np.array([bool(self.why_unreliable(i)) for i in range(len(self.methods))])
+
+    def why_unreliable(self, *methods: int) -> str:
+        """Return why one of these methods allows no interval and no test, or an empty string."""
+        return (
+            next(filter(None, (self.unreliable[i] for i in methods)), "") if self.unreliable else ""
+        )
 
     @property
     def known(self) -> list[int]:
@@ -223,8 +238,8 @@ class Sampled:
 
     @cached_property
     def mean_replicates(self) -> FloatArray:
-        """The replicates of the means over the runs, shape (k, resamples)."""
-        return np.asarray(self.drawn.mean(axis=0))
+        """The replicates of the means over the runs, shape (k, resamples); NaN where unreliable."""
+        return np.where(self.is_unreliable[:, None], np.nan, self.drawn.mean(axis=0))
 
     @cached_property
     def varies(self) -> bool:
@@ -263,11 +278,31 @@ def measured(metric: Metric, units: Sequence[Unit], rows: SampledRows) -> Sample
         return sampled
     tables = []
     for unit, own in zip(units, values, strict=True):
-        table = np.column_stack([function(s) for s in unit.scored.values()])
+        columns = [
+            with_variance_of_each_kind(metric, s, function(s), unit.cluster)
+            for s in unit.scored.values()
+        ]
+        table = np.column_stack(columns)
         tables.append(_without_rounding(table, own, unit, size))
     table = np.concatenate(tables) if len(tables) > 1 else tables[0]
     sampled = replace(sampled, shares=shares(table, rows.weight, rows.cluster))
-    return _with_held(sampled, tables, size)
+    return _without_unreliable(_with_held(sampled, tables, size))
+
+
+def _without_unreliable(sampled: Sampled) -> Sampled:
+    """Replace the shares of methods that allow no interval by NaN, and add the reasons."""
+    reasons = tuple(
+        next(filter(None, (sampled.metric.unreliable(u.scored[name]) for u in sampled.units)), "")
+        for name in sampled.methods
+    )
+    if not any(reasons):
+        return sampled
+    marked = replace(sampled, unreliable=reasons)
+    shares, held = (
+        None if table is None else np.where(marked.is_unreliable, np.nan, table)
+        for table in (sampled.shares, sampled.held)
+    )
+    return replace(marked, shares=shares, held=held)
 
 
 def _without_rounding(table: FloatArray, values: FloatArray, unit: Unit, size: float) -> FloatArray:

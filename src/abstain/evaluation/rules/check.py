@@ -10,6 +10,7 @@ from abstain._foundation.imports import special
 from abstain.confidence import ScoreState
 from abstain.curves.risk_coverage import Kind, RiskCoverageCurve, curve_of
 from abstain.errors import InputError
+from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.findings import sources
 from abstain.evaluation.inputs import refuse_columns
 from abstain.evaluation.records import Finding, ordered
@@ -121,11 +122,11 @@ def check_rule(
     level = level_of(level)
     wanted = _score_of(rule, score)
     sets = sets_of(predictions)
-    calibration = None if calibration is None else calibration_set(calibration)
-    parts = [
-        for_rule(rule, data_of(data, wanted, loss, name=name, split=split), data)
-        for split, name, data in sets
-    ]
+    (calibration,) = counted(None if calibration is None else calibration_set(calibration))
+    parts = []
+    for split, name, passed in sets:
+        data, own_loss = counted(passed, loss, where=name)
+        parts.append(for_rule(rule, data_of(data, wanted, own_loss, name=name, split=split), data))
     refuse_columns((part.split for part in parts), (*CHECK_COLUMNS, *ESTIMATES))
     chosen_on = None if calibration is None else data_of(calibration, wanted, loss)
     seen = _unmixed([*parts, *([chosen_on] if chosen_on else [])], rule)

@@ -10,12 +10,13 @@ from abstain._foundation.imports import special
 from abstain._foundation.option_words import option
 from abstain.confidence import ConfidenceScore, ScoreState
 from abstain.errors import InputError, MissingInputError
+from abstain.evaluation.counted_rows import counted
 from abstain.evaluation.rules.data import FURTHEST, RuleData, as_said, calibration_set, data_of
 from abstain.evaluation.rules.subsets import OVERALL, groups_for, limits_of
 from abstain.predictions import CostMatrix, Predictions
 from abstain.thresholds import RULES, DecisionRule, RuleSet, fit_groups, several_risks
 from abstain.thresholds import fit as fit_rule
-from abstain.thresholds.catalogue import DELTA, SEVERAL, USUAL
+from abstain.thresholds.catalogue import DELTA, SEVERAL, USUAL, default_rule
 from abstain.thresholds.limits import refuse_weights
 from abstain.thresholds.parts import AnyRule
 from abstain.typing import AnyArray, Scale, Split
@@ -27,7 +28,7 @@ def set_threshold(
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str = USUAL,
+    method: str | None = None,
     scale: Scale | None = None,
     per: None = None,
     limits: None = None,
@@ -39,7 +40,7 @@ def set_threshold(
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str = USUAL,
+    method: str | None = None,
     scale: Scale | None = None,
     per: "str | AnyArray | None" = None,
     joint: bool = False,
@@ -51,7 +52,7 @@ def set_threshold(
     *,
     score: str | ScoreState | None = None,
     loss: "str | CostMatrix | AnyArray | None" = None,
-    method: str = USUAL,
+    method: str | None = None,
     scale: Scale | None = None,
     per: "str | AnyArray | None" = None,
     joint: bool = False,
@@ -75,8 +76,10 @@ def set_threshold(
         By default the only confidence column, or "msr" where there are class scores alone.
     loss : str, CostMatrix or array of shape (n,), optional
         What counts as wrong; by default that of the predictions, or 0/1.
-    method : str, default="sgr"
-        A name in `abstain.thresholds.RULES`.
+    method : str, optional
+        A name in `abstain.thresholds.RULES`. By default "sgr" for `max_risk`,
+        "coverage_guarantee" for `coverage` and "cost" for `abstention_cost`, as for the command;
+        "learn_then_test" for `max_risk` with `ratio`.
     scale : {"log-odds", "probability", "score"}, optional
         What a confidence column is measured in. By default a probability where all of it lies in
         [0, 1], else a unit of its own. The scale of a computed score is known.
@@ -133,23 +136,24 @@ def set_threshold(
     [('day', 266, 132), ('night', 134, 0)]
     """
     known: Any = calibration_set(predictions)
+    known, loss, per = counted(known, loss, per)
     part = data_of(known, score, loss)
     if part.scored is None:
         msg = f"`predictions` must be a Predictions; got {type(predictions).__name__}"
         raise InputError(msg)
-    several = "per" if per is not None else "limits" if limits is not None else ""
-    if part.loss is None and (several or RULES[method].needs_loss):
+    method = _method_for(method, per, limits, options)
+    needs_loss = RULES[method].needs_loss or not (per is None and limits is None)
+    if part.loss is None and needs_loss:
         msg = "`predictions` without labels choose no threshold that has to do with being right"
         raise MissingInputError(msg)
     own = as_said(part.scored, scale)
     given = dict(options)
     if part.weight is not None:
         given.setdefault("weight", part.weight)
-    if limits is not None or "delta" in RULES[method].options:
+    if "delta" in RULES[method].options:
         given.setdefault("delta", DELTA)
     rule: AnyRule
     if limits is not None:
-        _refuse_both(per, method)
         rule = _within(part, limits_asked(limits, given), known, given)
     elif per is not None:
         name, groups = groups_for(known, per)
@@ -162,12 +166,20 @@ def set_threshold(
     return rule.for_score(own.name, scale=own.scale)
 
 
-def _refuse_both(per: object, method: str) -> None:
+def _method_for(method: str | None, per: object, limits: object, options: Mapping[str, Any]) -> str:
+    """Return the name of the rule: the requested one, or the default one of the target."""
+    if limits is None:
+        return method or default_rule(options)
+    _refuse_both(per, method)
+    return method or SEVERAL
+
+
+def _refuse_both(per: object, method: str | None) -> None:
     """Refuse what several limits cannot be combined with."""
     if per is not None:
         msg = "`per` gives each group a threshold, `limits` all of them one: drop one of the two"
         raise InputError(msg)
-    if method not in {USUAL, SEVERAL}:
+    if method not in {None, USUAL, SEVERAL}:
         msg = f"`limits` are kept by {SEVERAL!r}, the only method for several risks; got {method!r}"
         raise InputError(msg)
 

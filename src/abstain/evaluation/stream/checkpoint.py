@@ -36,8 +36,8 @@ from abstain.streaming.tally import Tally, tally_of
 from abstain.tables.scan import PredictionScan, Skipped
 from abstain.typing import Array
 
-#: Of the format.
-_VERSION = 1
+#: Of the format. Version 1 kept no checksums of the files of rows.
+_VERSION = 2
 #: What is known of rows besides their files.
 _OF_RUNS = ("n", "total", "weighted", "binary", "precision")
 #: The entry that holds what is no array, as JSON.
@@ -174,7 +174,7 @@ class _Arrays:
     def state(self, state: Kept) -> list[int] | dict[str, Any]:
         """Take those of a state; of one on disk, the names of its files."""
         if isinstance(state, SortedRuns):
-            runs = [[run.path.name, run.rows] for run in state.runs]
+            runs = [[run.path.name, run.rows, run.sha256] for run in state.runs]
             return {"runs": runs, **{name: getattr(state, name) for name in _OF_RUNS}}
         own = [self.tally(state.right), self.tally(state.wrong)]
         return [*own, state.n, state.precision]
@@ -194,7 +194,7 @@ class _Arrays:
 # ------------------------------------------------------------------------------------ reading
 def _rows(kept: Mapping[str, Any], empty: SortedRuns) -> SortedRuns:
     """Find the files of rows; refuse others than were written."""
-    runs = tuple(SortedRun(empty.folder / name, rows) for name, rows in kept["runs"])
+    runs = tuple(SortedRun(empty.folder / name, *run) for name, *run in kept["runs"])
     for run in runs:
         run.opened()
     return replace(empty, runs=runs, **{name: kept[name] for name in _OF_RUNS})

@@ -1,11 +1,14 @@
 """Batches read and counted by the processes of a dask cluster; only counts travel."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
+from importlib import import_module
 from typing import Any
 
 from abstain._foundation.cluster import connected, distributed, started
+from abstain._foundation.extras import has
 from abstain.errors import InputError
 from abstain.evaluation.stream.counts import Question, StreamCounts
 from abstain.tables.scan import PredictionScan
@@ -22,13 +25,19 @@ _DEATHS = 5
 
 
 def counted_by_workers(scan: PredictionScan, question: Question, address: str) -> StreamCounts:
-    """Count all batches on a cluster, a running one or two processes of this machine.
+    """Count all batches by the workers of dask.
 
-    What a worker that dies had counted is counted again by another. Counts are joined in the order
-    of the pieces, two and two, so that they are those of one process to the last bit.
+    Files are counted on a running cluster or by two processes of this machine. A dask dataframe is
+    counted by the cluster at `address`, else by the client or the scheduler of the caller, else by
+    threads: processes would run the script of the caller again, unless it has a main guard. What a
+    worker that dies had counted is counted again by another. Counts are joined in the order of the
+    pieces, two and two, so that they are those of one process to the last bit.
     """
-    with _client(scan, address) as client:
-        work = _Work(scan if scan.frame is None else replace(scan, frame=None), question)
+    work = _Work(scan if scan.frame is None else replace(scan, frame=None), question)
+    client_in_use = None if scan.frame is None or address else _client_in_use()
+    if scan.frame is not None and not address and client_in_use is None:
+        return _counted_by_scheduler(scan.frame, work)
+    with _client(client_in_use, address) as client:
         # Pure tasks have names by what they do, and a later run would find an earlier one's.
         once = {"pure": False, "retries": _DEATHS}
         if scan.frame is None:
@@ -38,16 +47,33 @@ def counted_by_workers(scan: PredictionScan, question: Question, address: str) -
             parts = client.compute(scan.frame.to_delayed(), retries=_DEATHS)
             counts = [client.submit(work.partition, p, i, **once) for i, p in enumerate(parts)]
             del parts
-        return _only(client, _joined(client, counts))
+        return _only(client, _joined(counts, partial(client.submit, _merged, **once)))
 
 
-def _client(scan: PredictionScan, address: str) -> AbstractContextManager[Any]:
-    """Return a client: of a running cluster, of the one in use, or of two processes made for it."""
+def _client_in_use() -> Any:
+    """Return the client of the caller; None if there is none."""
+    if not has("distributed"):
+        return None
+    with suppress(ValueError):
+        return distributed().get_client()
+    return None
+
+
+def _counted_by_scheduler(frame: Any, work: "_Work") -> StreamCounts:
+    """Count the partitions by the scheduler that dask is configured with, threads by default."""
+    delayed: Any = import_module("dask").delayed
+    count, join = delayed(work.partition, pure=False), delayed(_merged, pure=False)
+    counts = [count(partition, i) for i, partition in enumerate(frame.to_delayed())]
+    found: StreamCounts = _joined(counts, join).compute()
+    return found
+
+
+def _client(client_in_use: Any, address: str) -> AbstractContextManager[Any]:
+    """Return a client: of a running cluster, the one in use, or of two processes made for it."""
     if address:
         return connected(address)
-    if scan.frame is not None:
-        with suppress(ValueError):
-            return nullcontext(distributed().get_client())
+    if client_in_use is not None:
+        return nullcontext(client_in_use)
     return started(_PROCESSES, deaths=_DEATHS)
 
 
@@ -58,14 +84,11 @@ def _runs(scan: PredictionScan) -> list[list[Piece]]:
     return [pieces[i : i + size] for i in range(0, len(pieces), size)]
 
 
-def _joined(client: Any, counts: list[Any]) -> Any:
+def _joined(counts: list[Any], join: Callable[[Any, Any], Any]) -> Any:
     """Join neighbors, two and two, until one is left; none of them comes here."""
     while len(counts) > 1:
         pairs = [counts[i : i + 2] for i in range(0, len(counts), 2)]
-        counts = [
-            client.submit(_merged, *pair, pure=False, retries=_DEATHS) if len(pair) > 1 else pair[0]
-            for pair in pairs
-        ]
+        counts = [join(*pair) if len(pair) > 1 else pair[0] for pair in pairs]
     return counts[0]
 
 

@@ -16,6 +16,7 @@ from abstain._foundation.option_words import option
 from abstain._foundation.scored import Scored
 from abstain.confidence import ConfidenceScore
 from abstain.errors import InputError
+from abstain.evaluation.counted_rows import counted_batch
 from abstain.evaluation.inputs import Asked, join, scores_of
 from abstain.evaluation.notable import (
     SHOWN,
@@ -307,8 +308,11 @@ class StreamCounts:
         """Return those with a batch too; of `several` files its samples are named by theirs."""
         splits, rows = dict(self.splits), 0
         at = f"{batch.piece.file}: " if several else ""
-        for split, p in batch.splits.items():
-            rows += p.n
+        for split, passed in batch.splits.items():
+            rows += passed.n
+            p = counted_batch(passed)
+            if p is None:
+                continue
             splits[split] = splits.get(split, SplitCounts()).updated(p, question, at)
         return StreamCounts(
             self.pieces + 1,

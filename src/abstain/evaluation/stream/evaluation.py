@@ -12,6 +12,7 @@ from abstain._foundation.checks import one_of, positive_int
 from abstain._foundation.option_words import option
 from abstain.errors import InputError
 from abstain.evaluation.assembly import Assembly
+from abstain.evaluation.counted_rows import only_zeros
 from abstain.evaluation.inputs import Asked, loss_name, refuse_columns
 from abstain.evaluation.records import RESULT_COLUMNS, Evaluation, Finding
 from abstain.evaluation.stream.areas import RankAreas
@@ -214,6 +215,8 @@ def _breadth(counts: StreamCounts) -> int:
 
 def measured(scan: PredictionScan, counts: StreamCounts, plan: StreamPlan) -> Evaluation:
     """Measure what was counted."""
+    if not counts.splits and counts.rows:
+        raise only_zeros(scan.source)
     if not counts.splits:
         reasons = "; ".join(s.reason for s in (*scan.skipped, *counts.skipped)[:1])
         msg = f"{scan.source}: no row is left. {reasons}"

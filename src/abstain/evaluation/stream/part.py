@@ -15,7 +15,18 @@ from abstain.streaming import scored
 from abstain.typing import Split
 
 #: What takes every sample with its classes, or all its class scores.
-_BEYOND = frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES, Need.UNKNOWN_CLASSES})
+_BEYOND = frozenset(
+    {
+        Need.CLASSES,
+        Need.CORRECTNESS,
+        Need.PROBABILITIES,
+        Need.TWO_CLASSES,
+        Need.UNKNOWN_CLASSES,
+    }
+)
+
+#: What counts of label and prediction are enough for.
+_OF_ANSWERS = frozenset({Need.CLASSES, Need.CORRECTNESS})
 
 #: An order of all samples takes 16 bytes a failure, and each metric a few times as much.
 _FAILURES = 1 << 20
@@ -50,9 +61,11 @@ class CountedPart(EvaluatedPart):
 
     def of(self, metric: Metric) -> Scored:
         """Return the samples as this metric takes them."""
-        alone = metric.of_classifier and metric.needs == {Need.CLASSES} and self.counts.answers
-        # Pairs are counted, not weighed.
-        return self.cells if alone and not self.counts.weighted else super().of(metric)
+        is_classifier_metric = metric.of_classifier and set() < metric.needs <= _OF_ANSWERS
+        # Pairs are counted without weights.
+        has_pair_counts = bool(self.counts.answers) and not self.counts.weighted
+        use_pairs = is_classifier_metric and has_pair_counts
+        return self.cells if use_pairs else super().of(metric)
 
     def missing(self, metric: Metric) -> str:
         """Return why a metric does not apply, or cannot be had of counts; or an empty string."""

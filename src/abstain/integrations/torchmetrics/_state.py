@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -165,6 +165,13 @@ def as_probabilities(state: Histogram, entry: Score | None) -> Histogram:
 class StreamState(Metric):
     """A metric that keeps samples, all of them or a histogram; see `SelectiveMetric`."""
 
+    # TorchScript compiles the properties of every submodule but these.
+    __jit_unused_properties__: ClassVar[list[str]] = [
+        *Metric.__jit_unused_properties__,
+        "error_bound",
+        "_score_entry",
+    ]
+
     def __init__(
         self, *, inputs: Inputs, score: str, bins: int | None, scale: Scale | None, **kwargs: Any
     ) -> None:
@@ -234,8 +241,9 @@ class StreamState(Metric):
 
     def reset(self) -> None:
         """Forget every sample."""
-        for part, x in self._states().items():
-            if self.bins is None and isinstance(x, torch.Tensor):
+        if self.bins is None:
+            # torchmetrics clears a list in place, and `Running` still holds the list.
+            for part in self._names:
                 self._set(part, [])
         super().reset()
 

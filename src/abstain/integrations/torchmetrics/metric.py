@@ -25,7 +25,7 @@ from abstain.streaming import Bounded
 from abstain.streaming.bounds import bounded_metric
 from abstain.streaming.scales import Scale
 
-_KEPT = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE})
+_KEPT = frozenset({Need.BINARY_LOSS, Need.UNIT_LOSS, Need.UNIT_CONFIDENCE, Need.CORRECTNESS})
 
 
 class SelectiveMetric(StreamState):
@@ -139,6 +139,7 @@ class SelectiveMetric(StreamState):
         """The most by which the value can differ from the exact one; 0 without `bins`."""
         return self.compute_bounds().error_bound
 
+    @torch.jit.unused
     def forward(self, confidence: Any, loss: Any, weight: Any = None) -> Any:
         """Add a batch and return its own value, always exact.
 

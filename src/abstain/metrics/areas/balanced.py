@@ -1,6 +1,6 @@
 """Balanced-accuracy AURC and AUGRC: every class counts the same, however rare."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -8,16 +8,18 @@ from abstain._foundation.arrays import beside, inner, is_on_device, namespace
 from abstain._foundation.foreign import double, scalar
 from abstain._foundation.measurement import Measured
 from abstain._foundation.names import codes_of
-from abstain._foundation.order import runs_of
+from abstain._foundation.passed_rows import n_passed, of_samples
 from abstain._foundation.ranks import group_index, group_ties
 from abstain._foundation.scored import ClassView, Scored, scored
 from abstain._foundation.segments import distinct, still_to_come, sums_by
 from abstain.inference.influence import tail_sums, trapezoid_steps
+from abstain.metrics.areas.class_cells import ClassCells, class_cells
+from abstain.metrics.areas.rare_classes import few_failures_of_class, late_start_of_class
 from abstain.metrics.class_views import view_of
 from abstain.metrics.entry import Metric, Need, value_of
 from abstain.metrics.influences import of_classes, of_mean
 from abstain.metrics.rank_weights import augrc_weight, rank_weighted_risk, vertex_area
-from abstain.typing import AnyArray, Array, BoolArray, FloatArray, IntArray, Scalar
+from abstain.typing import AnyArray, FloatArray, IntArray, Scalar
 
 
 def balanced_aurc(
@@ -49,8 +51,9 @@ def balanced_aurc(
     Notes
     -----
     At each vertex the risk is the mean over the classes of the class's selective risk; a class
-    of which nothing is accepted counts 0, as in FD-Shifts. Trapezoid over coverage, ties share
-    a vertex. Cost: two sorts.
+    of which nothing is accepted counts 0, as in FD-Shifts. So the value is biased downward for a
+    rare class of low confidence, and there is no interval if a class is too rare. Trapezoid over
+    coverage, ties share a vertex. Cost: two sorts.
 
     References
     ----------
@@ -76,10 +79,10 @@ def _of_classes(
 
 def _codes(labels: AnyArray, s: Scored) -> AnyArray:
     """Return a code for each label; names of any type are read on the host, once."""
-    if is_on_device(labels) and tuple(labels.shape) == (s.n,):
-        return namespace(labels).unique_inverse(labels)[1]
-    codes = codes_of(labels, "labels", s.n)
-    return codes if s.xp is np else beside(codes, "labels", s.confidence)
+    if is_on_device(labels) and tuple(labels.shape) == (n_passed(s),):
+        return of_samples(s, namespace(labels).unique_inverse(labels)[1])
+    codes = codes_of(labels, "labels", n_passed(s))
+    return of_samples(s, codes if s.xp is np else beside(codes, "labels", s.confidence))
 
 
 def _balanced_aurc(s: Scored) -> Measured:
@@ -89,7 +92,7 @@ def _balanced_aurc(s: Scored) -> Measured:
     xp = s.xp
     to_come = xp.concat((still_to_come(area), xp.zeros_like(area[:1])))
     if xp is np:
-        by_class = _by_class(s)
+        by_class = class_cells(s)
         return Measured(inner(by_class.risk, by_class.until_next(to_come)) / by_class.present)
     labels = view_of(s).labels
     present = _present_classes(s, labels)
@@ -102,116 +105,6 @@ def _balanced_aurc(s: Scored) -> Measured:
         for k in range(present.shape[0])
     )
     return Measured(total / present.shape[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _ByClass:
-    """The rows of the host that have weight, class by class, each from the most confident on.
-
-    Rows of one class and one confidence are a cell, in which a curve of the class has a vertex.
-    """
-
-    #: Shape (n,). The rows in that order.
-    rows: Array | slice
-    #: Shape (n,). The cell of each.
-    cell: Array
-    #: Shape (c,). The tie group of each cell, and its class among those present.
-    group: Array
-    owner: Array
-    #: Shape (c,). Weight and loss mass of the class down to each cell.
-    through: FloatArray
-    loss_through: FloatArray
-
-    @classmethod
-    def of(cls, s: Scored) -> "_ByClass":
-        """Sort them."""
-        labels = view_of(s).labels
-        rows, group = _in_order(s, labels)
-        codes = labels[rows]
-        new_class = np.append(True, codes[1:] != codes[:-1])
-        first = new_class | np.append(True, group[1:] != group[:-1])
-        starts = np.flatnonzero(first)
-        opens = np.flatnonzero(new_class[starts])
-        mass = s.loss[rows].astype(np.float64)
-        weight = np.ones(mass.size) if s.weight is None else s.weight[rows]
-        mass *= weight
-        return cls(
-            rows,
-            np.cumsum(first, dtype=np.int32) - 1,
-            group[starts],
-            np.cumsum(new_class[starts], dtype=np.int32) - 1,
-            _sums_from(np.add.reduceat(weight, starts), opens),
-            _sums_from(np.add.reduceat(mass, starts), opens),
-        )
-
-    @property
-    def present(self) -> int:
-        """How many classes there are."""
-        return int(self.owner[-1]) + 1
-
-    @property
-    def risk(self) -> FloatArray:
-        """The selective risk of its class at each cell."""
-        return self.loss_through / self.through
-
-    @property
-    def last(self) -> BoolArray:
-        """Whether a cell is the last of its class."""
-        return np.append(self.owner[1:] != self.owner[:-1], True)
-
-    @property
-    def loss(self) -> FloatArray:
-        """The loss mass of each cell."""
-        before = np.append(0.0, self.loss_through[:-1])
-        return self.loss_through - np.where(np.append(True, self.last[:-1]), 0.0, before)
-
-    @property
-    def balance(self) -> FloatArray:
-        """W/(K W_k) for each cell: with it all classes weigh the same."""
-        mass = self.through[self.last]
-        return np.asarray((mass.sum() / (self.present * mass))[self.owner])
-
-    def until_next(self, to_come: FloatArray) -> FloatArray:
-        """Return the step of a number of the tie groups from each cell to the next of its class."""
-        here = to_come[self.group]
-        return here - np.where(self.last, 0.0, np.append(here[1:], 0.0))
-
-    def to_come(self, x: FloatArray) -> FloatArray:
-        """Return the sum over each cell and those of its class that come after it."""
-        ends = np.flatnonzero(self.last)[::-1]
-        return _sums_from(x[::-1], x.size - 1 - ends)[::-1]
-
-
-def _by_class(s: Scored) -> _ByClass:
-    """Return the samples by class, sorted once."""
-    return s.kinds_by_class.once(_ByClass.of)
-
-
-def _in_order(s: Scored, labels: IntArray) -> tuple[Array | slice, Array]:
-    """Return the rows that have weight by class and confidence, and the tie group of each."""
-    if s.known_home is not None:
-        # So come the rows of `Scored.kinds_by_class`.
-        return slice(None), s.known_home
-    runs = runs_of(s.confidence, None if s.weight is None else s.weight > 0)
-    codes = labels[runs.order]
-    if 0 <= codes.min() + 1 <= codes.max() < _COUNTED:
-        # Small integers are sorted by counting them.
-        codes = codes.astype(np.int16)
-    by = np.argsort(codes, kind="stable")
-    group = np.repeat(np.arange(runs.ends.size, dtype=np.int32), runs.count)
-    return runs.order[by].astype(np.int32), group[by]
-
-
-#: Codes of classes below this are sorted by counting.
-_COUNTED = 1 << 15
-
-
-def _sums_from(x: FloatArray, starts: IntArray) -> FloatArray:
-    """Return running sums that begin anew at each of the starts."""
-    out: FloatArray = np.cumsum(x)
-    offset = out[starts] - x[starts]
-    out -= np.repeat(offset, np.diff(starts, append=x.size))
-    return out
 
 
 def _present_classes(s: Scored, labels: IntArray) -> AnyArray:
@@ -276,7 +169,7 @@ def balanced_augrc(
 def _balanced_augrc(s: Scored) -> Measured:
     xp = s.xp
     if xp is np:
-        by_class = _by_class(s)
+        by_class = class_cells(s)
         phi = augrc_weight(s.groups)[by_class.group]
         return Measured(inner(phi, by_class.loss * by_class.balance) / s.total)
     labels = view_of(s).labels
@@ -297,12 +190,17 @@ def _balanced_augrc(s: Scored) -> Measured:
 
 @of_classes
 def _aurc_influence(s: Scored) -> FloatArray:
-    """AURC of the mean class-wise selective risk."""
-    groups, by_class = s.groups, s.once(_ByClass.of)
-    to_come = np.append(tail_sums(vertex_area(groups)), 0.0)
+    """AURC of the mean class-wise selective risk.
+
+    Three effects of one more sample: the risk of its class at all thresholds below it, the coverage
+    at which the curves bend, and the coverage at which the curve of its class starts.
+    """
+    groups, by_class = s.groups, s.once(ClassCells.of)
+    width = by_class.until_next(np.append(tail_sums(vertex_area(groups)), 0.0))
     risk = by_class.risk
-    here = by_class.until_next(to_come) / by_class.through
-    on_weight, on_loss = -by_class.to_come(here * risk), by_class.to_come(here)
+    per_weight = width / by_class.through
+    on_weight, on_loss = -by_class.to_come(per_weight * risk), by_class.to_come(per_weight)
+    on_weight += _influence_on_start(by_class, width * risk)
     opens = np.append(True, by_class.last[:-1])
     rises = risk - np.where(opens, 0.0, np.append(0.0, risk[:-1]))
     value = np.cumsum(sums_by(by_class.group, rises, groups.loss.size))
@@ -312,22 +210,39 @@ def _aurc_influence(s: Scored) -> FloatArray:
     return _of_each(s, by_class, scale * on_weight, scale * on_loss)
 
 
+def _influence_on_start(by_class: ClassCells, area: FloatArray) -> FloatArray:
+    """Return what the weight of each cell adds to the area by letting its class start earlier.
+
+    `area` is what each cell contributes to the area of its class. At a threshold that accepts the
+    share G of a class of m samples, the class has started with probability 1 - (1 - G)^m. A sample
+    above the threshold raises this to 1, one below lowers it: the derivative of the expected area
+    is m (1 - G)^(m - 1) (1[above] - G) times the risk. The derivative with respect to the weights
+    of given samples lacks this term, because no weight above 0 moves the start.
+    """
+    size, coverage = by_class.size[by_class.owner], by_class.coverage
+    starting = area * np.maximum(1.0 - coverage, 0.0) ** (size - 1.0)
+    mean = np.bincount(by_class.owner, weights=starting * coverage)
+    weight_of_one = by_class.class_weight / by_class.size
+    centered = by_class.to_come(starting) - mean[by_class.owner]
+    return np.asarray(centered / weight_of_one[by_class.owner])
+
+
 @of_classes
 def _augrc_influence(s: Scored) -> FloatArray:
     """AUGRC with every class given the same weight W/(K W_k), which the sample changes too."""
-    groups, by_class = s.groups, s.once(_ByClass.of)
+    groups, by_class = s.groups, s.once(ClassCells.of)
     factor = by_class.balance
     balanced = by_class.loss * factor
     of_groups = sums_by(by_class.group, balanced, groups.loss.size)
     pushed = tail_sums(of_groups) - of_groups / 2
     phi = augrc_weight(groups)[by_class.group]
-    of_class = np.bincount(by_class.owner, weights=phi * balanced) / by_class.through[by_class.last]
+    of_class = np.bincount(by_class.owner, weights=phi * balanced) / by_class.class_weight
     on_weight = -pushed[by_class.group] / groups.total - of_class[by_class.owner]
     return _of_each(s, by_class, on_weight, phi * factor)
 
 
 def _of_each(
-    s: Scored, by_class: _ByClass, on_weight: FloatArray, on_loss: FloatArray
+    s: Scored, by_class: ClassCells, on_weight: FloatArray, on_loss: FloatArray
 ) -> FloatArray:
     """Return the influence of each sample from those of weight and loss mass of its cell."""
     out = np.zeros(s.n)
@@ -359,6 +274,7 @@ ENTRIES = (
         duplication="limit",
         influence=_aurc_influence,
         heavy=True,
+        unreliable=lambda s: few_failures_of_class(s) or late_start_of_class(s),
     ),
     Metric(
         name="augrc_ba",
@@ -374,5 +290,6 @@ ENTRIES = (
         per_thousand=True,
         ordered=False,
         influence=_augrc_influence,
+        unreliable=few_failures_of_class,
     ),
 )

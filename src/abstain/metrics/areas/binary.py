@@ -253,7 +253,6 @@ _entry = partial(
     family="area",
     lower_is_better=False,
     needs=frozenset({Need.CLASSES, Need.PROBABILITIES, Need.TWO_CLASSES}),
-    convention=f"mean over {COVERAGES} coverages",
     ordered=False,
     gradients=frozenset(),
     no_influence="each threshold of the mean moves the pairs that are compared",
@@ -264,9 +263,10 @@ ENTRIES = (
         name="auroc_retention",
         title="AUROC-AURC",
         compute=partial(_of, which=0),
-        meaning="Averaged over coverages, a positive ranks above a negative among the accepted "
-        "with probability {value}.",
+        meaning="Averaged over the coverages at which both classes are accepted, a positive ranks "
+        "above a negative among the accepted with probability {value}.",
         source="Pugnana and Ruggieri (2023), https://arxiv.org/abs/2210.10703",
+        convention=f"mean over those of {COVERAGES} coverages that accept both classes",
         function="auroc_retention(confidence, labels, probabilities[:, 1])",
         breaks=("R2", "R3", "R5"),
     ),
@@ -274,8 +274,10 @@ ENTRIES = (
         name="auprc_retention",
         title="AUPRC retention",
         compute=partial(_of, which=1),
-        meaning="Averaged over coverages, the average precision of the positive class is {value}.",
+        meaning="Averaged over the coverages at which a positive is accepted, the average "
+        "precision of the positive class is {value}.",
         source="Band et al. (2021), https://arxiv.org/abs/2211.12717",
+        convention=f"mean over those of {COVERAGES} coverages that accept a positive",
         function="auprc_retention(confidence, labels, probabilities[:, 1])",
     ),
 )

@@ -235,8 +235,9 @@ def normalized_aurc(
 
     Notes
     -----
-    Comparable between classifiers of different accuracy. A score that is the same for all
-    samples gives 1. Cost: two sorts.
+    Not comparable between classifiers of different accuracy: at one failure AUROC the accuracy
+    moves it, in either direction. A score that is the same for all samples gives 1. Cost: two
+    sorts.
 
     References
     ----------

@@ -305,6 +305,7 @@ def _of_aurc(estimator: str, name: str, title: str, influence: Influence, *, sou
         heavy=True,
         extremes=(best_aurc, worst_aurc),
         breaks=("R2", "R3"),
+        judged_as="" if name == "aurc" else "aurc",
     )
 
 

@@ -1,5 +1,6 @@
 """What is accepted at a threshold, weighted by confidence, of a `Scored` within [0, 1]."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -18,7 +19,7 @@ from abstain._foundation.foreign import (
 from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import reached
 from abstain._foundation.scored import Scored, scored
-from abstain.errors import DomainError, InputError
+from abstain.errors import DomainError, InputError, UndefinedMetricWarning
 from abstain.metrics.entry import Need
 from abstain.metrics.roc import no_less_than_zero
 from abstain.typing import AnyArray, Array, FloatArray, Scalar
@@ -45,9 +46,14 @@ _HINT = "CWSA reads the confidence as a probability; calibrate it, or use a rank
 def checked(confidence: AnyArray, loss: AnyArray, weight: AnyArray | None) -> Scored:
     """Validate at the public edge: confidence and loss in [0, 1]."""
     s = scored(confidence, loss, weight, by_value=True)
+    check_unit_interval(s)
+    return s
+
+
+def check_unit_interval(s: Scored) -> None:
+    """Raise an error if a confidence or a loss lies outside [0, 1]."""
     checks.unit_interval(s.confidence, "confidence", hint=_HINT)
     checks.unit_interval(s.loss, "loss", hint="A correctness is one minus a loss in [0, 1].")
-    return s
 
 
 def threshold_of(x: float) -> float:
@@ -177,6 +183,24 @@ def _sum(held: _Held, everything: float, threshold: float, ramp: Ramp) -> Sums:
         total=everything,
         count=held.count,
     )
+
+
+def contributions_at(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
+    """Return what each sample adds to CWSA, or to CWSA+, as the tables normalize them.
+
+    Linear ramp. NaN, with an `UndefinedMetricWarning`, if CWSA+ is undefined.
+    """
+    check_unit_interval(s)
+    xp, p, loss = s.xp, without_gradient(s.shown), double(s.loss)
+    is_accepted = p >= xp.astype(numbers_beside(threshold, p), p.dtype)
+    weight = xp.astype(is_accepted, loss.dtype) * (1.0 if s.weight is None else s.weight)
+    worth = no_less_than_zero(double(p) - threshold) / (1.0 - threshold)
+    total = float(xp.sum(weight)) if plus else s.total
+    if total == 0:
+        msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
+        warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
+        return xp.full_like(loss, float("nan"))
+    return weight * worth * (1.0 - (1.0 if plus else 2.0) * loss) / total
 
 
 def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:

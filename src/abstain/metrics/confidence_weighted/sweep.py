@@ -84,8 +84,8 @@ class CwsaSweep:
         float
             Straight lines between the thresholds, from the coverage of the highest to that of the
             lowest. What lies outside of these two coverages counts nothing, and so does a threshold
-            that accepts no sample. So the value is at most the difference of the two
-            coverages, and 0 for a model that is certain of all samples: it compares no models
+            without a value (no sample is accepted). So the value is at most the difference of the
+            two coverages, and 0 for a model that is certain of all samples: it compares no models
             whose confidences are spread differently. `cwsa_area` has no such ends.
 
         Raises
@@ -221,15 +221,14 @@ def cwsa_area(confidence: AnyArray, loss: AnyArray, *, weight: AnyArray | None =
     -----
     One vertex for each distinct confidence, taken as the threshold (of a confidence of exactly 1
     the limit from below), joined by straight lines from the origin: no grid of thresholds to
-    choose. The paper's AUC-MCC takes the same trapezoids over the thresholds of a sweep, so that
-    only coverages between those of its ends count: ``cwsa_sweep(...).auc_mcc("cwsa")``. Linear
-    ramp, divided by the weight of all samples. Ties share a vertex. Cost: one sort.
+    choose. abstain defines this area. It is not the paper's AUC-MCC (`auc_mcc`), which counts only
+    the coverages between those of 20 thresholds. Linear ramp, divided by the weight of all
+    samples. Ties share a vertex. Cost: one sort.
 
     References
     ----------
     .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
-       https://arxiv.org/abs/2505.18622
+       confidence-aware model evaluation, section 3.2 (CWSA), https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -265,13 +264,12 @@ def cwsa_plus_area(
     Notes
     -----
     As `cwsa_area`, but divided by the weight accepted, and flat from the first vertex to coverage
-    0. Ties share a vertex. Cost: one sort.
+    0. It is not the paper's AUC-MCC (`auc_mcc_plus`). Ties share a vertex. Cost: one sort.
 
     References
     ----------
     .. [1] Shahnazari et al. (2025), Trust, or don't predict: introducing the CWSA family for
-       confidence-aware model evaluation, sections 4.3 and A.4 (AUC-MCC),
-       https://arxiv.org/abs/2505.18622
+       confidence-aware model evaluation, section 3.3 (CWSA+), https://arxiv.org/abs/2505.18622
 
     Examples
     --------
@@ -330,7 +328,7 @@ _AREA = Metric(
     compute=partial(_area_of, plus=False),
     lower_is_better=False,
     meaning="Averaged over coverages, the confidence-weighted right less wrong is {value}.",
-    source=SOURCE.format("4.3, AUC-MCC"),
+    source="defined by abstain; CWSA: " + SOURCE.format("3.2"),
     low=-0.5,
     high=0.5,
     needs=NEEDS,
@@ -352,6 +350,7 @@ ENTRIES = (
         meaning="Averaged over coverages, the accepted are {value} right and confident at once.",
         low=0.0,
         high=1.0,
+        source="defined by abstain; CWSA+: " + SOURCE.format("3.3"),
         convention="linear ramp, divided by the number accepted",
         function="cwsa_plus_area(confidence, loss)",
         influence=of_kinds(partial(_influence, plus=True)),

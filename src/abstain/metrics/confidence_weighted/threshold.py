@@ -21,6 +21,7 @@ from abstain.metrics.confidence_weighted.sums import (
     RampName,
     Sums,
     checked,
+    contributions_at,
     ramp_of,
     sums_at,
     threshold_of,
@@ -226,6 +227,7 @@ def cwsa_entry(threshold: float, *, plus: bool = False) -> Metric:
         function=f"cwsa{'_plus' if plus else ''}(confidence, loss, threshold={threshold:g})",
         rank_based=False,
         gradients=frozenset({"loss", "confidence"}),
+        contributions=partial(contributions_at, threshold=threshold, plus=plus),
         influence=of_kinds(partial(_influence, threshold=threshold, plus=plus)),
         rests_on_failures=False,
         # Bins at their upper ends flatter successes; the middle is far closer.

@@ -188,6 +188,7 @@ def _coverage(name: str, percent: str) -> Metric:
         influence=of_bends(partial(influence_at_risk, risk=risk)),
         interval=partial(inverted_interval, risk=risk),
         open_thresholds=partial(open_at_risk, risk=risk),
+        no_error_at_threshold=True,
         accepted_failures=lambda s: accepted_failures(s, lambda groups: at_risk(groups, risk)),
         binned=Binned(partial(_coverage_limits, max_risk=risk)),
     )

@@ -7,6 +7,9 @@ that it would find in the population is one of a few, each so many standard erro
 (or of the risk that was asked for) away. Where all groups near the threshold are small the
 influence function has the same result with a slope, and nothing is left open here.
 
+The coverage at a risk has the same difficulty where nearly all samples (or none) may be accepted:
+its error is one-sided there, and a difference of two such coverages has no slope either.
+
 Where the risk hardly rises with the coverage, chance also picks the vertex of least risk, anywhere
 from the coverage asked for on. The risk is the same at all of them; numbers that count what is
 rejected are not, so for these every vertex is open whose risk cannot be told from the least.
@@ -151,7 +154,10 @@ def open_at_risk(s: Scored, cluster: IntArray | None, *, risk: float) -> OpenThr
     s = near_risk(s, risk, cluster)
     found = plausible(s, risk, cluster)
     near = found.coverage[found.away <= 2]
-    if not jumps(s.groups, near.min(), near.max()):
+    nearest = found.coverage[found.away <= 1]
+    # At either end the coverage stops moving, so that no slope describes it next to an end.
+    is_next_to_end = nearest.min() == 0 or nearest.max() == 1
+    if not is_next_to_end and not jumps(s.groups, near.min(), near.max()):
         return None
     vertex = at_risk(s.groups, risk)
     kept = np.flatnonzero(found.away < FARTHEST)

@@ -21,6 +21,7 @@ from abstain._foundation.measurement import Measured, undefined
 from abstain._foundation.ranks import TieGroups
 from abstain._foundation.scored import Scored
 from abstain.metrics.influences import of_mean
+from abstain.metrics.working_points.effective_samples import accepted_samples
 from abstain.metrics.working_points.vertices import (
     accepted,
     at_coverage,
@@ -172,15 +173,17 @@ def influence_at_risk(s: Scored, *, risk: float) -> FloatArray:
     index = at_risk(groups, risk)
     if index < 0:
         return np.zeros(s.n)
-    weight, wrong, _ = accepted(groups, index)
-    slope = _slope_in_risk(groups, risk, wrong / weight, weight)
+    slope = _slope_in_risk(s, risk, index)
     return share_at_vertex(s, index) - slope * SELECTIVE_RISK.at_vertex(s, index)
 
 
-def _slope_in_risk(groups: TieGroups, risk: float, attained: float, weight: float) -> float:
+def _slope_in_risk(s: Scored, risk: float, index: int) -> float:
     """Change of the coverage per risk allowed, one standard error of it to either side."""
-    accepted = max(groups.n * weight / groups.total, 1.0)
-    reach = max(np.sqrt(attained * (1 - min(attained, 1.0)) / accepted), risk / accepted)
+    groups = s.groups
+    accepted = accepted_samples(s, None, risk)
+    attained, n = float(accepted.risk[index]), max(float(accepted.n_for_risk[index]), 1.0)
+    variance = attained * max(float(accepted.loss[index]) - attained, 0.0)
+    reach = max(np.sqrt(variance / n), risk / n)
     low, high = max(risk - reach, 0.0), risk + reach
     ends = [at_risk(groups, low), at_risk(groups, high)]
     covered = [coverage_of(groups, end).value for end in ends]

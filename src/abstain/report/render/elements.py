@@ -111,12 +111,16 @@ def entry(cell: Cell, column: Column, *, head: bool, stacked: bool) -> str:
     return f"<{element}{attributes(known)}>{content(cell)}</{element}>"
 
 
-def content(cell: Cell) -> str:
+#: The mark of a value that is not significantly different from the best.
+TIE_MARK: Final = "†"
+
+
+def content(cell: Cell, tie_mark: str = TIE_MARK) -> str:
     """Return what stands in a cell."""
     if cell is None:
         return _NOTHING
     if isinstance(cell, Number):
-        return _number(cell)
+        return _number(cell, tie_mark)
     if isinstance(cell, Range):
         return between(cell.low, cell.high, cell.form, scale=cell.scale) or _NOTHING
     if isinstance(cell, Shot):
@@ -124,7 +128,7 @@ def content(cell: Cell) -> str:
     return label(cell) if isinstance(cell, Label) else inline(cell)
 
 
-def _number(cell: Number) -> str:
+def _number(cell: Number, tie_mark: str) -> str:
     if math.isnan(cell.value) and not cell.said:
         return f'<span class="undefined" title="{escape(visible(cell.reason))}">{UNDEFINED}</span>'
     scales = {"one": cell.scale, "kilo": 1000} if cell.per_thousand else {"": cell.scale}
@@ -136,7 +140,8 @@ def _number(cell: Number) -> str:
         looks = " ".join(filter(None, [choice, "best" if cell.stands == "best" else ""]))
         text = cell.said or spelled(cell.value, cell.form, scale=scale)
         shown += f'<data{attributes({"class": looks})} value="{exact}">{_said(text)}</data>'
-    tie = '<sup title="cannot be told from the best">†</sup>' if cell.stands == "tie" else ""
+    mark = f'<sup title="cannot be told from the best">{tie_mark}</sup>'
+    tie = mark if cell.stands == "tie" else ""
     return f"{shown}{tie}{_beside(cell, scales)}"
 
 

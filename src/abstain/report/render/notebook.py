@@ -20,6 +20,8 @@ _ROWS: Final = 30
 _REMARKS: Final = 6
 _FIGURE: Final = 40_000
 _DOTS: Final = 50
+#: The mark that the footer of a brief explains, in a terminal and here.
+_TIE_MARK: Final = "≈"
 
 #: Where a notebook says that it is dark: JupyterLab, VS Code, and pages made of notebooks.
 _DARK: Final = (
@@ -174,4 +176,4 @@ def _cell(column: doc.Column, cell: doc.Cell, place: int) -> str:
     # What a page lets its reader choose is shown in one way.
     cell = replace(cell, per_thousand=False) if isinstance(cell, doc.Number) else cell
     element = 'th scope="row"' if place == 0 else "td"
-    return f"<{element}{_look(column)}>{content(cell)}</{element.split(maxsplit=1)[0]}>"
+    return f"<{element}{_look(column)}>{content(cell, _TIE_MARK)}</{element.split(maxsplit=1)[0]}>"

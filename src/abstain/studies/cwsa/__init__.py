@@ -7,14 +7,22 @@ import numpy as np
 
 from abstain._foundation import checks
 from abstain._foundation.random import seed_of
-from abstain.errors import InputError
+from abstain.errors import InputError, suggest
 from abstain.metrics import cwsa_area, cwsa_plus_area
 from abstain.studies._data import Data, chosen_names, enough
 from abstain.studies._study import SEED, Row, StudyEntry, StudyOption, StudyResult, timed
 from abstain.studies.cwsa import claims, experiments
-from abstain.studies.cwsa.answers import Answers, answers_of
+from abstain.studies.cwsa.answers import DIGITS, Answers, answers_of
 from abstain.studies.cwsa.claims import Axioms, Claim
-from abstain.studies.cwsa.experiments import IMBALANCE, NOISE, SHARPENING, SHIFT, Conditions, tidy
+from abstain.studies.cwsa.experiments import (
+    COMPARISON,
+    IMBALANCE,
+    NOISE,
+    SHARPENING,
+    SHIFT,
+    Conditions,
+    tidy,
+)
 from abstain.studies.cwsa.facts import printed_claims, printed_rows
 from abstain.studies.cwsa.figures import figures_of
 from abstain.studies.cwsa.models import (
@@ -43,6 +51,7 @@ def study_cwsa(
     thresholds: Sequence[float] = (),
     at: float = 0.9,
     scores: Sequence[str] = (),
+    reference: str = "",
     samples: int = 1000,
     repeats: int = 200,
     rng: Rng = 0,
@@ -55,9 +64,9 @@ def study_cwsa(
     Parameters
     ----------
     data : Predictions, or mapping from name or split to Predictions, optional
-        With confidences in [0, 1] and a 0/1 loss. Of several parts the first is where the model was
-        made for, and the others are shifts of it. Without data a softmax regression on
-        scikit-learn's digits, and the same digits with noise on their pixels.
+        With confidences in [0, 1] and a 0/1 loss. Every experiment is run on each data set that is
+        not a shift of `reference`. Without data a softmax regression on scikit-learn's digits, with
+        the same digits with noise on their pixels as shifts.
     thresholds : sequence of float, optional
         In [0, 1), at least 2. By default the 20 of the released code, even from 0.5 to 0.99.
     at : float, default=0.9
@@ -65,6 +74,9 @@ def study_cwsa(
     scores : sequence of str, optional
         Confidence columns, or scores of the catalogue that are probabilities. By default all
         columns, or the maximum softmax response.
+    reference : str, optional
+        Name of the data set that the model was made for; all others are then shifts of it. Without
+        it the data sets are compared, and none is called a shift.
     samples : int, default=1000
         Of a simulated model.
     repeats : int, default=200
@@ -75,14 +87,16 @@ def study_cwsa(
     Returns
     -------
     StudyResult
-        Tables "results" (a row a number: sweeps and experiments), "claims", "models", "areas",
-        "label-noise", "imbalance", "shift" and "sharpening", each where the data allow it; figures
-        "sweep", "sharpening" and "label-noise".
+        Tables "results" (a row a number: sweeps and experiments), "claims" (a row for each reading
+        of a claim and data set), "models", "areas", "label-noise", "imbalance", "shift" or
+        "comparison", and "sharpening", each where the data allow it; figures "sweep", "sharpening"
+        and "label-noise".
 
     Raises
     ------
     InputError
-        If a threshold lies outside [0, 1) or there is only one, or data have weights.
+        If a threshold lies outside [0, 1) or there is only one, data have weights, or no data set
+        has the name `reference`.
     MissingInputError
         If no confidence lies in [0, 1], or the loss is not 0 or 1.
 
@@ -105,16 +119,15 @@ def study_cwsa(
     asked = Conditions(_threshold(at), checks.positive_int(samples, "samples"), seed)
     options = {"samples": asked.samples, "repeats": enough(repeats)}
     laws, parts = models(), answers_of(data, chosen_names(scores))
+    unshifted, shifts = _by_reference(parts, DIGITS if data is None else reference)
     simulated = [
         Simulated.of(name, law, grid, seed=seed + i, **options)
         for i, (name, law) in enumerate(laws.items())
     ]
-    found = _experiments(parts, grid, asked)
+    found = _experiments(unshifted, shifts, grid, asked)
     printed = printed_rows(_of_their_grid(simulated))
-    said = [
-        *_claims(parts[0], grid, found, simulated),
-        *printed_claims(printed, laws[OVERCONFIDENT_TEXT]),
-    ]
+    said = _claims(unshifted, grid, found, simulated)
+    said += printed_claims(printed, laws[OVERCONFIDENT_TEXT])
     tables = {
         "results": [*_sweeps(simulated, parts, grid), *_tidied(found, asked.at)],
         "claims": [claim.row() for claim in said],
@@ -125,23 +138,35 @@ def study_cwsa(
     return CWSA.result(
         parameters=usual | {"at": asked.at, **options},
         tables=tables,
-        figures=figures_of(simulated, parts, grid, found),
-        notes=_NOTES,
-        verdict=tuple(verdict_of(said, simulated, found, parts[0])),
+        figures=figures_of(simulated, unshifted, grid, found),
+        notes=_notes(found),
+        verdict=tuple(verdict_of(said, simulated, found)),
         shown=tuple(name for name in tables if name not in {"results", SHARPENING, "printed"}),
     )
 
 
+def _by_reference(parts: Sequence[Answers], reference: str) -> tuple[list[Answers], list[Answers]]:
+    """Separate the shifts of the reference from the other data sets; none without a reference."""
+    names = list(dict.fromkeys(part.data for part in parts))
+    if reference and reference not in names:
+        msg = f"no data set is named {reference!r}; got {', '.join(map(repr, names))}"
+        raise InputError(f"{msg}.{suggest(reference, names)}")
+    shifts = [part for part in parts if reference and part.data != reference]
+    return [part for part in parts if part not in shifts], shifts
+
+
 def _experiments(
-    parts: Sequence[Answers], grid: FloatArray, asked: Conditions
+    unshifted: Sequence[Answers], shifts: Sequence[Answers], grid: FloatArray, asked: Conditions
 ) -> dict[str, list[Row]]:
-    """Do everything to the first part that is done to it, and compare it with the others."""
-    first = parts[0]
+    """Run every experiment on each data set, and compare the shifts with their reference."""
+    compared = SHIFT if shifts else COMPARISON
     return {
-        NOISE: experiments.noise_rows(first, asked),
-        IMBALANCE: experiments.imbalance_rows(first, asked),
-        SHIFT: experiments.shift_rows(parts, asked),
-        SHARPENING: experiments.sharpening_rows(first, grid),
+        NOISE: experiments.noise_rows(unshifted, asked),
+        IMBALANCE: [row for p in unshifted for row in experiments.imbalance_rows(p, asked)],
+        SHIFT: [],
+        COMPARISON: [],
+        compared: experiments.comparison_rows([*unshifted, *shifts], asked),
+        SHARPENING: [row for p in unshifted for row in experiments.sharpening_rows(p, grid)],
     }
 
 
@@ -155,9 +180,9 @@ def _sweeps(
 
 
 def _tidied(found: dict[str, list[Row]], at: float) -> Iterator[Row]:
-    settings = {NOISE: "rate", IMBALANCE: "share", SHIFT: "", SHARPENING: "temperature"}
-    for name, setting in settings.items():
-        yield from tidy(found[name], name, setting, at)
+    settings = {NOISE: "rate", IMBALANCE: "share", SHARPENING: "temperature"}
+    for name, rows in found.items():
+        yield from tidy(rows, name, settings.get(name, ""), at)
 
 
 def _grid(thresholds: Sequence[float]) -> FloatArray:
@@ -185,16 +210,21 @@ def _of_their_grid(simulated: Sequence[Simulated]) -> dict[str, Simulated]:
 
 
 def _claims(
-    judged: Answers, grid: FloatArray, found: dict[str, list[Row]], simulated: Sequence[Simulated]
+    unshifted: Sequence[Answers],
+    grid: FloatArray,
+    found: dict[str, list[Row]],
+    simulated: Sequence[Simulated],
 ) -> list[Claim]:
+    """Decide the claims on the simulated models and on each data set."""
     laws = {model.name: model.population for model in simulated}
-    return [
-        *Axioms(judged, grid).claims(),
-        *claims.of_sharpening(found[SHARPENING]),
-        *claims.of_models(laws, grid),
-        *claims.of_predictions(judged, grid),
-        claims.of_noise([row for row in found[NOISE] if row["data"] == judged.name]),
-    ]
+    sharpened, relabeled = (experiments.by_data(found[name]) for name in (SHARPENING, NOISE))
+    decided = list(claims.of_models(laws, grid))
+    for judged in unshifted:
+        decided += Axioms(judged, grid).claims()
+        decided += claims.of_sharpening(sharpened[judged.name])
+        decided += claims.of_predictions(judged, grid)
+        decided.append(claims.of_noise(relabeled[judged.name]))
+    return decided
 
 
 def _sweep_rows(part: Answers, grid: FloatArray) -> list[Row]:
@@ -258,7 +288,13 @@ _BALANCED: Final = (
     "In the released test of imbalance errors do not depend on the class, so that nothing can "
     "change; here the class with the most failures is weighed up and down."
 )
-_NOTES: Final = (_NORMALIZED, _SHIFTED, _BALANCED)
+
+
+def _notes(found: dict[str, list[Row]]) -> tuple[str, ...]:
+    """Return what the reader must know about the experiments that were run."""
+    notes = {_NORMALIZED: True, _SHIFTED: bool(found[SHIFT]), _BALANCED: bool(found[IMBALANCE])}
+    return tuple(note for note, applies in notes.items() if applies)
+
 
 #: The study in the catalogue.
 CWSA: Final = StudyEntry(
@@ -283,13 +319,17 @@ CWSA: Final = StudyEntry(
         StudyOption(
             "scores", tuple[str, ...], "a confidence column or score (default: all)", "score"
         ),
+        StudyOption("reference", str, "data set that the model was made for; others are shifts"),
         StudyOption("samples", int, "of a simulated model"),
         StudyOption("repeats", int, "how often each model is simulated"),
         SEED,
     ),
     captions={
         "results": "One row a number. Expected: exact, of endless data. SD: over repeated samples.",
-        "claims": "Each claim of the paper that these data can decide, by its section.",
+        "claims": (
+            "A row for each reading of a claim and each data set, by the section of the paper. No "
+            "data set: decided by simulated models or printed numbers."
+        ),
         "models": (
             "Exact, of endless data, at the threshold of the experiments. Mean ± SD: over "
             "repeated samples."
@@ -310,7 +350,8 @@ CWSA: Final = StudyEntry(
             "Every number that the paper prints of a simulated model, beside what that model has. "
             "Away: in standard deviations of a sample of 1,000."
         ),
-        SHIFT: "The first part is where the model was made for.",
+        SHIFT: "The first data set is the one that the model was made for.",
+        COMPARISON: "None of these data sets is known to be a shift of another.",
         SHARPENING: (
             "The same answers, with logits divided by a temperature: below 1 each claim is bolder."
         ),

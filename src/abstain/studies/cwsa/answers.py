@@ -21,8 +21,9 @@ DIGITS: Final = "digits"
 #: Standard deviations of what is added to pixels from 0 to 16.
 NOISES: Final = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
 
-#: The widest half of the unit interval's log-odds that a confidence keeps when it is sharpened.
-_LEAST: Final = 1e-12
+
+#: The least log-odds of a confidence of exactly 1 when it is sharpened: those of 1 - 1e-12.
+_CERTAIN: Final = 27.63
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +37,9 @@ class Answers:
     labels: IntArray | None = None
     #: How many classes there are, as far as is known.
     classes: int = 2
+    #: The data set and the score that they are from; `name` has both where there are several.
+    data: str = ""
+    score: str = ""
 
     @cached_property
     def right(self) -> float:
@@ -47,11 +51,21 @@ class Answers:
 
         Without logits, the log-odds of the confidence are divided by it.
         """
-        if self.logits is not None:
-            scaled = self.logits / temperature
-            return np.asarray(np.exp(scaled.max(axis=1) - special.logsumexp(scaled, axis=1)))
-        inside = np.clip(self.confidence, _LEAST, 1 - _LEAST)
-        return np.asarray(special.expit(special.logit(inside) / temperature))
+        return np.asarray(special.expit(self.sharpened_log_odds(temperature)))
+
+    def sharpened_log_odds(self, temperature: float) -> FloatArray:
+        """Return the log-odds of the sharpened confidences, which do not round to 1.
+
+        Rank metrics need them: many sharpened confidences are exactly 1 in float64.
+        """
+        if self.logits is None:
+            return _finite(special.logit(self.confidence)) / temperature
+        scaled = self.logits / temperature
+        top = scaled.argmax(axis=1)[:, None]
+        others = scaled.copy()
+        np.put_along_axis(others, top, -np.inf, axis=1)
+        largest = np.take_along_axis(scaled, top, axis=1)[:, 0]
+        return _finite(largest - special.logsumexp(others, axis=1))
 
     def relabeled(self, rate: float) -> "Answers":
         """Return what is measured when that share of the labels is another class, in expectation.
@@ -62,6 +76,13 @@ class Answers:
         # A wrong answer is right by chance where the false label is the class that was named.
         lucky = rate / max(self.classes - 1, 1)
         return replace(self, loss=self.loss * (1 - lucky) + (1 - self.loss) * rate)
+
+
+def _finite(log_odds: FloatArray) -> FloatArray:
+    """Replace infinite log-odds by finite ones beyond all others."""
+    largest = np.abs(log_odds[np.isfinite(log_odds)]).max(initial=0.0)
+    limit = max(_CERTAIN, float(largest) + 1.0)
+    return np.clip(log_odds, -limit, limit)
 
 
 def answers_of(data: Data, scores: Sequence[str]) -> list[Answers]:
@@ -95,6 +116,8 @@ def _of_part(name: str, p: Predictions, scores: Sequence[str]) -> list[Answers]:
                 logits,
                 None if view is None else np.asarray(view.labels),
                 2 if view is None else len(view.classes),
+                name,
+                own.name,
             )
         )
     if not out:
@@ -128,5 +151,6 @@ def digits(*, noises: Sequence[float] = NOISES) -> list[Answers]:
         chosen = logits.argmax(axis=1)
         confidence = np.exp(logits.max(axis=1) - special.logsumexp(logits, axis=1))
         loss = (chosen != labels).astype(np.float64)
-        out.append(Answers(name, np.minimum(confidence, 1.0), loss, logits, labels, 10))
+        confidence = np.minimum(confidence, 1.0)
+        out.append(Answers(name, confidence, loss, logits, labels, 10, name, BASELINE))
     return out

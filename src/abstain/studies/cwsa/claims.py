@@ -1,7 +1,7 @@
 """What the paper claims and data can decide, each with a verdict that follows from numbers."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -28,22 +28,45 @@ from abstain.typing import FloatArray
 
 HOLDS, FAILS, PARTLY, OPEN = "holds", "fails", "partly", "not decided"
 
+#: Axioms of appendix A.2 that are read in several ways.
+_MONOTONE: Final = "Monotonicity: a surer right answer is worth no less"
+_RESPONSIVE: Final = "Calibration responsiveness: a better calibrated model scores better"
+
 #: A difference below this is rounding.
 _ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, what became of it, and why."""
+    """One reading of a claim of the paper, on some data: its verdict, and why."""
 
     section: str
     claim: str
     verdict: str
     evidence: str
+    #: How the claim is read, where it can be read in several ways.
+    reading: str = ""
+    #: The data set that decides it; empty for simulated models and printed numbers.
+    data: str = ""
 
     def row(self) -> Row:
         """Return it as a row of a table."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+        columns = ("section", "claim", "reading", "data", "verdict", "evidence")
+        return {name: getattr(self, name) for name in columns}
+
+
+def verdict_by_claim(claims: Iterable[Claim]) -> dict[str, str]:
+    """Combine the verdicts of all readings and data sets into one for each claim."""
+    verdicts: dict[str, set[str]] = {}
+    for claim in claims:
+        verdicts.setdefault(claim.claim, set()).add(claim.verdict)
+    return {claim: _combined(found - {OPEN}) for claim, found in verdicts.items()}
+
+
+def _combined(verdicts: set[str]) -> str:
+    if not verdicts:
+        return OPEN
+    return verdicts.pop() if len(verdicts) == 1 else PARTLY
 
 
 def judged_by(*, holds: bool, ever: bool = False) -> str:
@@ -61,11 +84,14 @@ class Axioms:
 
     def claims(self) -> Iterator[Claim]:
         """Try each of them."""
-        yield from self._monotone()
-        yield from self._overconfidence()
-        yield self._abstention()
-        yield self._normalized()
-        yield self._responsive()
+        found = (
+            *self._monotone(),
+            *self._overconfidence(),
+            self._abstention(),
+            self._normalized(),
+            self._responsive(),
+        )
+        yield from (replace(claim, data=self.judged.name) for claim in found)
 
     def _monotone(self) -> Iterator[Claim]:
         all_of, accepted, plus = self._raised
@@ -76,25 +102,28 @@ class Axioms:
         )
         yield Claim(
             "A.2",
-            "Monotone, of two accepted right answers: the surer adds no less",
+            _MONOTONE,
             judged_by(holds=least >= 0),
             f"{right.size} right answers at {self.thresholds.size} thresholds: the weight is "
             "(confidence - threshold)/(1 - threshold)",
+            "of two accepted right answers the surer adds no less",
         )
         yield Claim(
             "A.2",
-            "Monotone: a right answer that is surer never lowers CWSA (tables: over all samples)",
+            _MONOTONE,
             judged_by(holds=not any(d < -_ROUNDING for d in all_of)),
             f"least change {min(all_of, default=0.0):.2g} over {len(all_of)} thresholds",
+            "to make a right answer surer never lowers CWSA (tables: over all samples)",
         )
         for name, found in (("CWSA (equation: over the accepted)", accepted), ("CWSA+", plus)):
             lower = sum(d < -_ROUNDING for d in found)
             yield Claim(
                 "A.2",
-                f"Monotone: a right answer that is surer never lowers {name}",
+                _MONOTONE,
                 judged_by(holds=lower == 0) if found else OPEN,
                 f"a right answer raised from below the threshold to it lowers it at {lower} of "
                 f"{len(found)} thresholds: it is accepted with weight 0, and the mean is over more",
+                f"to make a right answer surer never lowers {name}",
             )
 
     @cached_property
@@ -182,11 +211,12 @@ class Axioms:
         lower = sum(d < -_ROUNDING for d in raised)
         return Claim(
             "A.2",
-            "Responds to calibration, read as: surer where right, less sure where wrong",
+            _RESPONSIVE,
             judged_by(holds=up == n == plus and not lower, ever=max(up, plus) > 0),
             f"halfway to certain and halfway to 0: CWSA rises at {up} of {n} thresholds, CWSA+ "
             f"at {plus}; one right answer raised to the threshold alone lowers CWSA+ at {lower}. "
             "It is a better order besides, not a better calibration",
+            "surer where right, less sure where wrong",
         )
 
 
@@ -200,22 +230,25 @@ def of_predictions(judged: Answers, thresholds: FloatArray) -> Iterator[Claim]:
         "CWSA has an unbounded range",
         FAILS,
         f"each weight lies in [0, 1], so that it lies in [-1, 1]; up to {largest:.3f} here",
+        data=judged.name,
     )
     above = int((swept.cwsa_plus > swept.selective_accuracy)[known].sum())
     yield Claim(
         "5.2",
         "CWSA+ lies above the selective accuracy at every threshold (said of CIFAR-10)",
         judged_by(holds=above == known.sum(), ever=above > 0),
-        f"{judged.name}: above at {above} of {known.sum()}: it is the mean of the same right "
-        "answers, each with a weight of at most 1",
+        f"above at {above} of {known.sum()}: it is the mean of the same right answers, each with "
+        "a weight of at most 1",
+        data=judged.name,
     )
     rises = int((np.diff(swept.cwsa) > _ROUNDING).sum())
     yield Claim(
         "5.2",
         "CWSA rises steadily with the threshold (said of CIFAR-10)",
         judged_by(holds=rises == thresholds.size - 1, ever=rises > 0),
-        f"{judged.name}: rises at {rises} of {thresholds.size - 1} steps, from "
-        f"{swept.cwsa[0]:.3f} to {swept.cwsa[-1]:.3f}",
+        f"rises at {rises} of {thresholds.size - 1} steps, from {swept.cwsa[0]:.3f} to "
+        f"{swept.cwsa[-1]:.3f}",
+        data=judged.name,
     )
 
 
@@ -228,11 +261,13 @@ def of_sharpening(rows: Sequence[Row]) -> Iterator[Claim]:
     bold = sum(best == least for best, _, _ in found)
     yield Claim(
         "A.2",
-        "Responds to calibration, read as: claims nearer to the truth score better",
+        _RESPONSIVE,
         judged_by(holds=bolder + plus == 0, ever=bolder + plus < 2 * len(found)),
         f"the same answers with logits divided by a temperature: CWSA is best at a lower "
         f"temperature than the Brier score at {bolder} of {len(found)} thresholds (at the lowest "
         f"tried, {least:g}, at {bold}), CWSA+ at {plus}",
+        "claims nearer to the truth score better",
+        rows[0]["data"],
     )
 
 
@@ -328,5 +363,6 @@ def of_noise(rows: Sequence[Row]) -> Claim:
             and lost.get("CWSA+", 0.0) <= lost["the share right"],
             ever=min(lost.get("CWSA", 0.0), lost.get("CWSA+", 0.0)) <= lost["the share right"],
         ),
-        f"{rows[0]['data']}, {last['rate']:.0%} of the labels replaced: lost are {said}",
+        f"{last['rate']:.0%} of the labels replaced: lost are {said}",
+        data=rows[0]["data"],
     )

@@ -24,7 +24,8 @@ TEMPERATURES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 5.0)
 CLASS_SHARES: Final = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 #: The names of the experiments, as tables and files have them.
-NOISE, IMBALANCE, SHIFT, SHARPENING = "label-noise", "imbalance", "shift", "sharpening"
+NOISE, IMBALANCE, SHARPENING = "label-noise", "imbalance", "sharpening"
+SHIFT, COMPARISON = "shift", "comparison"
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,13 @@ class Conditions:
 
 
 # ------------------------------------------------------------------------------ label noise
-def noise_rows(judged: Answers, asked: Conditions) -> list[Row]:
-    """Replace a share of the labels, of the model that is called calibrated and of data."""
+def noise_rows(judged: Sequence[Answers], asked: Conditions) -> list[Row]:
+    """Replace a share of the labels, of the model that is called calibrated and of data sets."""
     population, classes = simulate.certain_when_right(), 3
     drawn = population.sample(asked.samples, rng=asked.seed)
     model = Answers(CALIBRATED, drawn.confidence, drawn.loss, classes=classes)
     out: list[Row] = []
-    for source, law in ((model, population), (judged, None)):
+    for source, law in ((model, population), *((answers, None) for answers in judged)):
         for rate in NOISE_RATES:
             found = source.relabeled(rate)
             row = {"data": source.name, "rate": rate}
@@ -101,13 +102,17 @@ def imbalance_rows(judged: Answers, asked: Conditions) -> list[Row]:
 
 
 # ------------------------------------------------------------------------------ a shift
-def shift_rows(parts: Sequence[Answers], asked: Conditions) -> list[Row]:
-    """Compare parts of the data, the first of which is where the model was made for."""
+def comparison_rows(parts: Sequence[Answers], asked: Conditions) -> list[Row]:
+    """Measure each data set at the threshold; none if there is only one."""
     if len(parts) < 2:
         return []
     out: list[Row] = []
     for part in parts:
-        row = {"data": part.name, "mean_confidence": float(part.confidence.mean())}
+        row = {
+            "data": part.name,
+            "score": part.score,
+            "mean_confidence": float(part.confidence.mean()),
+        }
         out.append(row | asked.measured(part.confidence, part.loss))
     return out
 
@@ -120,6 +125,7 @@ def sharpening_rows(
     out: list[Row] = []
     for temperature in temperatures:
         confidence = judged.sharpened(temperature)
+        area = augrc(judged.sharpened_log_odds(temperature), judged.loss)
         swept = swept_quietly(confidence, judged.loss, thresholds)
         for i, threshold in enumerate(thresholds.tolist()):
             out.append(
@@ -131,14 +137,20 @@ def sharpening_rows(
                     "ECE": ece(confidence, judged.loss),
                     # Proper: least where each claim is the chance of being right.
                     "Brier": float(np.mean((confidence - 1 + judged.loss) ** 2)),
-                    "AUGRC": augrc(confidence, judged.loss),
+                    "AUGRC": area,
                 }
             )
     return out
 
 
+def by_data(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Group the rows of an experiment by their data set."""
+    names = dict.fromkeys(row["data"] for row in rows)
+    return {name: [row for row in rows if row["data"] == name] for name in names}
+
+
 def boldest(rows: Sequence[Row]) -> Iterator[tuple[float, float, float]]:
-    """Return for each threshold the best temperatures, by CWSA, CWSA+ and the Brier score."""
+    """Return the best temperatures of a data set by CWSA, CWSA+ and Brier score, by threshold."""
     for threshold in dict.fromkeys(row["threshold"] for row in rows):
         mine = [row for row in rows if row["threshold"] == threshold]
         best = max(mine, key=lambda row: row["cwsa"])

@@ -8,7 +8,7 @@ import numpy as np
 from abstain.plots.series import Series, SeriesDisplay
 from abstain.studies._study import Row
 from abstain.studies.cwsa.answers import Answers
-from abstain.studies.cwsa.experiments import NOISE, SHARPENING
+from abstain.studies.cwsa.experiments import NOISE, SHARPENING, by_data
 from abstain.studies.cwsa.models import QUANTITIES, TITLES, Simulated, swept_quietly
 from abstain.typing import FloatArray
 
@@ -23,16 +23,19 @@ def figures_of(
 ) -> dict[str, Any]:
     """Draw what was found."""
     return {
-        "sweep": _sweeps(simulated, parts[0], grid),
+        "sweep": _sweeps(simulated, parts, grid),
         SHARPENING: _sharpening(found[SHARPENING], grid),
         NOISE: _noise(found[NOISE]),
     }
 
 
-def _sweeps(simulated: Sequence[Simulated], judged: Answers, grid: FloatArray) -> SeriesDisplay:
-    swept = swept_quietly(judged.confidence, judged.loss, grid)
+def _sweeps(
+    simulated: Sequence[Simulated], parts: Sequence[Answers], grid: FloatArray
+) -> SeriesDisplay:
     values: dict[str, Mapping[str, Any]] = {model.name: model.expected for model in simulated}
-    values[judged.name] = {name: getattr(swept, name) for name in QUANTITIES}
+    for judged in parts:
+        swept = swept_quietly(judged.confidence, judged.loss, grid)
+        values[judged.name] = {name: getattr(swept, name) for name in QUANTITIES}
     lines = tuple(
         _line(TITLES[name], grid, found[name], panel)
         for panel, found in values.items()
@@ -47,17 +50,20 @@ def _sweeps(simulated: Sequence[Simulated], judged: Answers, grid: FloatArray) -
 def _sharpening(rows: Sequence[Row], grid: FloatArray) -> SeriesDisplay:
     """Draw CWSA and CWSA+ at three thresholds, and what tells honest claims."""
     shown = grid[np.unique(np.linspace(0, grid.size - 1, 3).round().astype(int))].tolist()
+    data_sets = by_data(rows)
     lines = []
-    for threshold in shown:
-        mine = [row for row in rows if row["threshold"] == threshold]
-        x = [row["temperature"] for row in mine]
-        for name in ("cwsa", "cwsa_plus"):
-            y = [np.nan if row[name] is None else row[name] for row in mine]
-            lines.append(_line(TITLES[name], x, y, f"threshold {threshold:.3g}"))
-    mine = [row for row in rows if row["threshold"] == shown[0]]
-    for name in ("Brier", "ECE"):
-        x, y = ([row[column] for row in mine] for column in ("temperature", name))
-        lines.append(_line(name, x, y, "errors of the claims (lower is better)"))
+    for data, own in data_sets.items():
+        prefix = f"{data}, " if len(data_sets) > 1 else ""
+        for threshold in shown:
+            mine = [row for row in own if row["threshold"] == threshold]
+            x = [row["temperature"] for row in mine]
+            for name in ("cwsa", "cwsa_plus"):
+                y = [np.nan if row[name] is None else row[name] for row in mine]
+                lines.append(_line(TITLES[name], x, y, f"{prefix}threshold {threshold:.3g}"))
+        mine = [row for row in own if row["threshold"] == shown[0]]
+        for name in ("Brier", "ECE"):
+            x, y = ([row[column] for row in mine] for column in ("temperature", name))
+            lines.append(_line(name, x, y, f"{prefix}errors of the claims (lower is better)"))
     title = "The same answers, claimed more boldly (left) or more shyly (right)"
     return SeriesDisplay(
         tuple(lines), title, "Temperature", "Value", order=(*_ORDER[:2], "Brier", "ECE")

@@ -1,13 +1,13 @@
-"""What was found, in sentences that follow from the numbers."""
+"""The conclusions of the study, in sentences that follow from the numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from abstain.studies._study import Row
-from abstain.studies.cwsa.answers import Answers
-from abstain.studies.cwsa.claims import FAILS, HOLDS, PARTLY, Claim
-from abstain.studies.cwsa.experiments import SHARPENING, SHIFT, boldest
+from abstain.studies.cwsa.claims import FAILS, HOLDS, OPEN, PARTLY, Claim, verdict_by_claim
+from abstain.studies.cwsa.experiments import COMPARISON, SHARPENING, SHIFT, boldest, by_data
 from abstain.studies.cwsa.models import (
     CALIBRATED,
     OVERCONFIDENT,
@@ -23,33 +23,47 @@ def verdict_of(
     said: Sequence[Claim],
     simulated: Sequence[Simulated],
     found: Mapping[str, Sequence[Row]],
-    judged: Answers,
 ) -> Iterator[str]:
-    """Say what follows, the most important first."""
-    yield _bolder(found[SHARPENING], judged)
-    counted = {v: sum(c.verdict == v for c in said) for v in (HOLDS, PARTLY, FAILS)}
-    yield (
-        f"Of {len(said)} claims that these data decide, {counted[HOLDS]} hold, {counted[PARTLY]} "
-        f"hold in part and {counted[FAILS]} fail."
-    )
+    """Write the conclusions, the most important first."""
+    for data, rows in by_data(found[SHARPENING]).items():
+        yield _bolder(data, rows)
+    yield _BOLDEST
+    yield _counted(said)
     yield from _ranking({model.name: model for model in simulated})
     yield _agreement(simulated)
     if found[SHIFT]:
         yield _shifted(found[SHIFT])
+    if found[COMPARISON]:
+        yield _compared(found[COMPARISON])
 
 
-def _bolder(rows: Sequence[Row], judged: Answers) -> str:
+_BOLDEST: Final = (
+    "A sample that is right with probability q adds (2q - 1) times its weight to CWSA in "
+    "expectation, so that the claim of certainty is best wherever q is above 1/2."
+)
+
+
+def _counted(said: Sequence[Claim]) -> str:
+    """Count the claims by verdict, each once in all its readings and on all data sets."""
+    verdicts = list(verdict_by_claim(said).values())
+    counts = {verdict: verdicts.count(verdict) for verdict in (HOLDS, PARTLY, FAILS, OPEN)}
+    undecided = f"; these data do not decide {counts[OPEN]}" if counts[OPEN] else ""
+    return (
+        f"Of {len(verdicts)} claims {counts[HOLDS]} hold, {counts[PARTLY]} hold in part (in some "
+        f"readings, at some thresholds or on some data) and {counts[FAILS]} fail{undecided}."
+    )
+
+
+def _bolder(data: str, rows: Sequence[Row]) -> str:
     best = list(boldest(rows))
     n, proper = len(best), best[0][2]
     bolder = sum(cwsa < proper for cwsa, _, proper in best)
     plus = sum(cwsa_plus < proper for _, cwsa_plus, proper in best)
     what = "rewards bolder claims than are true" if 2 * bolder > n else "asks for no bold claims"
     return (
-        f"On {judged.name} CWSA {what}: with the same answers it is best at a lower temperature "
+        f"On {data} CWSA {what}: with the same answers it is best at a lower temperature "
         f"than {proper:g}, the most honest of those tried by the Brier score, at {bolder} of {n} "
-        f"thresholds, and CWSA+ at {plus}. A sample that is right with probability q adds "
-        "(2q - 1) times its weight to CWSA in expectation, so that the claim of certainty is best "
-        "wherever q is above 1/2."
+        f"thresholds, and CWSA+ at {plus}."
     )
 
 
@@ -93,13 +107,37 @@ def _agreement(simulated: Sequence[Simulated]) -> str:
     )
 
 
+#: The quantities of a comparison, by the names of the sentence.
+_COMPARED: Final = {
+    "share right": "right",
+    "selective accuracy": "selective_accuracy",
+    "CWSA": "cwsa",
+    "CWSA+": "cwsa_plus",
+}
+
+
 def _shifted(rows: Sequence[Row]) -> str:
-    first, last = rows[0], min(rows, key=lambda row: row["right"])
-    names = {"share right": "right", "selective accuracy": "selective_accuracy"}
-    names |= {"CWSA": "cwsa", "CWSA+": "cwsa_plus"}
+    """Compare the first row, of the reference, with the worst shift for the same score."""
+    reference, *others = (row for row in rows if row["score"] == rows[0]["score"])
+    worst = min(others, key=lambda row: row["right"])
     parts = [
-        f"{said} {first[key]:.3f} to {last[key]:.3f}"
-        for said, key in names.items()
-        if first[key] is not None and last[key] is not None
+        f"{title} {reference[key]:.3f} to {worst[key]:.3f}"
+        for title, key in _COMPARED.items()
+        if reference[key] is not None and worst[key] is not None
     ]
-    return f"From {first['data']} to {last['data']}: {', '.join(parts)}."
+    return f"From {reference['data']} to {worst['data']}: {', '.join(parts)}."
+
+
+def _compared(rows: Sequence[Row]) -> str:
+    """List the values of data sets of which none is known to be a shift of another."""
+    texts = [
+        ", ".join(
+            f"{title} {row[key]:.3f}" for title, key in _COMPARED.items() if row[key] is not None
+        )
+        for row in rows
+    ]
+    listed = "; ".join(f"{row['data']}: {text}" for row, text in zip(rows, texts, strict=True))
+    return (
+        f"{listed}. If one of these is the data set that the model was made for, name it with "
+        "--reference to read the others as shifts of it."
+    )

@@ -202,11 +202,12 @@ def _verdict(
 def _found(against: Sequence[Against], titles: Mapping[str, str], reference: str) -> list[str]:
     """Say of one measure which objectives improve it, by how much, and which not."""
     own = sorted(against, key=lambda a: a.difference)
-    words = own[0].measure.words
+    words, single = own[0].measure.words, own[0].seeds == 1
     found = {v: [a for a in own if a.verdict == v] for v in ("better", "open", "worse")}
     if found["better"]:
         listed = "; ".join(_at_length(a, titles) for a in found["better"])
-        said = [f"Lower {words} than {reference}, the interval excludes zero: {listed}."]
+        start = _ONE_SEED.format(words) if single else f"Lower {words}"
+        said = [f"{start} than {reference}, the interval excludes zero: {listed}."]
     else:
         nearest = "the least bad" if own[0].verdict == "worse" else "the nearest"
         first = f"{nearest}: {_at_length(own[0], titles)}"
@@ -222,8 +223,16 @@ def _found(against: Sequence[Against], titles: Mapping[str, str], reference: str
     return said
 
 
+_ONE_SEED = (
+    "With one seed, which compares trained models and not objectives (another seed may give "
+    "another order), lower {}"
+)
+
+
 def _only_these_seeds(a: Against) -> str:
-    """Qualify what is found of these models, where the interval that counts seeds reaches zero."""
+    """Qualify a result of these models: of one seed, or if the interval for seeds reaches zero."""
+    if a.seeds == 1 and a.verdict != "open":
+        return " (of one seed only)"
     return " (of these seeds only)" if a.verdict != "open" and a.wide_open else ""
 
 

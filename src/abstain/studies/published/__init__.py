@@ -71,7 +71,7 @@ def study_published() -> StudyResult:
         },
         figures=_figures(moved, areas),
         notes=tuple(_notes(moved)),
-        verdict=tuple(_verdict(summary, moved, areas, wrong)),
+        verdict=tuple(_verdict(summary, ranked, moved, areas, wrong)),
         shown=("ranks", "changes", "contradictions"),
         labels={name: _short(one) for name, one in tables().items()},
     )
@@ -97,11 +97,13 @@ def _long(check: str, rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
 
 # ------------------------------------------------------------------------------- the summaries
 def _ranks(rows: Sequence[Row]) -> Iterator[dict[str, Any]]:
-    """Add up the columns of each two tables and part."""
+    """Sum the columns of each pair of tables and part."""
     keys = ("table", "against", "part")
     for about, own in groupby(rows, key=lambda row: tuple(row[key] for key in keys)):
         mine = list(own)
-        counts = ("ranks", "equal", "possible", "pairs", "reversed")
+        counts = (
+            "printed", "equal_as_printed", "ranks", "equal", "possible", "pairs", "reversed",
+        )  # fmt: skip
         sums = {name: sum(r[name] for r in mine) if name in mine[0] else None for name in counts}
         yield {**dict(zip(keys, about, strict=True)), "columns": len(mine), **sums}
 
@@ -228,7 +230,11 @@ def _notes(moved: Sequence[Row]) -> Iterator[str]:
 
 
 def _verdict(
-    summary: Sequence[Row], moved: Sequence[Row], areas: Sequence[Row], wrong: Sequence[Row]
+    summary: Sequence[Row],
+    columns: Sequence[Row],
+    moved: Sequence[Row],
+    areas: Sequence[Row],
+    wrong: Sequence[Row],
 ) -> Iterator[str]:
     ranked = [row for row in summary if row["ranks"] is not None]
     turned = _total(ranked, "reversed")
@@ -237,8 +243,10 @@ def _verdict(
         f"The printed ranks {agree} those of the printed numbers: of {_total(ranked, 'pairs')} "
         f"pairs of methods that both tell apart, {turned} are in the other order."
     )
+    yield from _as_printed(summary, columns)
     yield (
-        f"Equal, with ties as printed, are {', '.join(_equal(row) for row in ranked)}. "
+        f"Among the methods of both tables, with ties as printed, {', '.join(map(_equal, ranked))} "
+        "are equal. "
         f"{_total(ranked, 'possible')} of {_total(ranked, 'ranks')} ranks are those that numbers "
         "tied in print may have."
     )
@@ -256,6 +264,25 @@ def _verdict(
             f"{sum(by.values())} things cannot be right or are of other runs: "
             f"{', '.join(f'{count} in {paper}' for paper, count in by.items())}."
         )
+
+
+def _as_printed(summary: Sequence[Row], ranked: Sequence[Row]) -> Iterator[str]:
+    """Explain the printed ranks that are equal only after ranking the shared methods again."""
+    differing = {(row["table"], row["against"]): row["unmatched"] for row in ranked}
+    sentences = []
+    for row in summary:
+        unmatched = differing.get((row["table"], row["against"]))
+        if not unmatched:
+            continue
+        of_numbers, of_ranks = (tables()[row[key]].source for key in ("table", "against"))
+        sentences.append(
+            f"As printed, {row['equal_as_printed']} of {row['printed']} ranks of {of_ranks} are "
+            f"those of {of_numbers}. Their methods differ: the ranks count {unmatched[1]}, of "
+            f"which no number is printed, where the numbers have {unmatched[0]}. If the "
+            f"{row['ranks'] // row['columns']} methods of both tables are ranked again among "
+            f"themselves, {row['equal']} of {row['ranks']} are equal."
+        )
+    yield from dict.fromkeys(sentences)
 
 
 def _total(rows: Sequence[Row], column: str) -> int:
@@ -301,8 +328,10 @@ PUBLISHED: Final = StudyEntry(
     """,
     captions={
         "ranks": (
-            "Equal: as printed, with ties. Possible: where rounded numbers are tied, any of their "
-            "ranks. Reversed: pairs of methods in the other order, of those that both tables rank "
+            "Printed: numbers in the first table. Equal as printed: how many of their ranks the "
+            "second table prints. Ranks, equal, possible: after the methods of both tables are "
+            "ranked again among themselves; possible: any rank of rounded numbers that are tied. "
+            "Reversed: pairs of methods in the other order, of those that both tables rank "
             "apart. Ranks of two papers are of other choices of hyperparameters."
         ),
         "changes": (

@@ -1,6 +1,6 @@
 """What printed ranks say: whether they are those of the printed numbers, and how they change."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from abstain.inference import kendall
@@ -60,17 +60,38 @@ def _recomputed(numbers: str, printed: str, part: str, ranked: Columns) -> Itera
         if not common:
             continue
         best, worst = ranks(common), lowest_ranks(common)
-        # Of the methods that both tables have, where one has more.
+        # Among the methods of both tables: where one has more, the printed ranks count those too.
         among = ranks({name: told[name] for name in common})
+        whole = ranks({name: sign * value for name, value in own.items()})
         turned, pairs = reversals((common[name], told[name]) for name in common)
         yield {
             **_about(column, numbers, printed, part),
+            "printed": len(own),
+            "equal_as_printed": _equal_as_printed(whole, told),
+            "unmatched": _unmatched(own, told),
             "ranks": len(common),
             "equal": sum(best[name] == among[name] for name in common),
             "possible": sum(best[name] <= among[name] <= worst[name] for name in common),
             "pairs": pairs,
             "reversed": turned,
         }
+
+
+def _equal_as_printed(ranked: Mapping[str, int], printed: Mapping[str, float]) -> int:
+    """Count the ranks that equal the printed ones, over all methods of the column.
+
+    A method that only one table has takes the rank of the method that only the other has, if there
+    is one of each.
+    """
+    unmatched = _unmatched(ranked, printed)
+    renamed = {} if unmatched is None else dict([unmatched])
+    return sum(printed.get(renamed.get(name, name)) == rank for name, rank in ranked.items())
+
+
+def _unmatched(first: Iterable[str], second: Iterable[str]) -> tuple[str, str] | None:
+    """Return the one method that only the first table has, and the one of the second alone."""
+    lonely, other = set(first) - set(second), set(second) - set(first)
+    return (lonely.pop(), other.pop()) if len(lonely) == len(other) == 1 else None
 
 
 def elsewhere() -> Iterator[dict[str, Any]]:

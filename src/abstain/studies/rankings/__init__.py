@@ -23,7 +23,7 @@ from abstain.studies.rankings.figures import (
 from abstain.studies.rankings.paper import printed_changes, printed_ranks
 from abstain.studies.rankings.piece import TABLES, tables_of, together
 from abstain.studies.rankings.simulation import METHODS, RISKS, simulated
-from abstain.studies.rankings.words import of_selections, true_ranks, verdict
+from abstain.studies.rankings.words import of_printed_top, of_selections, true_ranks, verdict
 from abstain.typing import Rng
 
 if TYPE_CHECKING:
@@ -86,9 +86,10 @@ def study_rankings(
     StudyResult
         Tables "results" (ranks of each method in each study, by either metric, on the test set and
         on average over the resamples), "changes" (of each study), "tests" (pairs that the
-        literature's test and the paired one tell apart), "disagreements" (pairs that the metrics
-        order differently), "violations" (of R2), "failures" (the samples responsible), "pairs"
-        (every pair by either test) and, of runs, "settings" (chosen differently); figures
+        literature's test and the paired one tell apart), "neighbors" (methods with adjacent mean
+        ranks, and whether the literature's test contradicts them), "disagreements" (pairs that the
+        metrics order differently), "violations" (of R2), "failures" (the samples responsible),
+        "pairs" (every pair by either test) and, of runs, "settings" (chosen differently); figures
         "changes", "rankings", "significance", "maps-published" and "maps-paired" (a panel a
         study), "curves", and of runs "failures" with the pictures.
 
@@ -166,7 +167,7 @@ def _of_print(
         parameters={"ranks": "as printed by Traub et al. (2024), table 4"},
         tables={name: of for name, of in tables.items() if of},
         figures={"changes": changes_figure(rows, shared), "changes-own": changes_figure(rows, own)},
-        verdict=(*verdict(tables, 0), of_selections(changes)),
+        verdict=(*verdict(tables, 0), of_printed_top(changes, own), of_selections(changes)),
         shown=("changes",),
     )
 
@@ -206,7 +207,7 @@ def _pieces(
         return tables_of(ranked, folder)
 
     methods = sorted({one.method for own in folder.best.values() for one in own})
-    spec = {**vars(asked), "methods": methods, "data": folder.digest()}
+    spec = {**vars(asked), "methods": methods, "data": folder.digest(), "tables": TABLES}
     return [*Pieces("rankings", spec, out, told).of(list(folder.studies), make)]
 
 
@@ -329,7 +330,11 @@ RANKINGS: Final = StudyEntry(
         "disagreements": (
             "Pairs that the metrics order differently; better and worse are by AUGRC. Preferred "
             "by: how much lower the AURC of the worse one is, as a share. Responsible: so many "
-            "failures turn the AURC."
+            "failures turn the AURC. Of methods with the same failures, every pair violates R2."
+        ),
+        "neighbors": (
+            "Methods with adjacent mean ranks over the resamples. Better: by Wilcoxon's test on "
+            "these, without adjustment; it contradicts the rank where it prefers the lower one."
         ),
         "violations": (
             "The strongest violation of R2 in each study: by how much the better method is ahead, "

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from math import prod
 from typing import Any, Final
 
@@ -183,6 +183,32 @@ class RankedStudies:
                     "adjusted": after.adjusted,
                     "better": p.better,
                     "better_adjusted": after.better,
+                }
+
+    def neighbors(self) -> Iterator[dict[str, Any]]:
+        """Return methods with adjacent mean ranks, and whether the test prefers the lower one.
+
+        The situation of the last paragraph of section 4.1 of Traub et al.: a method with the worse
+        mean rank over the resamples is significantly better by Wilcoxon's test on them.
+        """
+        for study, metric in product(self.data, TWO):
+            mean_rank = self.resampled(metric, self.data[study])
+            pairs = self.tested(metric, study).get(UNADJUSTED, ())
+            better_of = {frozenset((pair.first, pair.second)): pair.better for pair in pairs}
+            for higher, lower in pairwise(sorted(mean_rank, key=lambda m: mean_rank[m])):
+                if mean_rank[higher] == mean_rank[lower]:
+                    continue
+                better = better_of.get(frozenset((higher, lower)), "")
+                yield {
+                    "selection": self.selection,
+                    "study": study,
+                    "metric": metric,
+                    "higher": higher,
+                    "lower": lower,
+                    "higher_mean_rank": mean_rank[higher],
+                    "lower_mean_rank": mean_rank[lower],
+                    "better": better,
+                    "contradicts_rank": better == lower,
                 }
 
     def maps(self) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,9 @@ _LISTED: Final = 6
 _FAILURES: Final = 6
 
 #: What of a piece stands in the tables of the study; the rest is for its figures.
-TABLES: Final = ("results", "changes", "tests", "pairs", "disagreements", "violations", "failures")
+TABLES: Final = (
+    "results", "changes", "tests", "neighbors", "pairs", "disagreements", "violations", "failures",
+)  # fmt: skip
 _FOR_FIGURES: Final = ("curves", "pictures")
 
 Row = dict[str, Any]
@@ -32,6 +34,7 @@ def tables_of(
         tables["results"] += one.rows()
         tables["changes"] += one.changes()
         tables["tests"] += one.maps()
+        tables["neighbors"] += one.neighbors()
     for one in ranked[-1:]:
         tables["pairs"] += one.pairs()
         found = list(disagreements(one))
@@ -49,7 +52,7 @@ def together(pieces: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Ro
     """Put pieces under each other; of the violations only the strongest are kept."""
     names = (*TABLES, *_FOR_FIGURES)
     tables = {name: [row for piece in pieces for row in piece[name]] for name in names}
-    for name in ("results", "changes", "tests"):
+    for name in ("results", "changes", "tests", "neighbors"):
         order = list(dict.fromkeys(row["selection"] for row in tables[name]))
         # What a piece says of one choice of settings alone comes last.
         order.sort(key=lambda selection: selection == tables[name][-1]["selection"])

@@ -54,6 +54,12 @@ class Disagreement:
         return min(gaps) >= 0 and max(gaps) > 0
 
     @property
+    def same_failures(self) -> bool:
+        """Whether both methods have the same failures in every run, so that accuracy is equal."""
+        pairs = ((unit.scored[self.better], unit.scored[self.worse]) for unit in self.units)
+        return all(np.array_equal(better.loss, worse.loss) for better, worse in pairs)
+
+    @property
     def preferred_by(self) -> float:
         """By which share of its own value the first metric prefers the worse method."""
         high, low = self.values[BEFORE.name]
@@ -125,6 +131,7 @@ class Disagreement:
             "better": self.better,
             "worse": self.worse,
             "violates_R2": self.violates,
+            "same_failures": self.same_failures,
             **told,
             "preferred_by": self.preferred_by,
             "failures": self.failures,

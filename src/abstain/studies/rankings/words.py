@@ -5,6 +5,7 @@ from statistics import median
 from typing import Any
 
 from abstain.studies.rankings.changes import ADJUSTED, AFTER, BEFORE, PAIRED, TWO, UNADJUSTED
+from abstain.studies.rankings.paper import IID, SAID_TO_CHANGE
 
 Row = Mapping[str, Any]
 
@@ -16,8 +17,10 @@ def verdict(tables: Mapping[str, Sequence[Row]], resamples: int) -> Iterator[str
     yield from _swaps([row for row in tables["changes"] if row["selection"] == last])
     if tables["tests"]:
         yield from _tests([row for row in tables["tests"] if row["selection"] == last], resamples)
+    yield from _neighbors([r for r in tables.get("neighbors", ()) if r["selection"] == last])
     if tables.get("disagreements"):
         yield _violations(tables["disagreements"])
+        yield from _by_definition(tables["disagreements"])
     if "settings" in tables:
         yield _settings(tables)
 
@@ -106,6 +109,43 @@ def _violations(rows: Sequence[Row]) -> str:
         f"{said}. {_sentence(_count(median(few), 'failure', 'failures'))} in the median, "
         f"{100 * share:.1f} % of those there are, {'is' if median(few) == 1 else 'are'} enough to "
         "turn it."
+    )
+
+
+def _by_definition(rows: Sequence[Row]) -> Iterator[str]:
+    """Explain the violations of R2 that follow from equal failures, and are no finding."""
+    same = [row for row in rows if row["same_failures"]]
+    if same:
+        yield (
+            f"{len(same)} of these {_count(len(rows), 'pair', 'pairs')} have the same failures and "
+            f"so the same accuracy. There {AFTER.title} orders methods as the failure AUROC does "
+            f"(Traub et al. 2024, eq. 7), so that every disagreement with {BEFORE.title} violates "
+            "R2: the number of violations among them is no finding, only the number of "
+            "disagreements is."
+        )
+
+
+def _neighbors(rows: Sequence[Row]) -> Iterator[str]:
+    """Count the neighbors in rank of which the literature's test prefers the lower one."""
+    if rows:
+        contradicting = sum(row["contradicts_rank"] for row in rows)
+        yield (
+            f"In {contradicting} of {_count(len(rows), 'pair', 'pairs')} of methods with adjacent "
+            "mean ranks, the method with the worse mean rank is significantly better by the "
+            "literature's test on the same resamples, as the last paragraph of section 4.1 of "
+            "Traub et al. (2024) describes."
+        )
+
+
+def of_printed_top(rows: Sequence[Row], selection: str) -> str:
+    """Compare how often the first three change in print with what the paper says of resamples."""
+    own = [r for r in rows if r["selection"] == selection and r["study"].endswith(IID)]
+    moved = [row["study"].removesuffix(IID) for row in own if row["top_3_changes"]]
+    return (
+        f"With settings chosen {selection}, the first three methods change on {len(moved)} of "
+        f"{len(own)} i.i.d. test sets ({', '.join(moved)}) by these ranks. Section 4.1 says "
+        f"{SAID_TO_CHANGE} of {len(own)}: there methods are ranked by their mean rank over "
+        "bootstrap resamples (figure 3), here by the test sets as they are (table 4)."
     )
 
 

@@ -17,6 +17,7 @@ from abstain.studies.requirements.decisions import (
     READINGS,
     REQUIREMENTS,
     JudgedMetric,
+    RequirementReading,
     disagreements,
     is_meant,
     judged,
@@ -38,6 +39,9 @@ _PAPER: Final = "https://arxiv.org/abs/2407.01032"
 
 #: What is written of a requirement.
 VERDICTS: Final = {True: "holds", False: "broken"}
+
+#: What is written of a requirement that the paper does not name where it judges the metric.
+NOT_NAMED: Final = "not named"
 
 #: What the paper says, as a column.
 _SAID: Final = "paper"
@@ -179,16 +183,23 @@ def _orders(orders: int) -> int:
 def _rows(judgment: JudgedMetric) -> Iterator[dict[str, Any]]:
     for name, reading in READINGS.items():
         found = judgment.found[name]
-        paper = judgment.paper(reading.requirement) if reading.of_paper else None
         yield {
             "metric": judgment.metric.name,
             "requirement": reading.requirement,
             "reading": reading.way,
             "verdict": found.verdict,
-            "paper": None if paper is None else VERDICTS[paper],
+            "paper": _of_paper(judgment, reading),
             "n": found.n,
             **_written(found.example),
         }
+
+
+def _of_paper(judgment: JudgedMetric, reading: RequirementReading) -> str | None:
+    """Return the paper's verdict on a reading; None for its unjudged metrics and our readings."""
+    if judgment.metric.breaks is None or not reading.of_paper:
+        return None
+    holds = judgment.paper(reading.requirement)
+    return NOT_NAMED if holds is None else VERDICTS[holds]
 
 
 def _written(example: Example | None) -> dict[str, Any]:

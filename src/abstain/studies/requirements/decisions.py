@@ -117,8 +117,16 @@ class JudgedMetric:
     found: Mapping[str, Decided]
 
     def paper(self, requirement: str) -> bool | None:
-        """Tell whether the paper says that it keeps the requirement; None if it says nothing."""
-        return None if self.metric.breaks is None else requirement not in self.metric.breaks
+        """Return whether the paper says that it meets the requirement; None if it says nothing.
+
+        Of most metrics the paper names only the requirements that they break. Of one it says that
+        it meets all five.
+        """
+        if self.metric.breaks is None:
+            return None
+        if requirement in self.metric.breaks:
+            return False
+        return None if self.metric.breaks else True
 
     def agreeing(self, requirement: str) -> list[str]:
         """Return the readings of a requirement in which it is as the paper says."""

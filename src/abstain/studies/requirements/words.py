@@ -38,18 +38,28 @@ def _meeting_all(judgments: tuple[JudgedMetric, ...]) -> str:
 
 def _beside_the_paper(judgments: tuple[JudgedMetric, ...]) -> str:
     """Count the verdicts of the paper that all, some or none of the readings share."""
-    counts, apart = {"all": 0, "some": 0, "none": 0}, []
-    for j in judgments:
-        for requirement in REQUIREMENTS if j.metric.breaks is not None else ():
+    counts, apart, unnamed = {"all": 0, "some": 0, "none": 0}, [], 0
+    own = [j for j in judgments if j.metric.breaks is not None and not j.metric.judged_as]
+    for j in own:
+        for requirement in REQUIREMENTS:
+            if j.paper(requirement) is None:
+                unnamed += 1
+                continue
             agreeing, readings = j.agreeing(requirement), j.of(requirement)
             how = "all" if len(agreeing) == len(readings) else "some" if agreeing else "none"
             counts[how] += 1
             apart += [f"{requirement} of {j.metric.title}"] if how == "none" else []
     said = (
-        f"Of the paper's {sum(counts.values())} verdicts on metrics that are here, {counts['all']} "
-        f"are found in every reading, {counts['some']} in one of two, and {counts['none']} in none"
+        f"Of {len(own)} metrics that the paper judges and that are here, it names "
+        f"{sum(counts.values())} verdicts. {counts['all']} of them are found in every reading, "
+        f"{counts['some']} in one of two, and {counts['none']} in none"
     )
-    return f"{said}: {', '.join(apart)}." if apart else f"{said}."
+    listed = f": {', '.join(apart)}" if apart else ""
+    return (
+        f"{said}{listed}. The paper does not name the other {unnamed} pairs of a metric and a "
+        "requirement, which is no verdict. Variants of one metric, such as the estimators of the "
+        "AURC, are counted once."
+    )
 
 
 def _named(judgments: list[JudgedMetric]) -> str:
@@ -67,7 +77,10 @@ def note(orders: int) -> str:
     )
 
 
-_MARKS: Final = "Filled marks are found here, hollow ones are the paper's. Empty: not judged."
+_MARKS: Final = (
+    "Filled marks are found here, hollow ones are the verdicts that the paper names. Empty: it "
+    "names none."
+)
 
 CAPTIONS: Final = {
     "results": (
@@ -76,8 +89,14 @@ CAPTIONS: Final = {
         "right and what each gains. n: the samples of the smallest counterexample; of what holds, "
         "those of which all was tried."
     ),
-    "summary": "Each reading of each requirement; what the paper says that the metric breaks.",
-    "against-the-paper": "Verdicts of the paper that no reading shares.",
+    "summary": (
+        "Each reading of each requirement; the requirements that the paper says the metric breaks. "
+        "The others are not named."
+    ),
+    "against-the-paper": (
+        "Verdicts that the paper names and no reading shares. Variants of one metric are listed "
+        "too."
+    ),
     "turning-point": (
         "Of perfect rankings: the accuracy at which the F1-AUC is largest, by the number of "
         "samples; the last row is eq. 11."

@@ -1,5 +1,6 @@
 """Graded answers of a language model, whatever tool graded them, and the table that they make."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
@@ -65,7 +66,7 @@ def answer_table(
         name: pl.Series(name, [a.facts.get(name) for a in answers], strict=False) for name in facts
     }
     for name in grades:
-        columns[name] = pl.Series(name, [a.grades.get(name) for a in answers], pl.Float64)
+        columns[name] = pl.Series(name, [_grade(a, name) for a in answers], pl.Float64)
     for name in confidence:
         # Whatever its tokens say, a refusal is no answer that one could be sure of.
         values = [None if a.refused else a.confidence.get(name) for a in answers]
@@ -80,8 +81,21 @@ def answer_table(
         from_polars(pl.DataFrame(columns), source),
         meant=meant,
         grades=grades if len(grades) > 1 else (),
-        notes=(*notes, *_confidence(confidence), *_refusals(refused, len(answers))),
+        may_lack_grades=True,
+        notes=(
+            *notes,
+            *_confidence(confidence),
+            *_refusals(refused, len(answers)),
+            *_ungraded(answers, grades),
+        ),
     )
+
+
+def _grade(answer: LoggedAnswer, name: str) -> float | None:
+    """Return the grade; a refusal without one gets 0, because nothing was answered."""
+    grade = answer.grades.get(name)
+    has_grade = grade is not None and not math.isnan(grade)
+    return grade if has_grade else 0.0 if answer.refused else None
 
 
 def _confidence(names: tuple[str, ...]) -> list[str]:
@@ -92,6 +106,18 @@ def _confidence(names: tuple[str, ...]) -> list[str]:
         )
         return [note]
     return [f"confidences in the log: {', '.join(names)}"] if len(names) > 1 else []
+
+
+def _ungraded(answers: Sequence[LoggedAnswer], names: Sequence[str]) -> list[str]:
+    """Return a note for each grade that some graded answers lack."""
+    graded = [answer for answer in answers if answer.grades]
+    counts = {name: sum(_grade(answer, name) is None for answer in graded) for name in names}
+    return [
+        f"{count:,} of {len(answers):,} answers have no grade in {name!r} (unscored, or the grader "
+        "failed): rows without a grade can only be left out"
+        for name, count in counts.items()
+        if count
+    ]
 
 
 def _refusals(refused: int, total: int) -> list[str]:

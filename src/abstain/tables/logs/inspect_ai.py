@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Final
 
+from abstain._foundation.archives import check_member_count
 from abstain._foundation.input_files import opened, plain_words, refuse_beyond_memory
 from abstain._foundation.json_records import parsed
 from abstain.errors import FileFormatError, InputError
+from abstain.tables.grades import grade_of
 from abstain.tables.logs.answers import CONFIDENCE, LoggedAnswer, answer_table, number, plain
+from abstain.tables.logs.inspect_reasons import is_refusal, is_ungraded, reason_of
 from abstain.tables.logs.log_probabilities import of_tokens
 from abstain.tables.logs.zstandard import most_bytes, text_of
 from abstain.tables.table import DataTable
@@ -17,18 +20,6 @@ from abstain.tables.table import DataTable
 #: What a log in one JSON object always has.
 LOG_FIELDS: Final = frozenset({"version", "status", "eval", "samples"})
 
-#: How Inspect writes grades in words; its own reading of them.
-_GRADES: Final[Mapping[str, float]] = {
-    "C": 1.0,
-    "P": 0.5,
-    "I": 0.0,
-    "N": 0.0,
-    "yes": 1.0,
-    "true": 1.0,
-    "no": 0.0,
-    "false": 0.0,
-}
-_NO_ANSWER: Final = "N"
 _FILTERED: Final = "content_filter"
 
 #: By the number in the archive; what Python's zipfile cannot unpack before 3.14.
@@ -75,6 +66,7 @@ def _samples(path: Path) -> Iterator[LoggedAnswer]:
         plain_words(path.name, "a log of Inspect"),
         zipfile.ZipFile(file) as archive,
     ):
+        check_member_count(file, archive)
         # A sample that was written again comes later, and counts.
         members = {m.filename: m for m in archive.infolist()}
         if not {"header.json", "_journal/start.json"} & set(members):
@@ -125,11 +117,16 @@ def _answer(sample: Any, source: str) -> LoggedAnswer:
     stated: dict[str, float] = {}
     for name, score in scores.items():
         read = _read_score(name, _fields(score))
+        reason = _reason(score)
+        if reason is not None:
+            facts.setdefault(f"{name}.reason", reason)
         stated |= {k: x for k, x in read.items() if _is_confidence(k) and x is not None}
         grades |= {k: x for k, x in read.items() if not _is_confidence(k)}
     choice = _first(_fields(fields.get("output")).get("choices"))
-    refused = choice.get("stop_reason") == _FILTERED or any(
-        _fields(score).get("value") == _NO_ANSWER for score in scores.values()
+    refused = (
+        choice.get("stop_reason") == _FILTERED
+        or _has_refusal_text(choice)
+        or any(is_refusal(_fields(s).get("value"), _reason(s)) for s in scores.values())
     )
     return LoggedAnswer(facts, grades, stated | _token_confidence(choice), refused)
 
@@ -137,14 +134,27 @@ def _answer(sample: Any, source: str) -> LoggedAnswer:
 def _read_score(scorer: str, score: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the numbers of a score: its value, or each of its values; the stated confidence."""
     value = score.get("value")
+    grade = _no_grade if is_ungraded(_reason(score)) else _grade
     if isinstance(value, dict):
-        out = {f"{scorer}.{k}": _grade(x) for k, x in value.items()}
+        out = {f"{scorer}.{k}": grade(x) for k, x in value.items()}
     else:
-        out = {scorer: _grade(value)}
+        out = {scorer: grade(value)}
     stated = number(_fields(score.get("metadata")).get(CONFIDENCE))
     if stated is not None:
         out.setdefault(f"{scorer}.{CONFIDENCE}", stated)
     return out
+
+
+def _reason(score: Any) -> str | None:
+    fields = _fields(score)
+    return reason_of(fields.get("reason"), fields.get("metadata"))
+
+
+def _has_refusal_text(choice: Mapping[str, Any]) -> bool:
+    """Return whether the provider marked a text of the answer as a refusal."""
+    content = _fields(choice.get("message")).get("content")
+    blocks = content if isinstance(content, list) else []
+    return any(_fields(block).get("refusal") is True for block in blocks)
 
 
 def _is_confidence(name: str) -> bool:
@@ -152,16 +162,20 @@ def _is_confidence(name: str) -> bool:
 
 
 def _grade(value: Any) -> float | None:
-    """Return a value as a number, as Inspect does; None for none, and for words of a grader."""
+    """Return a value as a number; None for a word that is no grade and for an unscored sample."""
     if not isinstance(value, str):
         return number(value)
-    known = _GRADES.get(value, _GRADES.get(value.lower()))
-    if known is not None:
-        return known
+    grade = grade_of(value)
+    if grade is not None:
+        return grade
     try:
         return float(value)
     except ValueError:
         return None
+
+
+def _no_grade(_value: Any) -> None:
+    """Return no grade: the value of a score whose grader failed is a placeholder."""
 
 
 def _token_confidence(choice: Mapping[str, Any]) -> dict[str, float]:

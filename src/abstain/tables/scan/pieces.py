@@ -25,7 +25,7 @@ from abstain.tables.files import (
     refuse_columnless,
     text_table,
 )
-from abstain.tables.scan.footer import row_groups
+from abstain.tables.parquet import check_pages, row_groups
 from abstain.tables.table import DataTable, from_scan
 
 if TYPE_CHECKING:
@@ -244,15 +244,24 @@ def _open_parquet(piece: Piece) -> DataTable:
     def scan() -> "pl.LazyFrame":
         return pl.scan_parquet(piece.path, glob=False, hive_partitioning=False)
 
-    return _sliced(piece, scan)
+    def check(columns: tuple[str, ...]) -> None:
+        check_pages(piece.path, columns, piece.source, piece.start, piece.stop)
+
+    return _sliced(piece, scan, check)
 
 
-def _sliced(piece: Piece, scan: "Callable[[], pl.LazyFrame]") -> DataTable:
+def _sliced(
+    piece: Piece,
+    scan: "Callable[[], pl.LazyFrame]",
+    check: Callable[[tuple[str, ...]], None] = lambda _: None,
+) -> DataTable:
+    """Open the rows of a piece; `check` refuses columns on which the library would fail badly."""
     with plain_words(piece.source, piece.path.suffix.lower().lstrip(".")):
         schema = scan().collect_schema()
     refuse_columnless(len(schema), piece.path.name)
 
     def read(names: tuple[str, ...]) -> "pl.DataFrame":
+        check(names)
         with plain_words(piece.source, piece.path.suffix.lower().lstrip(".")):
             return scan().slice(piece.start, piece.size).select(names).collect()
 
@@ -311,8 +320,15 @@ def _mapped(path: Path, name: str, state: tuple[int, int, int]) -> np.ndarray:
 
     `state` changes when the file is written anew: what was kept of it before is then another array.
     """
-    del state
+    _verified(path, name, state)
     return Archive(path).mapped(name)
+
+
+@lru_cache(maxsize=1 << 12)
+def _verified(path: Path, name: str, state: tuple[int, int, int]) -> None:
+    """Compare an array of an archive with its checksum, once for all pieces of the file."""
+    del state
+    Archive(path).verify(name)
 
 
 def _whole(path: Path, _: int) -> Iterator[Piece]:

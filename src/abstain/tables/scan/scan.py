@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 from abstain._foundation.option_words import option
 from abstain.errors import AbstainError, FileFormatError, InputError
 from abstain.predictions import Predictions
-from abstain.tables._build import APART, build_part
+from abstain.tables._build import APART, build_part, check_lengths
 from abstain.tables._choice import ChosenColumns, choose
 from abstain.tables._reading import ColumnNames, ReadingOptions, options
 from abstain.tables.column import DROPPED, NoRowLeftError
+from abstain.tables.decimal_comma import with_decimal_mark
 from abstain.tables.scan.bad_rows import BadRows
 from abstain.tables.scan.parts import identity, names_of, parts_of
 from abstain.tables.scan.pieces import Piece, cut_sizes, pieces_of
@@ -153,7 +154,8 @@ class PredictionScan:
 
     def _read(self, piece: Piece, opened: Callable[[], DataTable]) -> ScannedBatch:
         try:
-            return replace(self._rows(opened()), piece=piece)
+            table = with_decimal_mark(opened(), self.asked.decimal)
+            return replace(self._rows(table), piece=piece)
         except NoRowLeftError as none:
             if self.asked.missing == "drop":
                 return ScannedBatch(piece, {}, none.notes, (), none.rows)
@@ -174,6 +176,8 @@ class PredictionScan:
             return ScannedBatch(piece, found.splits, found.notes, (), table.height)
         asked = replace(self.asked, missing="drop")
         table, height = table.loaded(self.chosen.names()), table.height
+        # A column of another length is no matter of single rows.
+        check_lengths(table, table.load(self.chosen.names()))
         skipped: tuple[Skipped, ...] = ()
         try:
             found = build_part(table, self.chosen, asked)
@@ -217,9 +221,11 @@ def scan_predictions(
     weight: str | None = None,
     id: str | None = None,
     lower_is_safer: bool | ColumnNames = False,
+    percent: bool | ColumnNames = False,
     renormalize: bool = False,
     masked: bool = False,
     skip_bad: bool = False,
+    decimal: str = ".",
 ) -> PredictionScan:
     r"""Find predictions in files that need not fit in memory; they are read batch by batch later.
 
@@ -242,13 +248,15 @@ def scan_predictions(
         lowest confidence of all rows, which no batch knows.
     correct, loss, group, weight, id : str, optional
         As for `read_predictions`.
-    lower_is_safer : bool, str or sequence of str, default False
+    lower_is_safer, percent : bool, str or sequence of str, default False
         As for `read_predictions`.
     renormalize, masked : bool, default False
         As for `read_predictions`.
     skip_bad : bool, default False
         Leave out rows that break a rule, and files and row groups that cannot be read, and count
         them, instead of stopping there.
+    decimal : {".", ","}, default "."
+        As for `read_predictions`.
 
     Returns
     -------
@@ -282,23 +290,21 @@ def scan_predictions(
     ...     ab.evaluate(scan, metrics=["augrc"]).value("augrc")
     0.125
     """
+    truth = {"label": label, "prediction": prediction, "correct": correct, "loss": loss}
+    form = {"renormalize": renormalize, "masked": masked, "percent": percent, "decimal": decimal}
     asked = options(
-        label=label,
-        prediction=prediction,
+        **truth,
         confidence=confidence,
         logits=logits,
         probabilities=probabilities,
         by=by,
         unknown_label=unknown_label,
         missing=missing,
-        correct=correct,
-        loss=loss,
         group=group,
         weight=weight,
         id=id,
         lower_is_safer=lower_is_safer,
-        renormalize=renormalize,
-        masked=masked,
+        **form,
     )
     return _chosen(source, asked, skip_bad=skip_bad)
 
@@ -371,7 +377,7 @@ def _first(path: Path, asked: ReadingOptions) -> tuple[_First | None, tuple[str,
     piece = next(pieces_of(path), None)
     if piece is None:
         return None, ()
-    table = piece.open()
+    table = with_decimal_mark(piece.open(), asked.decimal)
     chosen = choose(replace(table, source=path.name), asked)
     return (path, chosen, kinds_of(path)), (*table.notes, *_mixed(table, chosen))
 

@@ -9,7 +9,7 @@ from abstain._foundation.input_files import opened
 from abstain.errors import FileFormatError, suggest
 from abstain.tables._lines import read_header
 from abstain.tables.files import plain_words
-from abstain.tables.table import kind_of
+from abstain.tables.table import kind_of, leaf_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -69,8 +69,8 @@ def _of_ipc(path: Path) -> dict[str, str]:
 
 def _worded(schema: "pl.Schema") -> dict[str, str]:
     return {
-        name: "" if str(dtype) == "Null" else _WORDS[kind_of(dtype)]
-        for name, dtype in schema.items()
+        name: "" if str(leaf.dtype) == "Null" else _WORDS[kind_of(leaf.dtype)]
+        for name, leaf in leaf_columns(schema).items()
     }
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from abstain.evaluation.comparison import Comparison, Estimate
-from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, percent
+from abstain.plots.words import SUPPOSED, percent, ranks_note
 from abstain.report.document import (
     METHOD,
     Block,
@@ -109,13 +109,14 @@ def _footer(comparison: Comparison, *, tables: bool) -> str:
     said = comparison.judged_by()
     test = f" ({said})" if said else ""
     level = percent(comparison.level)
+    p_value = f"{comparison.p_name}-value"
     if not tables:
         return (
-            f"In brackets: {level} intervals. Not told from it: by the adjusted p-value{test}. "
+            f"In brackets: {level} intervals. Not told from it: by the {p_value}{test}. "
             "Values are fractions."
         )
     return (
-        f"Bold: best value. p, best: adjusted p-value against the best{test}; ≈ not told from it. "
+        f"Bold: best value. p, best: {p_value} against the best{test}; ≈ not told from it. "
         f"Ranks: {level} of ranks in studies of this size, "
-        f"{SUPPOSED}; {NOT_ADJUSTED}. Values are fractions."
+        f"{SUPPOSED}; {ranks_note(is_adjusted=comparison.is_adjusted)}. Values are fractions."
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from abstain.curves.bands import RiskCoverageBand
 from abstain.evaluation.comparison import Comparison
 from abstain.plots.bands import whole
-from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, metric_title, percent, sentence
+from abstain.plots.words import SUPPOSED, checked, metric_title, percent, ranks_note, sentence
 from abstain.report import document as doc
 from abstain.report.glossary import metric_words, score_words
 from abstain.report.subjects.comparison.across import metrics_compared, over_all, ranks, stability
@@ -88,9 +88,10 @@ def _facts(comparison: Comparison, source: str) -> Iterator[tuple[str, str]]:
 # ------------------------------------------------------------------------------------ sections
 def _sections(comparison: Comparison, data: Sequence[Split], command: str) -> Iterator[doc.Block]:
     shown = Shown(comparison, data)
+    adjusted = ", adjusted for the number of pairs" if comparison.is_adjusted else ""
     glance = (
         "The best value of each metric, who is not told from it and who is found worse, at the "
-        f"level of {percent(comparison.level)}, adjusted for the number of pairs. Arrows "
+        f"level of {percent(comparison.level)}{adjusted}. Arrows "
         "point to where better is."
     )
     leaders = (doc.Prose(glance, "lead"), glance_table(comparison))
@@ -141,9 +142,10 @@ def _values(shown: Shown) -> doc.Section:
 
 
 def _differences(shown: Shown) -> doc.Section:
+    p_name = shown.comparison.p_name
     lead = (
         "Every pair of methods on the same samples. A blue cell says that the method of its row is "
-        "found better than that of its column; a gray one holds the adjusted p-value of a pair "
+        f"found better than that of its column; a gray one holds the {p_name}-value of a pair "
         "that is not told apart. Not told apart does not mean equal: more samples may find what "
         "these did not."
     )
@@ -179,7 +181,7 @@ def _ranks(shown: Shown) -> doc.Section:
         "The area of a blob is the share of studies of this size in which the method would get "
         f"that rank, {SUPPOSED}. A ranking is firm where each row is one large blob. The "
         "leader is flattered: a lead that is chance is taken for real here. Ranks and chances are "
-        f"{NOT_ADJUSTED}."
+        f"{ranks_note(is_adjusted=shown.comparison.is_adjusted)}."
     )
     nothing = doc.Prose("There are no ranks.")
     views = shown.views(lambda p: ranks(p, shown) or [nothing])
@@ -301,12 +303,12 @@ _WORDS = {
     "Rank chances": (
         "If the values found were the true ones, how many of 100 studies of this size would give "
         "the method each rank; 1 is best. The leader is flattered: of two equally good methods "
-        "the one that happens to lead comes first in more than half. They are not adjusted for "
-        "the number of pairs, p is."
+        "the one that happens to lead comes first in more than half. They are "
+        "{ranks_note}."
     ),
     "Within the margin": (
         "Shown where a method worse than the reference by the margin or more would rarely come "
-        "out like this (adjusted p below {alpha:g}). Not shown does not mean worse."
+        "out like this ({p_name} below {alpha:g}). Not shown does not mean worse."
     ),
     "CD": (
         "Nemenyi's critical difference: methods whose mean ranks over the {blocks} are closer "
@@ -330,8 +332,16 @@ def _glossary(comparison: Comparison) -> doc.Section:
     blocks = comparison.blocks
     unasked = set() if comparison.across else {"CD", "Friedman"}
     unasked |= set() if comparison.non_inferiority else {"Within the margin"}
+    unasked |= set() if comparison.is_adjusted else {"Adjusted p"}
+    values = {
+        "level": level,
+        "alpha": alpha,
+        "blocks": blocks,
+        "p_name": comparison.p_name,
+        "ranks_note": ranks_note(is_adjusted=comparison.is_adjusted),
+    }
     words = [
-        doc.Entry(title, said.format(level=level, alpha=alpha, blocks=blocks))
+        doc.Entry(title, said.format(**values))
         for title, said in _WORDS.items()
         if title not in unasked
     ]

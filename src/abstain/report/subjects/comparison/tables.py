@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from abstain.evaluation.comparison import Comparison, PairedDifference, Standing
-from abstain.plots.words import NOT_ADJUSTED, SUPPOSED, checked, percent, sentence
+from abstain.plots.words import SUPPOSED, checked, percent, ranks_note, sentence
 from abstain.report.document import (
     METHOD,
     NAN,
@@ -148,14 +148,14 @@ def pairs_table(place: Place, pairs: Sequence[PairedDifference]) -> Table:
     columns = (
         Column("First", "name"),
         Column("Second", "name"),
-        *map(numbers, ("Difference", "Ratio", "p", "Adjusted p")),
+        *map(numbers, ("Difference", "Ratio", *_p_titles(place))),
         numbers(ahead),
         *([Column("Found better", "name")] if first.valid else []),
         *([Column("Note", sort=False)] if noted else []),
     )
     return Table(
         columns,
-        rows_of(_pair(p, noted=noted) for p in shown),
+        rows_of(_pair(p, place, noted=noted) for p in shown),
         title=f"Pairs: {label}, {first.test}",
         caption=f"{judged}; {label}. Differences and ratios are first to second{many}."
         + "".join(f" {sentence}." for sentence in said),
@@ -170,15 +170,26 @@ def shared_note(pairs: Sequence[PairedDifference]) -> str:
     return sentence(notes[0].rstrip(".")) if len(notes) == 1 else ""
 
 
-def _pair(p: PairedDifference, *, noted: bool) -> tuple[Cell, ...]:
+def _p_titles(place: Place) -> tuple[str, ...]:
+    """Return the heads of the p-values: one if none is adjusted."""
+    return ("p", "Adjusted p") if place.comparison.is_adjusted else ("p",)
+
+
+def _p_values(p_value: float, adjusted: float, place: Place, *, is_best: bool) -> tuple[Cell, ...]:
+    deciding = Number(adjusted, form="p", stands="best" if is_best else "")
+    if not place.comparison.is_adjusted:
+        return (deciding,)
+    return Number(p_value, form="p"), deciding
+
+
+def _pair(p: PairedDifference, place: Place, *, noted: bool) -> tuple[Cell, ...]:
     better: Cell = Span(p.better, "strong") if p.better else Span("neither", "undefined")
     return (
         p.first,
         p.second,
         Number(p.difference, p.low, p.high),
         None if math.isnan(p.ratio) else Number(p.ratio, p.ratio_low, p.ratio_high),
-        Number(p.p_value, form="p"),
-        Number(p.adjusted, form="p", stands="best" if p.better and p.valid else ""),
+        *_p_values(p.p_value, p.adjusted, place, is_best=bool(p.better and p.valid)),
         Number(p.superiority, form="hundred"),
         *([better] if p.valid else []),
         *([p.note] if noted else []),
@@ -191,14 +202,13 @@ def margin_table(place: Place) -> Table | None:
         return None
     asked = sentence(margin_asked(place.margins[0], quoted=False))
     level = percent(place.comparison.level)
-    heads = ("Worse by", f"At most, at {level}", "p", "Adjusted p")
+    heads = ("Worse by", f"At most, at {level}", *_p_titles(place))
     rows = (
         (
             n.method,
             Number(n.worse_by),
             Number(n.bound),
-            Number(n.p_value, form="p"),
-            Number(n.adjusted, form="p", stands="best" if n.non_inferior else ""),
+            *_p_values(n.p_value, n.adjusted, place, is_best=n.non_inferior),
             Span("shown", "strong") if n.non_inferior else "not shown",
         )
         for n in place.margins
@@ -251,7 +261,7 @@ def _chances_table(place: Place, found: Sequence[Standing]) -> Table:
         title=f"Chances of ranks: {place.label}, {source}",
         caption=(
             f"{_asked_of_ranks(ranks)}, {SUPPOSED}; {place.label} ({source}). Ranks and chances "
-            f"are {NOT_ADJUSTED}."
+            f"are {ranks_note(is_adjusted=place.comparison.is_adjusted)}."
         ),
         look="ranks",
         sortable=True,

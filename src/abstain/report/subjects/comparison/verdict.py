@@ -72,12 +72,13 @@ def _no_best(title: str, estimates: Sequence[Estimate]) -> str:
 
 
 def _p_values(place: Place, others: Sequence[str]) -> str:
-    """Write one adjusted p-value, or the range of several."""
+    """Write one of the p-values that decide, or the range of several."""
+    name = place.comparison.p_name
     values = sorted(place.leads[other].adjusted for other in others if other in place.leads)
     low, high = p_value(values[0]), p_value(values[-1])
     if low == high:
-        return said_of_p(values[0], "adjusted p")
-    return f"adjusted p {low} to {high}"
+        return said_of_p(values[0], name)
+    return f"{name} {low} to {high}"
 
 
 def _first(place: Place) -> str:
@@ -166,7 +167,7 @@ def margin_asked(found: NonInferiorityRow, *, quoted: bool = True) -> str:
     return f"at most {found.margin:g} worse than {reference}"
 
 
-def margin_line(found: NonInferiorityRow) -> str:
+def margin_line(found: NonInferiorityRow, p_name: str = "adjusted p") -> str:
     """Say of one method how much worse it is, how much at most, and what that shows.
 
     Examples
@@ -182,7 +183,7 @@ def margin_line(found: NonInferiorityRow) -> str:
     if math.isnan(found.worse_by):
         return f"{name}: undefined (margin {margin})"
     how = "better" if found.worse_by < 0 else "worse"
-    p = said_of_p(found.adjusted, "adjusted p")
+    p = said_of_p(found.adjusted, p_name)
     shown = "within the margin" if found.non_inferior else "not shown to be within the margin"
     return (
         f"{name}: {how} than {reference} by {number(abs(found.worse_by))}, {_bound(found)} "
@@ -214,8 +215,12 @@ def margin_lines(places: Sequence[Place], *, short: bool) -> list[str]:
         if short:
             lines.append(f"{asked} {sentence('; '.join(filter(None, said)))}.")
         else:
-            lines += [asked, *(f"  {margin_line(n)}" for n in place.margins)]
+            lines += [asked, *_margin_lines_of(place)]
     return lines
+
+
+def _margin_lines_of(place: Place) -> list[str]:
+    return [f"  {margin_line(row, place.comparison.p_name)}" for row in place.margins]
 
 
 def margin_verdict(places: Sequence[Place]) -> str:

@@ -1,0 +1,133 @@
+"""Predictions and labels of one batch, with everything that is computed for all of them at once."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from abstain._foundation import checks
+from abstain.errors import ShapeError
+from abstain.monitoring.ledger import keys_of, uniform
+from abstain.monitoring.lines import Line
+from abstain.monitoring.plan import MonitorPlan
+from abstain.typing import AnyArray, Array
+
+_NAN: Final = float("nan")
+
+
+class ArrivedLabel(NamedTuple):
+    """A label: a loss, or the hash of a true class."""
+
+    name: str
+    #: The hash of the id, see `keys_of`.
+    key: int
+    #: NaN if the label is a class.
+    loss: float
+    #: 0 if the label is a loss.
+    class_hash: int
+
+
+class Prediction(NamedTuple):
+    """A prediction with the numbers that are drawn for it."""
+
+    name: str
+    #: The hash of the id, see `keys_of`.
+    key: int
+    #: Uniform numbers: for the position among ties, and for whether the label is requested.
+    tie_break: float
+    draw: float
+    is_answered: bool
+    #: The block of the calibration data that the confidence falls into.
+    block: int
+    #: The expected failure, and the probability that the label is requested.
+    predicted: float
+    chance: float
+    #: The hash of the predicted class; 0 if there is none.
+    answer: int
+    #: The label that came in the same line, if one did.
+    label: ArrivedLabel | None
+
+
+def predictions_of(
+    plan: MonitorPlan,
+    ids: Sequence[object],
+    confidence: AnyArray,
+    classes: Sequence[object] | None = None,
+    labels: Iterable[ArrivedLabel | None] | None = None,
+) -> list[Prediction]:
+    """Return the predictions of a batch; invalid values raise an InputError."""
+    n = len(ids)
+    if not n:
+        return []
+    values = checks.confidence(confidence, length=n).astype(np.float64)
+    if plan.scale == "probability":
+        checks.unit_interval(values, "confidence")
+    numbers = keys_of(ids, plan.seed)
+    tie_breaks, draws = uniform(numbers[:, 2]), uniform(numbers[:, 3])
+    blocks = plan.homes(values, uniform(numbers[:, 1]))
+    predicted = plan.predicted(values, blocks)
+    columns = (
+        numbers[:, 0], tie_breaks, draws, plan.answered(values), blocks, predicted,
+        plan.chances(predicted), _hashes(classes, n, plan.seed),
+    )  # fmt: skip
+    return [
+        Prediction._make(row)
+        for row in zip(
+            map(str, ids),
+            *(column.tolist() for column in columns),
+            [None] * n if labels is None else labels,
+            strict=True,
+        )
+    ]
+
+
+def labels_of(
+    plan: MonitorPlan,
+    ids: Sequence[object],
+    loss: Sequence[float] | Array,
+    classes: Sequence[object] | None,
+) -> list[ArrivedLabel]:
+    """Return the labels of a batch; losses are NaN and classes None where there is none."""
+    keys = keys_of(ids, plan.seed)[:, 0].tolist()
+    hashes = _hashes(classes, len(ids), plan.seed).tolist()
+    losses = np.asarray(loss, np.float64).tolist()
+    return list(map(ArrivedLabel._make, zip(map(str, ids), keys, losses, hashes, strict=True)))
+
+
+def arrivals_of(plan: MonitorPlan, lines: Sequence[Line]) -> list[Prediction | ArrivedLabel]:
+    """Return a prediction or a label for each line, in their order."""
+    labeled = [i for i, line in enumerate(lines) if line.labeled]
+    labels = labels_of(
+        plan,
+        [lines[i].id for i in labeled],
+        [_NAN if (loss := lines[i].loss) is None else loss for i in labeled],
+        [lines[i].label for i in labeled],
+    )
+    by_row = dict(zip(labeled, labels, strict=True))
+    rows = [i for i, line in enumerate(lines) if line.confidence is not None]
+    predictions = predictions_of(
+        plan,
+        [lines[i].id for i in rows],
+        np.array([lines[i].confidence for i in rows], np.float64),
+        [lines[i].prediction for i in rows],
+        [by_row.get(i) for i in rows],
+    )
+    arrivals: dict[int, Prediction | ArrivedLabel] = {
+        **by_row,
+        **dict(zip(rows, predictions, strict=True)),
+    }
+    return [arrivals[i] for i in range(len(lines))]
+
+
+def _hashes(classes: Sequence[object] | None, n: int, seed: int) -> Array:
+    """Return a hash of each class; 0 for None."""
+    hashes = np.zeros(n, np.uint64)
+    if classes is None:
+        return hashes
+    if len(classes) != n:
+        msg = f"classes must have one entry for each of {n} ids; got {len(classes)}"
+        raise ShapeError(msg)
+    rows = [i for i, name in enumerate(classes) if name is not None]
+    if rows:
+        hashes[rows] = keys_of([classes[i] for i in rows], seed)[:, 0]
+    return hashes

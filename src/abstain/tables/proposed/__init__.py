@@ -1,0 +1,1 @@
+"""Parts of the proposals of `abstain inspect`: what says right from wrong, and class scores."""
