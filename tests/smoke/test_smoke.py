@@ -6,7 +6,6 @@
 
 import importlib
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -14,7 +13,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import abstain as ab
-from abstain.cli.listing import What
+from abstain.cli.catalogues import all_catalogues
 from abstain.cli.main import run
 from abstain.integrations.sklearn import SelectiveClassifier
 
@@ -86,7 +85,7 @@ def test_every_command_runs_and_leaves_its_page(folder, capsys, arguments):
     assert {"results.csv", "results.parquet", "report.html", "receipt.json"} <= left
 
 
-@pytest.mark.parametrize("what", get_args(What))
+@pytest.mark.parametrize("what", list(all_catalogues()))
 def test_every_list_is_printed(capsys, what):
     status = run(["list", what])
     said = capsys.readouterr()
