@@ -81,10 +81,20 @@ def _chapters(what: What, width: int) -> Iterator[Text]:
         entries = found() if callable(found) else found
         for entry in (*entries.values(), *chapter.beside):
             yield Text("")
-            yield Text(entry.name, style="bold").append(f"  {entry.title}", style="not bold")
+            yield from _heading(entry, width)
             for sentence in filter(None, chapter.said(entry)):
                 yield from _wrapped(sentence, width, "    ", "")
         yield Text("")
+
+
+def _heading(entry: Any, width: int) -> Iterator[Text]:
+    """Yield the name of an entry in bold, and its title."""
+    lines = _wrapped(f"{entry.name}  {entry.title}", width, "", "")
+    for i, line in enumerate(lines):
+        line.pad_left(4 if i else 0)
+        if i == 0:
+            line.stylize("bold", 0, len(entry.name))
+        yield line
 
 
 def _wrapped(sentence: str, width: int, indent: str, style: str) -> Iterator[Text]:
