@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from tests.peers import import_peer
 
 import abstain as ab
 from abstain.errors import AbstainError, InputError, ShapeError, UnknownNameError
@@ -155,14 +156,14 @@ class ArrowStream:
 
 
 def _duckdb_relation(frame):
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = import_peer("duckdb")
     pytest.importorskip("pyarrow")
     return duckdb.connect().from_arrow(frame.to_arrow())
 
 
 def _ibis_table(frame):
-    ibis = pytest.importorskip("ibis")
-    pytest.importorskip("duckdb")
+    ibis = import_peer("ibis")
+    import_peer("duckdb")
     return ibis.memtable(frame)
 
 
@@ -179,8 +180,8 @@ def _record_batch(frame):
         ArrowStream,
         _record_batch,
         lambda frame: _record_batch(frame).schema and frame.to_arrow().to_reader(),
-        _duckdb_relation,
-        _ibis_table,
+        pytest.param(_duckdb_relation, marks=pytest.mark.peers),
+        pytest.param(_ibis_table, marks=pytest.mark.peers),
     ],
 )
 @pytest.mark.filterwarnings("error")

@@ -15,7 +15,7 @@ EXTRAS = PROJECT["optional-dependencies"]
 DEVELOPERS = {"lint", "test-minimal", "test", "docs", "bench", "peers"}
 #: Packages whose module has another name.
 MODULES = {
-    "dask": "distributed", "pillow": "PIL", "scikit-learn": "sklearn",
+    "dask": "distributed", "ibis-framework": "ibis", "pillow": "PIL", "scikit-learn": "sklearn",
     "vl-convert-python": "vl_convert",
 }  # fmt: skip
 #: Started by name, or named in a configuration; torch-uncertainty is loaded by path.

@@ -27,7 +27,7 @@ from abstain.metrics.rank_weights import (
 
 module = sys.modules["abstain.metrics.rank_weights"]
 
-RANKED = [metric for metric in METRICS.values() if metric.rank_based]
+RANKED = [m for m in METRICS.values() if m.rank_based and not m.of_classifier]
 
 
 @pytest.fixture(params=["turns where they are few", "turns always"], autouse=True, scope="module")

@@ -185,8 +185,11 @@ def test_sums_that_overflow_are_refused() -> None:
         ab.e_aurc([0.9, 0.8, 0.7], [1e308, 1e308, 0])
     with pytest.raises(ab.errors.DomainError, match="`weight` must have a finite sum"):
         ab.excess_augrc([0.9, 0.8], [1, 0], weight=[1e308] * 2)
-    with pytest.raises(ab.errors.DomainError, match=r"`weight \* loss` must have a finite sum"):
-        ab.augrc([0.9, 0.8], [1e200, 0], weight=[1e200, 1])
+
+
+def test_weights_are_rescaled_before_they_are_multiplied_by_losses() -> None:
+    # The second sample has no weight beside the first, whose AUGRC alone is half its loss.
+    assert ab.augrc([0.9, 0.8], [1e200, 0], weight=[1e200, 1]) == pytest.approx(5e199)
 
 
 def test_extended_precision_is_narrowed() -> None:

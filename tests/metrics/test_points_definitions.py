@@ -49,7 +49,7 @@ def test_contributions_need_the_events_alone(metric, seed):
     parts = contributions_of(s, metric)
     assert parts.sum() == pytest.approx(METRICS[metric].compute(s).value, rel=1e-12)
     phi = METRICS[metric].rank_weight
-    home = (s.groups.confidence[:, None] == confidence).argmax(axis=0)
-    own = np.ones(s.n) if weight is None else weight
-    expected = phi(s.groups)[home] * loss * own / s.groups.total
+    home = (s.groups.confidence[:, None] == s.confidence).argmax(axis=0)
+    own = np.ones(s.n) if s.weight is None else s.weight
+    expected = phi(s.groups)[home] * s.loss * own / s.groups.total
     np.testing.assert_allclose(parts, expected, rtol=1e-11, atol=1e-15)

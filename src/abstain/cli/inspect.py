@@ -16,7 +16,7 @@ from abstain.cli.standard_input import as_given
 from abstain.errors import InputError
 
 if TYPE_CHECKING:
-    from abstain.tables.proposed.columns import ColumnProposal
+    from abstain.tables.proposals.columns import ColumnProposal
     from abstain.tables.table import DataTable
 
 #: Columns that are named one by one.
@@ -93,7 +93,7 @@ def _table_of(files: Sequence[Path]) -> "DataTable":
 def _read_numbers(table: "DataTable") -> "tuple[DataTable, list[ColumnProposal]]":
     """Return the table with texts such as "90%" and "0,9" as numbers, and the option for them."""
     from abstain.tables.decimal_comma import with_numbers
-    from abstain.tables.proposed.columns import ColumnProposal
+    from abstain.tables.proposals.columns import ColumnProposal
 
     with_points = with_numbers(table, ".")
     with_commas = with_numbers(with_points, ",")

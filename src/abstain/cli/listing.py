@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -59,10 +59,20 @@ def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
     yield from _wrapped(head, width, "", "dim")
     for entry in (*entries.values(), *section.extra_entries):
         yield Text("")
-        yield Text(entry.name, style="bold").append(f"  {entry.title}", style="not bold")
+        yield from _heading(entry, width)
         for sentence in filter(None, section.describe(entry)):
             yield from _wrapped(sentence, width, "    ", "")
     yield Text("")
+
+
+def _heading(entry: Any, width: int) -> Iterator[Text]:
+    """Yield the name of an entry in bold, and its title."""
+    lines = _wrapped(f"{entry.name}  {entry.title}", width - 4, "", "")
+    for i, line in enumerate(lines):
+        line.pad_left(4 if i else 0)
+        if i == 0:
+            line.stylize("bold", 0, len(entry.name))
+        yield line
 
 
 def _wrapped(sentence: str, width: int, indent: str, style: str) -> Iterator[Text]:

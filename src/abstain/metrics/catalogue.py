@@ -1,7 +1,6 @@
 """Fills the catalogue of metrics, and makes those with numbers in their names."""
 
 import copyreg
-import pickle
 from typing import Any, Final
 
 from abstain.errors import UnknownNameError
@@ -179,7 +178,8 @@ def _reduce_metric(metric: Metric) -> Any:
     """Pickle a metric of the catalogue by its name, since its functions may be closures."""
     if METRICS.get(metric.name) is metric:
         return metric_named, (metric.name,)
-    return metric.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+    # As every other dataclass: 4 is the default protocol of Python.
+    return metric.__reduce_ex__(4)
 
 
 copyreg.pickle(Metric, _reduce_metric)

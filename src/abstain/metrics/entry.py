@@ -105,6 +105,11 @@ class OpenThresholds:
         return reach_of(self.values, self.away, self.value)
 
 
+def _always_reliable(_: Scored) -> str:
+    """Return an empty reason."""
+    return ""
+
+
 @dataclass(frozen=True)
 class Metric:
     """One metric: how it is computed, what its numbers mean, and how sure they are.
@@ -233,7 +238,7 @@ class Metric:
     proportion: bool = False
     heavy: bool = False
     caution: str = ""
-    unreliable: Callable[[Scored], str] = lambda _: ""
+    unreliable: Callable[[Scored], str] = _always_reliable
     of_classifier: bool = False
     at_coverage: float | None = None
     rests_on_failures: bool = True

@@ -18,6 +18,7 @@ from abstain.inference.intervals import (
     no_difference,
     no_interval,
 )
+from abstain.inference.proportions import wilson
 from abstain.inference.reach import STEPS
 from abstain.inference.small_samples import Failures
 from abstain.metrics.catalogue import metric_named
@@ -257,6 +258,9 @@ def _of_influence(
     if influence is None:
         return no_interval(level, metric.why_no_influence)
     if metric.proportion and 0 < measured.value < 1:
+        if s.counted and cluster is None:
+            # In a stream a row stands for many samples.
+            return wilson(measured.value * s.samples, s.samples, level=level)
         weight = weights_of(s)
         return share_interval(measured.value, influence, weight, level=level, cluster=cluster)
     found = interval_from(

@@ -95,7 +95,9 @@ class Pipe:
                 yield from self._remaining_blocks()
                 return
             if not self._is_block(event):
-                self._is_at_end = True
+                # A request to stop may arrive together with the end: whoever wrote the lines was
+                # perhaps stopped too, in the middle of the last one.
+                self._is_at_end = self._events.empty()
                 return
             yield event
             self._free_blocks.release()

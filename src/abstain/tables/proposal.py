@@ -8,14 +8,14 @@ import numpy as np
 from abstain.metrics import failure_auroc
 from abstain.tables._choice import USUAL, score_families
 from abstain.tables.number_formats import look_like_percentages
-from abstain.tables.proposed.columns import (
+from abstain.tables.proposals.columns import (
     N_FIRST_ROWS,
     ColumnProposal,
     distinct_values,
     first_rows,
     plain_columns,
 )
-from abstain.tables.proposed.scores import (
+from abstain.tables.proposals.scores import (
     NEAR_ONE,
     ROUNDING,
     label_of_scores,
@@ -24,7 +24,7 @@ from abstain.tables.proposed.scores import (
     propose_scores,
     propose_unknown_labels,
 )
-from abstain.tables.proposed.truth import grade_columns, propose_truth, right_rows
+from abstain.tables.proposals.truth import grade_columns, propose_truth, right_rows
 from abstain.tables.table import DataTable
 from abstain.typing import Array, BoolArray
 

@@ -83,6 +83,9 @@ def _early_share(s: Scored) -> tuple[float, float]:
     early = np.where(accepted < FEW_ACCEPTED, variance, 0.0)
     by_class = np.bincount(cells.owner, weights=early, minlength=cells.present) + unseen
     total = float(variance.sum() + unseen.sum())
+    if total == 0:
+        # All losses are 0.
+        return 0.0, 0.0
     return float(by_class.sum()) / total, float(np.sqrt(np.sum(by_class**2))) / total
 
 

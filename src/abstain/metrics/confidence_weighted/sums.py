@@ -200,7 +200,8 @@ def contributions_at(s: Scored, threshold: float, *, plus: bool) -> AnyArray:
         msg = "contributions to CWSA+ are undefined: no sample reaches the threshold"
         warnings.warn(msg, UndefinedMetricWarning, stacklevel=4)
         return xp.full_like(loss, float("nan"))
-    return weight * worth * (1.0 - (1.0 if plus else 2.0) * loss) / total
+    # 0.0 is added because a failure at the threshold would contribute -0.0.
+    return weight * worth * (1.0 - (1.0 if plus else 2.0) * loss) / total + 0.0
 
 
 def ramped(ramp: Ramp, u: FloatArray) -> AnyArray:

@@ -10,7 +10,7 @@ from abstain.errors import InputError
 from abstain.tables._choice import score_families
 from abstain.tables._roles import class_names
 from abstain.tables.column import MISSING, DataColumn
-from abstain.tables.proposed.columns import (
+from abstain.tables.proposals.columns import (
     N_FIRST_ROWS,
     UNUSED,
     ColumnProposal,

@@ -9,7 +9,7 @@ import numpy as np
 from abstain.errors import InputError
 from abstain.tables._choice import USUAL
 from abstain.tables._roles import correctness
-from abstain.tables.proposed.columns import ColumnProposal, bare_name, plain_columns
+from abstain.tables.proposals.columns import ColumnProposal, bare_name, plain_columns
 from abstain.tables.table import DataTable
 from abstain.typing import BoolArray
 
