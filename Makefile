@@ -42,7 +42,7 @@ $(TEST)/.installed: pyproject.toml constraints.txt hatch_build.py
 	$(TOOLS)/python $(PIP) torch==2.13.0 -e '.[all,test]'
 	touch $@
 
-# For every commit: house rules, laws, conformance, layers, lint and types. The laws on other arrays
+# For every commit: architecture tests, laws, conformance, layers, lint and types. The laws on other arrays
 # than NumPy's and those of the estimators take longer than all the rest.
 SLOW_LAWS := $(addprefix --ignore=tests/laws/test_,backends.py gradients.py estimators.py)
 check: $(TEST)/.installed
@@ -50,7 +50,7 @@ check: $(TEST)/.installed
 
 laws: $(TEST)/.installed
 	HYPOTHESIS_PROFILE=few \
-	$(TOOLS)/python -m pytest -q -m "not slow" $(SLOW_LAWS) tests/house tests/laws tests/references
+	$(TOOLS)/python -m pytest -q -m "not slow" $(SLOW_LAWS) tests/architecture tests/laws tests/references
 
 # What a change must pass: all tests but those marked as slow, then the checks.
 test: $(TEST)/.installed
@@ -79,14 +79,14 @@ lint: $(TEST)/.installed
 # The base install only: nothing but the tests of the extras may be skipped or break.
 # A module of an absent extra cannot be imported, so neither can its doctests.
 # The long simulations and most examples of Hypothesis would find nothing here that `test` has not:
-# compiled and NumPy paths are held to the same numbers there. The rules of the house are about the
+# compiled and NumPy paths are held to the same numbers there. The architecture tests are about the
 # text of the source, which is the same.
 $(VENV)/minimal/.installed: pyproject.toml constraints.txt hatch_build.py
 	$(PYTHON) -m venv --clear $(VENV)/minimal
 	$(VENV)/minimal/bin/python $(PIP) -e '.[test-minimal]'
 	touch $@
 
-OF_TEXT := $(addprefix --ignore=tests/house/test_,$(addsuffix .py,arguments citations docstrings \
+OF_TEXT := $(addprefix --ignore=tests/architecture/test_,$(addsuffix .py,arguments citations docstrings \
 	knowledge layers repository rules sizes words))
 test-minimal: $(VENV)/minimal/.installed
 	HYPOTHESIS_PROFILE=quick \
@@ -124,8 +124,8 @@ test-smoke:
 		-e '.[fast,test-minimal]'
 	$(VENV)/smoke/bin/python -m pytest -W ignore::DeprecationWarning tests/smoke
 
-# Every door is measured, some 10 minutes of two quiet cores: docs/performance.md and
-# benchmarks/doors.json. `make bench BENCH='--only "peers*"'` measures a part of it.
+# Measure every case, some 10 minutes of two quiet cores: docs/performance.md and
+# benchmarks/cases.json. `make bench BENCH='--only "peers*"'` measures a part of it.
 BENCH ?=
 $(VENV)/bench/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)/bench
@@ -139,7 +139,7 @@ bench-install: $(VENV)/bench/.installed
 bench: bench-install
 	$(VENV)/bench/bin/python benchmarks/run.py $(BENCH)
 
-# Is a door 20 % slower than the table says? Some 3 minutes; status 1 where one is.
+# Is a case 20% slower than the table says? Some 3 minutes; the exit status is then 1.
 bench-check: bench-install
 	$(VENV)/bench/bin/python benchmarks/run.py --against $(BENCH)
 

@@ -1,30 +1,30 @@
-"""Is a door slower than the table says? What `python benchmarks/run.py --against` does."""
+"""Is a contender slower than the table says? What `python benchmarks/run.py --against` does."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.doors.entry import Door, Race
+from benchmarks.cases.entry import Contender, Race
 from benchmarks.measuring.rounds import Found
 from benchmarks.results import Results
 
 #: By how much a number may exceed the one in the table.
 TOLERANCE = 0.20
-#: How often a door that seems slow is measured before it is called so.
+#: How often a contender that seems slow is measured before it is called so.
 TRIES = 3
 #: Differences that nobody notices: MiB, and seconds of what is a process by itself.
 LEAST, MOMENT = {"MiB": 8.0}, 0.02
 
-#: From a race and the keys of doors to what is found of them.
+#: From a race and the keys of contenders to what is found of them.
 Measure = Callable[[Race, list[str]], Mapping[str, Found]]
 
 
 @dataclass(frozen=True)
 class Worse:
-    """A door that takes more than the table says."""
+    """A contender that takes more than the table says."""
 
     race: str
-    door: str
+    contender: str
     of: str
     before: float
     now: float
@@ -33,37 +33,41 @@ class Worse:
         """Say it in a line."""
         share = self.now / self.before - 1
         return (
-            f"{self.race}: {self.door}: {self.of} {self.now:.3g}, in the table {self.before:.3g} "
-            f"(+{share:.0%})"
+            f"{self.race}: {self.contender}: {self.of} {self.now:.3g}, in the table "
+            f"{self.before:.3g} (+{share:.0%})"
         )
 
 
 @dataclass(frozen=True)
 class Broken:
-    """A door that does not open any more."""
+    """A contender that does not open any more."""
 
     race: str
-    door: str
+    contender: str
     reason: str
 
     def __str__(self) -> str:
         """Say it in a line."""
-        return f"{self.race}: {self.door}: {self.reason}"
+        return f"{self.race}: {self.contender}: {self.reason}"
 
 
-def held(race: Race) -> list[Door]:
-    """Return the doors of a race that are held to the table."""
-    return [door for door in race.doors if not door.peer]
+def held(race: Race) -> list[Contender]:
+    """Return the contenders of a race that are held to the table."""
+    return [contender for contender in race.contenders if not contender.peer]
 
 
 def checked(race: Race, table: Results, measure: Measure) -> Iterator[Worse | Broken]:
     """Measure a race again, and yield what became worse than in the table.
 
-    A door that seems worse is measured again, and the best of the tries counts, so that a busy
-    moment is not called a slow door.
+    A contender that seems worse is measured again, and the best of the tries counts, so that a busy
+    moment is not called a slow contender.
     """
-    stored = table.races[race.name].doors if race.name in table.races else {}
-    known = [door.key for door in held(race) if door.key in stored and not stored[door.key].reason]
+    stored = table.races[race.name].contenders if race.name in table.races else {}
+    known = [
+        contender.key
+        for contender in held(race)
+        if contender.key in stored and not stored[contender.key].reason
+    ]
     best: dict[str, Found] = {}
     left = known
     for _ in range(TRIES):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.doors.entry import Race, told
+from benchmarks.cases.entry import Race, told
 from benchmarks.growth import Line, lines
 from benchmarks.results import Results
 
@@ -16,7 +16,7 @@ ACROSS, WIDTH, HEIGHT = 2, 4.2, 3.1
 def panels(results: Results, races: Mapping[str, Race]) -> dict[str, dict[str, Line]]:
     """Return by what grows the lines of what is done, of what was measured."""
     found = {
-        race.grows: lines(race, results.races[race.name].doors)
+        race.grows: lines(race, results.races[race.name].contenders)
         for race in races.values()
         if race.grows and race.name in results.races
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from benchmarks.doors.entry import Race
+from benchmarks.cases.entry import Race
 from benchmarks.measuring.rounds import Found
 
 
@@ -33,10 +33,10 @@ class Line:
 def lines(race: Race, found: Mapping[str, Found]) -> dict[str, Line]:
     """Return what was found of a race about growth, by what is done."""
     drawn: dict[str, Line] = {}
-    for door in race.doors:
-        one = found.get(door.key)
+    for contender in race.contenders:
+        one = found.get(contender.key)
         if one is not None and not one.reason:
-            drawn.setdefault(door.series, Line()).add(door.size, one)
+            drawn.setdefault(contender.series, Line()).add(contender.size, one)
     return drawn
 
 

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.doors import SECTIONS
-from benchmarks.doors.entry import NUMBA, NUMPY, Door, Race, Section, Target
+from benchmarks.cases import SECTIONS
+from benchmarks.cases.entry import NUMBA, NUMPY, Contender, Race, Section, Target
 from benchmarks.growth import exponents, lines
 from benchmarks.measuring.rounds import Found
 from benchmarks.results import Measured, Results
@@ -32,13 +32,14 @@ HEAD = """# Performance
 
 What a person waits for, by each way into the package: a public call on arrays, a command on a
 file. `make bench` measures all of it in one run and writes this page; `make bench-check` measures
-the quick part again and says which door takes 20 % more than here, in the ratio to its reference
-(or in memory, or in the size of its page), so that another machine or load is not the reason.
+the quick part again and prints which contender takes 20% more than here, in the ratio to its
+reference (or in memory, or in the size of its page), so that another machine or load is not the
+reason.
 
-The doors of a table take turns with a reference, and the best round of each counts. Ratios are to
-that reference, in time of the processor; of the wall clock where several threads work. Memory of a
-call is the peak beyond what was resident before, in a process of its own; of a command, the peak of
-its process. "At most" is what the door is meant to take; what misses it is marked with an asterisk.
+The contenders of a table take turns with a reference, and the best round of each counts. Ratios
+are to that reference, in time of the processor; of the wall clock where several threads work.
+Memory of a call is the peak beyond what was resident before, in a process of its own; of a command,
+the peak of its process. "At most" is the target; an asterisk marks a missed target.
 """
 
 
@@ -91,8 +92,8 @@ def _where(results: Results) -> Iterator[str]:
 
 
 def _side_by_side(races: Sequence[Race], results: Results, cell: str) -> Iterator[str]:
-    """Lay out one row for each door, one column for each race, with NumPy's kernels in brackets."""
-    keys = list(dict.fromkeys(door.name for race in races for door in race.doors))
+    """Lay out a row for each contender and a column for each race (NumPy's kernels in brackets)."""
+    keys = list(dict.fromkeys(contender.name for race in races for contender in race.contenders))
     rows = [[code(name), *(_cell(name, race, results, cell) for race in races)] for name in keys]
     base = code(races[0].reference.name)
     unit = "ms" if cell == "ratio" else ""
@@ -105,37 +106,42 @@ def _side_by_side(races: Sequence[Race], results: Results, cell: str) -> Iterato
 
 
 def _reference(race: Race, results: Results, cell: str) -> str:
-    seconds = results.races[race.name].doors[race.reference.key].seconds
+    seconds = results.races[race.name].contenders[race.reference.key].seconds
     return short(1e3 * seconds if cell == "ratio" else 1e9 * seconds / race.n)
 
 
 def _cell(name: str, race: Race, results: Results, cell: str) -> str:
-    found = results.races[race.name].doors
+    found = results.races[race.name].contenders
     told = {}
-    for door in race.doors:
-        if door.name == name and door.key in found and not found[door.key].reason:
-            own = found[door.key]
+    for contender in race.contenders:
+        if contender.name == name and contender.key in found and not found[contender.key].reason:
+            own = found[contender.key]
             value = own.ratio if cell == "ratio" else 1e9 * own.seconds / race.n
-            told[door.kernels] = _with_mark(value, "ratio" in _kinds(door, race, found))
+            told[contender.kernels] = _with_mark(value, "ratio" in _kinds(contender, race, found))
     if NUMPY in told:
         return f"{told.get(NUMBA, '-')} ({told[NUMPY]})"
     return next(iter(told.values()), "")
 
 
-def _kinds(door: Door, race: Race, found: Mapping[str, Found]) -> set[str]:
-    return {target.of for target in missed(door, race, found)}
+def _kinds(contender: Contender, race: Race, found: Mapping[str, Found]) -> set[str]:
+    return {target.of for target in missed(contender, race, found)}
 
 
 def _memory_rows(races: Sequence[Race], results: Results) -> Iterator[list[str]]:
-    """Yield the extra bytes a sample of the doors of which they are known."""
-    shown = {door.key: _shown(door) for race in races for door in race.doors if door.memory}
+    """Yield the extra bytes a sample of the contenders of which they are known."""
+    shown = {
+        contender.key: _shown(contender)
+        for race in races
+        for contender in race.contenders
+        if contender.memory
+    }
     for key, name in shown.items():
         cells = []
         for race in races:
-            found = results.races[race.name].doors
-            door = next((one for one in race.doors if one.key == key), None)
-            there = door is not None and key in found and found[key].peak is not None
-            over = there and "bytes" in _kinds(door, race, found)
+            found = results.races[race.name].contenders
+            contender = next((one for one in race.contenders if one.key == key), None)
+            there = contender is not None and key in found and found[key].peak is not None
+            over = there and "bytes" in _kinds(contender, race, found)
             each = bytes_a_sample(found[key], race) if there else None
             cells.append("" if each is None else _with_mark(each, over))
         if any(cells):
@@ -143,22 +149,28 @@ def _memory_rows(races: Sequence[Race], results: Results) -> Iterator[list[str]]
 
 
 def _plain(race: Race, measured: Measured) -> Iterator[str]:
-    """Lay out one row for each door."""
-    doors = [door for door in (race.reference, *race.doors) if door.key in measured.doors]
-    shown = [door for door in doors if not measured.doors[door.key].reason]
-    facts = list(dict.fromkeys(f for door in shown for f in measured.doors[door.key].facts))
-    commands = any(door.facts for door in measured.doors.values()) or race.processes
+    """Lay out one row for each contender."""
+    contenders = [
+        contender
+        for contender in (race.reference, *race.contenders)
+        if contender.key in measured.contenders
+    ]
+    shown = [contender for contender in contenders if not measured.contenders[contender.key].reason]
+    facts = list(
+        dict.fromkeys(f for contender in shown for f in measured.contenders[contender.key].facts)
+    )
+    commands = any(contender.facts for contender in measured.contenders.values()) or race.processes
     head = ["", "seconds", "processor", f"in {code(race.reference.name)}"]
     head += ["ns a " + _unit(race)] if race.n else []
     head += ["MiB" if commands else "extra MiB", *facts, "at most"]
     rows = []
-    for door in shown:
-        found = measured.doors[door.key]
-        row = [_shown(door), short(found.seconds), short(found.processor), short(found.ratio)]
+    for contender in shown:
+        found = measured.contenders[contender.key]
+        row = [_shown(contender), short(found.seconds), short(found.processor), short(found.ratio)]
         row += [short(1e9 * found.seconds / race.n)] if race.n else []
         row += ["" if found.peak is None else short(found.peak)]
         row += [short(found.facts[f]) if f in found.facts else "" for f in facts]
-        rows.append([*row, _limits(door, race, measured.doors)])
+        rows.append([*row, _limits(contender, race, measured.contenders)])
     if not shown:
         return
     yield f"\n### {_title(race)}\n"
@@ -178,7 +190,7 @@ def _unit(race: Race) -> str:
 
 def _growing(race: Race, measured: Measured) -> Iterator[str]:
     """Lay out one row for each series: the cost of a unit at each size, and exponents."""
-    series = lines(race, measured.doors)
+    series = lines(race, measured.contenders)
     yield f"\n### {_title(race)}\n"
     yield f"{race.about} Microseconds of the processor for each of the {race.grows}.\n"
     sizes = sorted({size for line in series.values() for size in line.sizes})
@@ -195,13 +207,13 @@ def _growing(race: Race, measured: Measured) -> Iterator[str]:
 
 
 def _absent(races: Sequence[Race], results: Results) -> Iterator[str]:
-    """Say once of each door that was not measured why."""
+    """Say once of each contender that was not measured why."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for race in races:
-        for door in race.doors:
-            found = results.races[race.name].doors.get(door.key)
+        for contender in race.contenders:
+            found = results.races[race.name].contenders.get(contender.key)
             if found is not None and found.reason:
-                reasons.setdefault((door.key, found.reason), []).append(race.name)
+                reasons.setdefault((contender.key, found.reason), []).append(race.name)
     by_reason: dict[str, list[str]] = {}
     for key, reason in reasons:
         by_reason.setdefault(reason, []).append(code(key))
@@ -215,10 +227,10 @@ def _one_line(text: str) -> str:
     return " ".join(text.split()).replace("|", "/").rstrip(".")[:300]
 
 
-def _limits(door: Door, race: Race, doors: Mapping[str, Found]) -> str:
-    over = missed(door, race, doors)
+def _limits(contender: Contender, race: Race, contenders: Mapping[str, Found]) -> str:
+    over = missed(contender, race, contenders)
     return ", ".join(
-        _with_mark(target.at_most, target in over) + _of(target) for target in door.targets
+        _with_mark(target.at_most, target in over) + _of(target) for target in contender.targets
     )
 
 
@@ -249,8 +261,12 @@ def code(name: str) -> str:
     return f"{typed}, {more}" if more else typed
 
 
-def _shown(door: Door) -> str:
-    return f"{code(door.name)}, {door.kernels}" if door.kernels else code(door.name)
+def _shown(contender: Contender) -> str:
+    return (
+        f"{code(contender.name)}, {contender.kernels}"
+        if contender.kernels
+        else code(contender.name)
+    )
 
 
 def _wrapped(text: str, width: int = 104) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What was measured, as it is stored: benchmarks/doors.json."""
+"""What was measured, as it is stored: benchmarks/cases.json."""
 
 import json
 import math
@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.doors.entry import Race
+from benchmarks.cases.entry import Race
 from benchmarks.measuring.machine import commit, machine, versions
 from benchmarks.measuring.rounds import Found
 
-TABLE: Final = Path(__file__).with_name("doors.json")
+TABLE: Final = Path(__file__).with_name("cases.json")
 
 
 @dataclass(frozen=True)
 class Measured:
     """What was found of one race, and where."""
 
-    doors: Mapping[str, Found]
+    contenders: Mapping[str, Found]
     when: str
     machine: str
     versions: Mapping[str, str]
@@ -31,10 +31,12 @@ class Measured:
     took: float = 0.0
 
     @classmethod
-    def now(cls, doors: Mapping[str, Found], load: float, took: float) -> "Measured":
+    def now(cls, contenders: Mapping[str, Found], load: float, took: float) -> "Measured":
         """Say that it was found here and now."""
         when = time.strftime("%Y-%m-%d %H:%M")
-        return cls(doors, when, machine(), versions(), commit(), round(load, 2), round(took, 1))
+        return cls(
+            contenders, when, machine(), versions(), commit(), round(load, 2), round(took, 1)
+        )
 
 
 @dataclass
@@ -53,12 +55,14 @@ class Results:
         return cls(path, {name: _measured(one) for name, one in stored["races"].items()})
 
     def add(self, race: Race, measured: Measured) -> None:
-        """Keep what was found of a race, beside the doors of it that were not measured now."""
+        """Keep what was found of a race, beside the contenders of it that were not measured now."""
         known = self.races.get(race.name)
-        kept = {door.key for door in (race.reference, *race.doors)}
-        before = {} if known is None else {k: v for k, v in known.doors.items() if k in kept}
-        took = measured.took + (known.took if known and before.keys() - measured.doors else 0.0)
-        now = {"doors": before | measured.doors, "took": round(took, 1)}
+        kept = {contender.key for contender in (race.reference, *race.contenders)}
+        before = {} if known is None else {k: v for k, v in known.contenders.items() if k in kept}
+        took = measured.took + (
+            known.took if known and before.keys() - measured.contenders else 0.0
+        )
+        now = {"contenders": before | measured.contenders, "took": round(took, 1)}
         self.races[race.name] = Measured(**{**vars(measured), **now})
         self.write()
 
@@ -70,19 +74,20 @@ class Results:
         part.replace(self.path)
 
     def lacking(self, race: Race) -> list[str]:
-        """Return the doors of a race that are not there, or failed."""
+        """Return the contenders of a race that are not there, or failed."""
         known = self.races.get(race.name)
-        doors = {} if known is None else known.doors
+        contenders = {} if known is None else known.contenders
         return [
-            door.key
-            for door in race.doors
-            if door.key not in doors or doors[door.key].reason.startswith("failed")
+            contender.key
+            for contender in race.contenders
+            if contender.key not in contenders
+            or contenders[contender.key].reason.startswith("failed")
         ]
 
 
 def _plain(one: Measured) -> dict[str, Any]:
-    doors = {key: _found_plain(found) for key, found in one.doors.items()}
-    return {**vars(one), "doors": doors}
+    contenders = {key: _found_plain(found) for key, found in one.contenders.items()}
+    return {**vars(one), "contenders": contenders}
 
 
 def _found_plain(found: Found) -> dict[str, Any]:
@@ -99,8 +104,8 @@ def _short(value: Any) -> Any:
 
 def _measured(stored: Mapping[str, Any]) -> Measured:
     known = {one.name for one in fields(Found)}
-    doors = {
+    contenders = {
         key: Found(**{k: v for k, v in found.items() if k in known})
-        for key, found in stored["doors"].items()
+        for key, found in stored["contenders"].items()
     }
-    return Measured(**{**stored, "doors": doors})
+    return Measured(**{**stored, "contenders": contenders})

@@ -1,14 +1,14 @@
-"""Measure every door, and write benchmarks/doors.json and docs/performance.md.
+"""Measure every contender, and write benchmarks/cases.json and docs/performance.md.
 
     python benchmarks/run.py                    # all of it, some 10 minutes of two quiet cores
     python benchmarks/run.py --only 'peers*'    # some races, the others as they were
     python benchmarks/run.py --resume           # what is not in the table yet, or failed
-    python benchmarks/run.py --against          # the quick doors again: is one slower?
+    python benchmarks/run.py --against          # the quick contenders again: is one slower?
     python benchmarks/run.py --quick --to DIR   # tiny sizes, to see whether everything works
 
-With --against the exit status is 1 where one is. A door is an entry of the catalogue in
-benchmarks/doors; the page, the table and the check are made from it. A door that fails is in the
-table with its reason, and the others go on.
+With --against the exit status is 1 where one is. A contender is an entry of the catalogue in
+benchmarks/cases; the page, the table and the check are made from it. If a contender fails, the
+table gives the reason, and the others are measured.
 """
 
 import argparse
@@ -28,12 +28,12 @@ if importlib.util.find_spec("abstain") is None:
     paths = (os.environ.get("PYTHONPATH"), str(ROOT / "src"))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 
+from benchmarks.cases import catalogue  # noqa: E402
+from benchmarks.cases.accelerator import DEVICE  # noqa: E402
+from benchmarks.cases.commands import RUNS  # noqa: E402
+from benchmarks.cases.entry import FULL, SMALL, Race  # noqa: E402
+from benchmarks.cases.peers import FD_SHIFTS  # noqa: E402
 from benchmarks.check import checked  # noqa: E402
-from benchmarks.doors import catalogue  # noqa: E402
-from benchmarks.doors.accelerator import DEVICE  # noqa: E402
-from benchmarks.doors.commands import RUNS  # noqa: E402
-from benchmarks.doors.entry import FULL, SMALL, Race  # noqa: E402
-from benchmarks.doors.peers import FD_SHIFTS  # noqa: E402
 from benchmarks.figure import draw, panels  # noqa: E402
 from benchmarks.measuring.rounds import Found, measured  # noqa: E402
 from benchmarks.page import PAGE, page  # noqa: E402
@@ -95,21 +95,25 @@ def _written(results: Results, races: Mapping[str, Race], shown: Path) -> None:
 
 
 def _list(races: Mapping[str, Race], table: Results) -> None:
-    """Name the races with the seconds that they took last, and their doors."""
+    """Name the races with the seconds that they took last, and their contenders."""
     for race in races.values():
         known = table.races.get(race.name)
         took = f" ({known.took:.0f} s)" if known else ""
-        print(race.name + took, *(f"    {door.key}" for door in race.doors), sep="\n")
+        print(
+            race.name + took, *(f"    {contender.key}" for contender in race.contenders), sep="\n"
+        )
 
 
 def _measured(
-    race: Race, doors: list[str], seconds: float | None, memory: tuple[str, ...] | None
+    race: Race, contenders: list[str], seconds: float | None, memory: tuple[str, ...] | None
 ) -> Mapping[str, Found]:
     try:
-        return measured(race, doors=doors, seconds=seconds, memory=memory)
+        return measured(race, contenders=contenders, seconds=seconds, memory=memory)
     except Exception as error:  # noqa: BLE001  a set-up that fails: the other races go on
         reason = f"failed: {type(error).__name__}: {error}"
-        return {door.key: Found(reason=reason) for door in (race.reference, *race.doors)}
+        return {
+            contender.key: Found(reason=reason) for contender in (race.reference, *race.contenders)
+        }
 
 
 def _told(failed: list[str], found: Mapping[str, Found]) -> str:
@@ -117,7 +121,7 @@ def _told(failed: list[str], found: Mapping[str, Found]) -> str:
 
 
 def against(races: Mapping[str, Race], table: Results) -> int:
-    """Say which doors became slower than in the table."""
+    """Say which contenders became slower than in the table."""
     if not table.races:
         print("There is no table yet: `make bench` writes it.", file=sys.stderr)
         return 2
@@ -135,8 +139,8 @@ def against(races: Mapping[str, Race], table: Results) -> int:
     return 1 if worse else 0
 
 
-def _again(race: Race, doors: list[str]) -> Mapping[str, Found]:
-    return _measured(race, doors, min(CHECKED, race.seconds), None)
+def _again(race: Race, contenders: list[str]) -> Mapping[str, Found]:
+    return _measured(race, contenders, min(CHECKED, race.seconds), None)
 
 
 def _sizes(asked: argparse.Namespace):
@@ -160,14 +164,14 @@ def _asked(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--only", action="append", metavar="PATTERN", help="races or sections")
     parser.add_argument("--resume", action="store_true", help="only what is lacking or failed")
-    parser.add_argument("--against", action="store_true", help="check the quick doors")
+    parser.add_argument("--against", action="store_true", help="check the quick contenders")
     parser.add_argument("--quick", action="store_true", help="tiny sizes; goes with --to")
     parser.add_argument("--to", type=Path, default=ROOT, help="folder for the table and the page")
     parser.add_argument("--table", type=Path, default=TABLE, help="what --against compares with")
     parser.add_argument("--fd-shifts", metavar="FOLDER", help="a checkout of IML-DKFZ/fd-shifts")
     parser.add_argument("--runs", metavar="FOLDER", help="runs of `make demo` to report on")
     parser.add_argument("--device", help="stands in for an accelerator: cpu; goes with --to")
-    parser.add_argument("--list", action="store_true", help="name the races and their doors")
+    parser.add_argument("--list", action="store_true", help="name the races and their contenders")
     asked = parser.parse_args(arguments)
     for option, given in (("--quick", asked.quick), ("--device", asked.device)):
         if given and asked.to == ROOT and not (asked.list or asked.against):

@@ -1,16 +1,18 @@
-"""What doors are meant to take, beside what they took."""
+"""What contenders are meant to take, beside what they took."""
 
 from collections.abc import Mapping
 
-from benchmarks.doors.entry import Door, Race, Target
+from benchmarks.cases.entry import Contender, Race, Target
 from benchmarks.measuring.rounds import Found
 
 
-def reached(target: Target, door: Door, race: Race, doors: Mapping[str, Found]) -> float | None:
-    """Return what a door took of what its target is about; None where that is not known."""
-    found, base = doors[door.key], doors[race.reference.key]
+def reached(
+    target: Target, contender: Contender, race: Race, contenders: Mapping[str, Found]
+) -> float | None:
+    """Return what a contender took of what its target is about; None where that is not known."""
+    found, base = contenders[contender.key], contenders[race.reference.key]
     if target.than:
-        other = doors.get(target.than)
+        other = contenders.get(target.than)
         return None if other is None or other.reason else found.seconds / other.seconds
     known = {
         "ratio": found.ratio,
@@ -27,10 +29,11 @@ def bytes_a_sample(found: Found, race: Race) -> float | None:
     return None if found.peak is None or not race.n else found.peak * 2**20 / race.n
 
 
-def missed(door: Door, race: Race, doors: Mapping[str, Found]) -> tuple[Target, ...]:
-    """Return the targets that a door misses."""
+def missed(contender: Contender, race: Race, contenders: Mapping[str, Found]) -> tuple[Target, ...]:
+    """Return the targets that a contender misses."""
     return tuple(
         target
-        for target in door.targets
-        if (value := reached(target, door, race, doors)) is not None and value > target.at_most
+        for target in contender.targets
+        if (value := reached(target, contender, race, contenders)) is not None
+        and value > target.at_most
     )

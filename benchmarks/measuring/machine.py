@@ -27,7 +27,7 @@ def versions() -> Mapping[str, str]:
 
 
 #: What measuring itself writes.
-WRITTEN = ("benchmarks/doors.json", "docs/performance.md", "docs/_static/performance.svg")
+WRITTEN = ("benchmarks/cases.json", "docs/performance.md", "docs/_static/performance.svg")
 
 
 @cache

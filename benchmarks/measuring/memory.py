@@ -14,11 +14,11 @@ STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 SMALL = 0.02
 
 
-def peak_extra(race: str, door: str, words: tuple[str, ...]) -> float | None:
+def peak_extra(race: str, contender: str, words: tuple[str, ...]) -> float | None:
     """Return MiB in a fresh process; None where that cannot be measured."""
     if not CLEAR.exists():
         return None
-    command = [sys.executable, "-m", __name__, race, door, *words]
+    command = [sys.executable, "-m", __name__, race, contender, *words]
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     return float(done.stdout.split()[-1]) / 2**20 if done.returncode == 0 else None
@@ -32,15 +32,15 @@ def resident(key: str) -> int:
     raise LookupError(key)
 
 
-def extra(race: str, door: str, *, small: bool) -> int:
+def extra(race: str, contender: str, *, small: bool) -> int:
     """Return the bytes that one call needs beyond what was resident before."""
-    from benchmarks.doors import catalogue
-    from benchmarks.doors.entry import FULL
-    from benchmarks.doors.entry import SMALL as TINY
+    from benchmarks.cases import catalogue
+    from benchmarks.cases.entry import FULL
+    from benchmarks.cases.entry import SMALL as TINY
     from benchmarks.measuring.rounds import choose
 
     found = catalogue(TINY if small else FULL)[race]
-    chosen = found.door(door)
+    chosen = found.contender(contender)
     choose(chosen)
     with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
         chosen.start(found.setup(Path(folder), SMALL))()

@@ -1,4 +1,4 @@
-"""Rounds in which the doors of a race take turns, so that a busy neighbor slows all of them."""
+"""Rounds in which the contenders of a race take turns, so that other load slows all of them."""
 
 import gc
 import os
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.doors.entry import NUMPY, AbsentError, Call, Door, Race
+from benchmarks.cases.entry import NUMPY, AbsentError, Call, Contender, Race
 from benchmarks.measuring.memory import peak_extra
 from benchmarks.measuring.processes import Command, Spent
 
@@ -22,7 +22,7 @@ BETWEEN = 0.25
 
 @dataclass(frozen=True)
 class Found:
-    """What was found of a door: the best round, which load distorts least."""
+    """What was found of a contender: the best round, which load distorts least."""
 
     seconds: float = float("nan")
     processor: float = float("nan")
@@ -41,63 +41,69 @@ class Found:
 def measured(
     race: Race,
     *,
-    doors: Collection[str] = (),
+    contenders: Collection[str] = (),
     seconds: float | None = None,
     memory: tuple[str, ...] | None = None,
 ) -> dict[str, Found]:
-    """Measure a race, or some of its doors; return what was found by key, the reference first.
+    """Measure a race, or some of its contenders; return what was found by key, the reference first.
 
     `memory` is what the process that measures memory is told of the catalogue; None for none.
     """
-    chosen = [door for door in race.doors if not doors or door.key in doors]
+    chosen = [
+        contender for contender in race.contenders if not contenders or contender.key in contenders
+    ]
     with tempfile.TemporaryDirectory(prefix="abstain-bench-") as folder:
         data = race.setup(Path(folder), 1.0)
         turns = _turns(race, chosen, data, seconds)
     found = {key: Found(reason=reason) for key, reason in turns.reasons.items()}
     for key, done in turns.spent.items():
         if key not in found:
-            found[key] = _best(race.door(key), done)
+            found[key] = _best(race.contender(key), done)
     base = found.pop(race.reference.key)
     found = {key: _compared(one, base, race, key) for key, one in found.items()}
-    found = {race.reference.key: base} | {door.key: found[door.key] for door in chosen}
+    found = {race.reference.key: base} | {
+        contender.key: found[contender.key] for contender in chosen
+    }
     if memory is None:
         return found
     return {
-        key: _with_memory(one, race, key, memory) if race.door(key).memory else one
+        key: _with_memory(one, race, key, memory) if race.contender(key).memory else one
         for key, one in found.items()
     }
 
 
 @dataclass
 class Turns:
-    """What the turns of the doors took so far, on the data of one race."""
+    """What the turns of the contenders took so far, on the data of one race."""
 
     data: Any
     calls: dict[str, Call] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
 
-    def take(self, door: Door) -> None:
-        """Let a door do its thing once more; one that fails says why, and takes no other turn."""
-        done = self.spent.setdefault(door.key, [])
-        if door.key in self.reasons or 0 < door.rounds <= len(done):
+    def take(self, contender: Contender) -> None:
+        """Run a contender once more; if it fails, record the reason and do not run it again."""
+        done = self.spent.setdefault(contender.key, [])
+        if contender.key in self.reasons or 0 < contender.rounds <= len(done):
             return
-        choose(door)
+        choose(contender)
         try:
-            if door.key not in self.calls:
-                self.calls[door.key] = door.start(self.data)
-            done.append(spent(self.calls[door.key]))
+            if contender.key not in self.calls:
+                self.calls[contender.key] = contender.start(self.data)
+            done.append(spent(self.calls[contender.key]))
         except AbsentError as reason:
-            self.reasons[door.key] = f"absent: {reason}"
+            self.reasons[contender.key] = f"absent: {reason}"
         except Exception as error:  # noqa: BLE001  the others go on
-            self.reasons[door.key] = f"failed: {type(error).__name__}: {error}"
+            self.reasons[contender.key] = f"failed: {type(error).__name__}: {error}"
 
-    def over(self, doors: Sequence[Door]) -> bool:
-        """Tell whether no door may take another turn."""
-        return all(0 < door.rounds <= len(self.spent[door.key]) for door in doors)
+    def over(self, contenders: Sequence[Contender]) -> bool:
+        """Tell whether no contender may take another turn."""
+        return all(
+            0 < contender.rounds <= len(self.spent[contender.key]) for contender in contenders
+        )
 
 
-def _turns(race: Race, doors: Sequence[Door], data: Any, seconds: float | None) -> Turns:
+def _turns(race: Race, contenders: Sequence[Contender], data: Any, seconds: float | None) -> Turns:
     turns = Turns(data)
     deadline = time.perf_counter() + (race.seconds if seconds is None else seconds)
     turn = 0
@@ -105,21 +111,21 @@ def _turns(race: Race, doors: Sequence[Door], data: Any, seconds: float | None) 
         gc.collect()
         turns.take(race.reference)
         last = time.perf_counter()
-        for door in doors:
-            # Often in a long round, so that a turn of luck is no advantage of a door.
+        for contender in contenders:
+            # Often in a long round, so that a turn of luck is no advantage of a contender.
             if time.perf_counter() - last > BETWEEN:
                 turns.take(race.reference)
                 last = time.perf_counter()
-            turns.take(door)
+            turns.take(contender)
         turn += 1
-        if turns.over(doors):
+        if turns.over(contenders):
             break
     return turns
 
 
-def choose(door: Door) -> None:
-    """Set the environment that the door runs in."""
-    os.environ["ABSTAIN_NO_NUMBA"] = "1" if door.kernels == NUMPY else "0"
+def choose(contender: Contender) -> None:
+    """Set the environment that the contender runs in."""
+    os.environ["ABSTAIN_NO_NUMBA"] = "1" if contender.kernels == NUMPY else "0"
 
 
 def spent(call: Call) -> Spent:
@@ -138,12 +144,12 @@ def spent(call: Call) -> Spent:
     return Spent(seconds / repeats, processor / repeats)
 
 
-def _best(door: Door, turns: list[Spent]) -> Found:
+def _best(contender: Contender, turns: list[Spent]) -> Found:
     peaks = [one.peak for one in turns if one.peak is not None]
     return Found(
-        seconds=min(one.seconds for one in turns) / door.part,
-        processor=min(one.processor for one in turns) / door.part,
-        median=statistics.median(one.seconds for one in turns) / door.part,
+        seconds=min(one.seconds for one in turns) / contender.part,
+        processor=min(one.processor for one in turns) / contender.part,
+        median=statistics.median(one.seconds for one in turns) / contender.part,
         rounds=len(turns),
         peak=min(peaks) if peaks else None,
         facts=turns[-1].facts,
@@ -151,7 +157,7 @@ def _best(door: Door, turns: list[Spent]) -> Found:
 
 
 def _compared(found: Found, base: Found, race: Race, key: str) -> Found:
-    wall = max(race.door(key).threads, race.reference.threads) > 1
+    wall = max(race.contender(key).threads, race.reference.threads) > 1
     ratio = found.seconds / base.seconds if wall else found.processor / base.processor
     return Found(**{**vars(found), "ratio": ratio})
 

@@ -7,9 +7,9 @@ import sys
 
 import polars as pl
 import pytest
+from tests.architecture.source import ROOT
+from tests.architecture.test_imports import EXTRAS
 from tests.benchmark.made_store import made_store
-from tests.house.source import ROOT
-from tests.house.test_imports import EXTRAS
 
 from abstain.benchmark.store import MANIFEST
 from abstain.cli.main import run

@@ -105,7 +105,7 @@ def test_every_curve_draws_itself():
         assert display.ax_ is not None
 
 
-# -------------------------------------------------------------------------------- the other doors
+# -------------------------------------------------------------------------------- other ways to pass data
 MANY = np.random.default_rng(0).random(400)
 DATA = pl.DataFrame({"confidence": MANY, "correct": MANY > 0.3})
 NAMED = ab.Predictions(confidence=MANY, loss=1 - (MANY > 0.3))

@@ -1,4 +1,4 @@
-"""What a comparison was asked to do, checked once, at the door."""
+"""What a comparison was asked to do, checked once, when it is called."""
 
 from dataclasses import dataclass
 from math import ceil, inf

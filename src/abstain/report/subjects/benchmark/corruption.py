@@ -155,7 +155,7 @@ def _single(results: BenchmarkResults) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Write a few names in full, and more as the house does."""
+    """Write up to five names in full, and more as `listed` does."""
     if len(names) > 5 or len(names) < 2:
         return listed(names)
     quoted = [f"“{name}”" for name in names]

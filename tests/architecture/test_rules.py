@@ -1,0 +1,118 @@
+"""ImportGraph rules that no linter has, or that must not be switched off line by line."""
+
+import ast
+
+import pytest
+from tests.architecture.source import FILES, NUMERICS, SourceFile
+
+# numpy.random names that build a generator; all others touch the global state.
+GENERATORS = {"BitGenerator", "Generator", "PCG64", "PCG64DXSM", "Philox", "SeedSequence", "SFC64",
+              "default_rng"}  # fmt: skip
+# What numerics may not import: drawing, printing, reading files, training. polars is left out: a
+# record's .frame() builds its table with it when asked; test_imports.py keeps that lazy.
+NOT_NUMERICS = {
+    "altair", "cyclopts", "jinja2", "lightning", "lightning_fabric", "matplotlib", "narwhals",
+    "pandas", "pyarrow", "rich", "seaborn", "torchmetrics", "vl_convert",
+}  # fmt: skip
+
+
+def bare_excepts(file: SourceFile) -> list[int]:
+    return [n.lineno for n in file.walk() if isinstance(n, ast.ExceptHandler) and n.type is None]
+
+
+def pickles(file: SourceFile) -> list[int]:
+    """allow_pickle=True, weights_only=False, and the pickle modules themselves."""
+    unsafe = {("allow_pickle", True), ("weights_only", False)}
+    calls = [
+        n.value.lineno
+        for n in file.walk()
+        if isinstance(n, ast.keyword)
+        and isinstance(n.value, ast.Constant)
+        and (n.arg, n.value.value) in unsafe
+    ]
+    modules = {"pickle", "cloudpickle", "dill", "joblib", "shelve"}
+    return calls + [line for name, line in file.imports() if name in modules]
+
+
+def global_randomness(file: SourceFile) -> list[int]:
+    """np.random.<anything that is not a generator>, and the random module."""
+    attributes = [
+        n.lineno
+        for n in file.walk()
+        if isinstance(n, ast.Attribute)
+        and n.attr not in GENERATORS
+        and ast.unparse(n.value) in {"np.random", "numpy.random"}
+    ]
+    return attributes + [line for name, line in file.imports() if name == "random"]
+
+
+def asserts(file: SourceFile) -> list[int]:
+    return [n.lineno for n in file.walk() if isinstance(n, ast.Assert)]
+
+
+def prints(file: SourceFile) -> list[int]:
+    if file.top == "cli":
+        return []
+    calls = [n for n in file.walk() if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    return [n.lineno for n in calls if n.func.id == "print"]
+
+
+def array_api_imports(file: SourceFile) -> list[int]:
+    if file.name == "_foundation/arrays.py":
+        return []
+    return [line for name, line in file.imports() if name == "array_api_compat"]
+
+
+def numerics_that_do_more(file: SourceFile) -> list[int]:
+    if file.top not in NUMERICS:
+        return []
+    return [line for name, line in file.imports() if name in NOT_NUMERICS]
+
+
+def late_annotations(file: SourceFile) -> list[int]:
+    """`from __future__ import annotations` disables the run-time type checks of the tests."""
+    return [line for name, line in file.imports() if name == "__future__"]
+
+
+RULES = [
+    bare_excepts,
+    pickles,
+    global_randomness,
+    asserts,
+    prints,
+    array_api_imports,
+    numerics_that_do_more,
+    late_annotations,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_rule(rule):
+    assert not [file.at(line) for file in FILES for line in rule(file)]
+
+
+def test_no_module_is_a_drawer():
+    drawers = {"utils", "util", "helpers", "common", "misc"}
+    assert not [file.name for file in FILES if drawers & set(file.path.with_suffix("").parts[-3:])]
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        (bare_excepts, "try:\n    f()\nexcept:\n    g()"),
+        (pickles, "np.load(f, allow_pickle=True)"),
+        (pickles, "import pickle"),
+        (global_randomness, "x = np.random.rand(3)"),
+        (asserts, "assert x"),
+        (prints, "print(1)"),
+        (array_api_imports, "def f():\n    import array_api_compat.numpy as xp"),
+        (numerics_that_do_more, "from matplotlib import pyplot as plt"),
+        (late_annotations, "from __future__ import annotations"),
+    ],
+)
+def test_the_rules_see_what_they_forbid(rule, code, tmp_path, monkeypatch):
+    monkeypatch.setattr("tests.architecture.source.SRC", tmp_path)
+    (tmp_path / "metrics").mkdir()
+    path = tmp_path / "metrics" / "bad.py"
+    path.write_text(code, encoding="utf-8")
+    assert rule(SourceFile(path))
