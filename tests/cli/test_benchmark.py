@@ -26,6 +26,7 @@ from abstain.benchmark.reading import default_config, read_config, tables_of
 from abstain.benchmark.results import results_of
 from abstain.benchmark.store import JOBS, MANIFEST, Store
 from abstain.cli import console as console_of_commands
+from abstain.cli import job_lines
 from abstain.cli.benchmark.run import changes_in
 from abstain.cli.job_lines import JobLines
 from abstain.cli.main import run
@@ -181,7 +182,7 @@ def test_jobs_are_told_as_they_end(folder, faked, capsys):
 
 def test_jobs_in_progress_say_how_far_they_are(folder, faked, capsys, monkeypatch):
     """Also where there is no terminal: a line each, now and then."""
-    monkeypatch.setattr(console_of_commands, "_LINES", 0.01)
+    monkeypatch.setattr(job_lines, "_LINES", 0.01)
     jobs = folder / "runs" / JOBS
 
     def go_on(*_, **__):
