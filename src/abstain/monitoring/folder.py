@@ -19,6 +19,9 @@ PATTERN: Final = "*.jsonl"
 #: What rotation adds to the name of a file: ".1", "-20261123".
 _ROTATED: Final = re.compile(r"(?P<name>.*\.jsonl)[.-][0-9][0-9T:._-]*")
 
+#: So often is a folder listed anew if files are renamed meanwhile.
+_MAX_LISTINGS: Final = 5
+
 #: The names of the files in a folder, with what the system knows of each.
 Listing: TypeAlias = dict[str, os.stat_result]
 
@@ -51,16 +54,15 @@ class Folder:
         Renamed files come first, the oldest at the beginning; then the others in the order of
         their names.
         """
-        listing = self._list()
-        self._follow(listing)
+        listing = self._follow()
         for name in sorted(self._files, key=lambda name: _reading_order(name, listing)):
             if name in listing and not self._files[name].is_unchanged(listing[name]):
-                yield from self._added_to(name)
+                yield from self._added_to(name, listing[name].st_ino)
 
-    def _added_to(self, name: str) -> Iterator[LineBatch]:
+    def _added_to(self, name: str, inode: int) -> Iterator[LineBatch]:
         path = self._folder / name
         try:
-            yield from self._files[name].batches(path)
+            yield from self._files[name].batches(path, inode)
         except InputError:
             # It may have been renamed or deleted since the folder was listed.
             if path.exists() or path.is_symlink():
@@ -93,15 +95,22 @@ class Folder:
                 listing[path.name] = status
         return listing
 
-    def _follow(self, listing: Listing) -> None:
-        """Find each known file under its present name, and add the new ones."""
-        files: dict[str, FollowedFile] = {}
+    def _follow(self) -> Listing:
+        """Find each known file under its present name, add the new ones, and return the listing."""
+        for n_left in reversed(range(_MAX_LISTINGS)):
+            listing = self._list()
+            try:
+                files = self._find_all(listing)
+            except InputError:
+                if not n_left or self._is_current(listing):
+                    raise
+                continue
+            # A file may have been renamed while others were compared.
+            if self._is_current(listing):
+                break
+        found = set(files.values())
         for name, file in self._files.items():
-            present_name = self._find(file, listing, files)
-            if present_name is not None:
-                file.name = present_name
-                files[present_name] = file
-            elif name in listing:
+            if file not in found and name in listing:
                 self._warn(
                     f"{name} is not the file that was read before, or was changed; it is read "
                     "from its beginning (ids that are remembered are not counted again)"
@@ -111,6 +120,28 @@ class Folder:
         for name in new_names - files.keys():
             files[name] = FollowedFile(FilePosition(name, 0, 0))
         self._files = files
+        return listing
+
+    def _find_all(self, listing: Listing) -> dict[str, FollowedFile]:
+        """Return the known files that are still there, by their present names."""
+        files: dict[str, FollowedFile] = {}
+        for file in self._files.values():
+            present_name = self._find(file, listing, files)
+            if present_name is not None:
+                file.name = present_name
+                files[present_name] = file
+        return files
+
+    def _is_current(self, listing: Listing) -> bool:
+        """Return whether no file was renamed, replaced or emptied since the folder was listed."""
+        now = self._list()
+        return all(
+            name in now
+            and now[name].st_ino == status.st_ino
+            and now[name].st_size >= status.st_size
+            for name, status in listing.items()
+            if name in self._files or _is_followed(name)
+        )
 
     def _find(
         self, file: FollowedFile, listing: Listing, found: dict[str, FollowedFile]

@@ -77,14 +77,17 @@ class FollowedFile:
         self._is_checked = True
         return True
 
-    def batches(self, path: Path) -> Iterator[LineBatch]:
+    def batches(self, path: Path, inode: int) -> Iterator[LineBatch]:
         """Yield the complete lines behind those that were read.
 
-        The position moves on when a batch is accepted.
+        The position moves on when a batch is accepted. There are no lines if another file, or an
+        emptied one, has taken the place of the one with this inode since it was found.
         """
         with opened(path) as file:
             status = os.fstat(file.fileno())
-            self.inode = status.st_ino
+            if status.st_ino != inode or not self._matches_windows(file):
+                return
+            self.inode = inode
             yield from self._complete_lines(file)
             self._last_status = _identity(status)
 
