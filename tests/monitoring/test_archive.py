@@ -6,6 +6,7 @@ from tests.monitoring.streams import calibrated, drawn, names, same
 
 import abstain as ab
 from abstain.errors import FileFormatError, InputError
+from abstain.monitoring.positions import FilePosition
 
 RULE, DATA = calibrated()
 
@@ -88,3 +89,10 @@ def test_a_position_that_cannot_be_is_refused():
     for position in (["a", 1], ["a", 1, 1, 1], ["a", 1, 1, -1, ""], ["a", 1, 1, 1, None]):
         with pytest.raises(FileFormatError, match="read"):
             from_arrays({**plain, "read": [position]}, arrays)
+
+
+def test_the_largest_inode_of_a_file_system_is_loaded(tmp_path):
+    monitor = ab.monitoring.start(ab.thresholds.DecisionRule("given", 0.5), max_risk=0.5)
+    read = (FilePosition("1.jsonl", 1, 1, 2**64 - 1, ""),)
+    path = ab.save(monitor.at(read), tmp_path / "s.npz")
+    assert ab.load(path).read == read

@@ -51,8 +51,8 @@ _WHOLE: Final[dict[str, Any]] = {
     "stride": Natural,
     "read": list[list[Any]],
 }
-#: See `FilePosition`.
-_POSITION: Final = tuple[Text, Count, Count, Count, str]
+#: See `FilePosition`. Some file systems number files with all of 64 bits.
+_POSITION: Final = tuple[Text, Count, Count, Annotated[int, Meta(ge=0)], str]
 _POSITION_FORM_2: Final = tuple[Text, Count, Count]
 #: Of each array what it is made of, and how long its axes are: those of one name alike.
 _ARRAYS: Final[dict[str, tuple[str, tuple[str | int, ...]]]] = {
