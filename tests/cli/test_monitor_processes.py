@@ -11,6 +11,9 @@ import time
 import pytest
 
 import abstain as ab
+from abstain.cli.main import run
+from abstain.errors import InputError
+from abstain.monitoring.line_batches import LineBatch
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals as POSIX has them")
 
@@ -132,3 +135,35 @@ def test_a_folder_is_followed_through_a_rotation_and_a_replacement(folder, start
     assert status == 128 + signal.SIGTERM
     assert message.count("log.jsonl is not the file that was read before") == 1
     assert ab.load("s.npz").seen.counts.replayed == 0
+
+
+def test_a_pipe_that_does_not_block_is_read_to_its_end(folder):
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    command = [*COMMAND, "--state", "s.npz"]
+    with subprocess.Popen(command, stdin=read) as process, os.fdopen(write, "w") as file:
+        wait_until(lambda: saved_predictions() == 0)
+        time.sleep(1)
+        file.write(predictions_text("a", 100))
+        file.close()
+        assert process.wait(PATIENCE) == 0
+    os.close(read)
+    assert saved_predictions() == 100
+
+
+def test_an_error_of_the_input_loses_no_line_that_was_taken(folder, monkeypatch):
+    class BrokenPipe:
+        is_cut = False
+
+        def __init__(self, *_):
+            pass
+
+        def batches(self, _):
+            yield LineBatch.from_bytes(predictions_text("a", 7).encode().splitlines(), 0)
+            raise InputError("standard input cannot be read: Input/output error")
+
+    monkeypatch.setattr("abstain.monitoring.pipe.Pipe", BrokenPipe)
+    with pathlib.Path(os.devnull).open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert run([*COMMAND[3:], "--state", "s.npz"]) == 2
+    assert saved_predictions() == 7

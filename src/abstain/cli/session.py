@@ -82,7 +82,7 @@ class Session:
             for batch in self._batches():
                 self._take(batch)
                 self._save_and_show_when_due()
-        except FileFormatError:
+        except (FileFormatError, InputError):
             self.save()
             raise
         self._end()

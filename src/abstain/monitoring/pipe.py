@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator
+from io import FileIO
 from queue import Empty, SimpleQueue
+from select import select
 from threading import Semaphore, Thread
 from typing import Final, TypeGuard
 
@@ -134,7 +136,14 @@ class Pipe:
             while event and not isinstance(event, OSError):
                 self._free_blocks.acquire()
                 try:
-                    event = file.read(BLOCK) or b""
+                    event = _next_block(file)
                 except OSError as error:
                     event = error
                 self._events.put(event)
+
+
+def _next_block(file: FileIO) -> bytes:
+    """Wait for bytes, also if another program has set the pipe so that a read does not wait."""
+    while (block := file.read(BLOCK)) is None:
+        select([file], [], [])
+    return block
