@@ -1,10 +1,12 @@
 """The `abstain` program: its commands, and errors as one plain line."""
 
+import codecs
 import os
 import pathlib
 import sys
 import traceback
 import warnings
+from typing import TextIO
 
 from abstain.cli.memory import keep_freed
 from abstain.errors import AbstainError, UndefinedMetricWarning
@@ -28,8 +30,20 @@ def prepare_streams() -> None:
         if stream is None:
             null = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
             setattr(sys, name, null)
-        elif mode == "w" and getattr(stream, "errors", "") == "strict":
+        elif mode == "w" and _refuses_characters(stream):
             stream.reconfigure(errors="replace")
+
+
+def _refuses_characters(stream: TextIO) -> bool:
+    """Return whether printing to a stream fails for some characters.
+
+    In the locale "C", the handler of errors is "surrogateescape", which helps bytes of file names
+    only.
+    """
+    errors = getattr(stream, "errors", "")
+    return errors == "strict" or (
+        errors == "surrogateescape" and codecs.lookup(stream.encoding).name != "utf-8"
+    )
 
 
 #: Any command takes it: where an error arose.
