@@ -68,6 +68,14 @@ def test_confidences_between_0_and_100():
         read_predictions(STATED, **options, percent=True)
 
 
+@pytest.mark.parametrize("confidence", [["90%", "40%", "70%"], [0.9, 0.4, 0.7]])
+def test_fractions_that_are_divided_by_100_are_noted(confidence):
+    columns = {"correct": [1, 0, 1], "confidence": confidence}
+    notes = read_predictions(columns, percent=True).notes
+    assert any("leave out percent='confidence'" in note for note in notes)
+    assert not any("leave out" in note for note in read_predictions(columns).notes)
+
+
 def test_uncertainties_in_percent():
     options = {"confidence": "stated", "percent": True, "lower_is_safer": True}
     turned = read_predictions(STATED, **options).only()

@@ -142,6 +142,11 @@ def _confidence(b: Builder, name: str) -> tuple[str, Array]:
     """Return the name and the values of a confidence, higher is safer."""
     column, title = b.number(name, "confidence"), name
     if name in b.chosen.percentages:
+        if not b.missing.partial and not (column.values > 1).any():
+            b.notes.append(
+                f"no value of {name!r} is above 1, so it seems to hold fractions already, as texts "
+                f"such as '90%' are read; if it does, leave out {option('percent', name)}"
+            )
         column = _fractions(column, b.table.source)
     elif not b.missing.partial and look_like_percentages(column.values):
         b.notes.append(
