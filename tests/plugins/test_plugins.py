@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,35 @@ def test_help_lists_commands_of_packages_and_why_one_cannot_be_loaded(example, c
 
 def test_a_command_that_cannot_be_loaded_is_an_error(example, capsys):
     assert run(["broken"]) == 2
-    assert "abstain_example:NOTHING' cannot be loaded" in capsys.readouterr().err
+    assert "'broken' of the package 'abstain-example' cannot be" in capsys.readouterr().err
+    assert run(["wrong"]) == 2
+    assert "must be a Command; got Subject" in capsys.readouterr().err
+
+
+def test_completion_and_suggestions_leave_out_commands_that_cannot_be_loaded(example, capsys):
+    assert run(["completion", "bash"]) == 0
+    printed = capsys.readouterr().out
+    assert "greet" in printed
+    assert "broken" not in printed
+    assert run(["evalute"]) == 2
+    message = capsys.readouterr()
+    assert "evaluate" in message.out + message.err
+    assert "not foreseen" not in message.err
+
+
+def test_a_catalogue_that_cannot_be_loaded_leaves_the_others(example, capsys, monkeypatch):
+    broken = EntryPoint("broken", "abstain_example:NOTHING", plugins.CATALOGUES)
+    wrong = EntryPoint("metrics", "abstain_example:SUBJECT", plugins.CATALOGUES)
+    with monkeypatch.context() as patch:
+        patch.setattr(plugins, "extensions", lambda _: (broken, wrong))
+        assert run(["list"]) == 0
+        printed = capsys.readouterr().out
+        assert "'broken' of the package 'abstain_example' cannot be loaded" in printed
+        assert run(["list", "losses"]) == 0
+        assert run(["list", "metrics"]) == 2
+    printed = capsys.readouterr()
+    assert "augrc" in printed.out
+    assert "must be a ListedCatalogue; got Subject" in printed.err
 
 
 def test_a_package_replaces_no_command(example, capsys):

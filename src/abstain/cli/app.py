@@ -24,9 +24,13 @@ class Command:
 
     help: str
     function: str
+    #: Why it cannot be loaded; empty if that is not known.
+    error: str = ""
 
     def load(self) -> Any:
         """Import the function; raise an InputError if that fails."""
+        if self.error:
+            raise InputError(self.error)
         module, _, name = self.function.partition(":")
         try:
             return getattr(import_module(module), name)
@@ -84,7 +88,7 @@ def _command_of(extension: EntryPoint) -> Command:
         command: Command = plugins.load_extension(extension, Command)
     except InputError as error:
         # The other commands still work, and `abstain --help` prints the reason.
-        return Command(str(error), extension.value)
+        return Command(str(error), extension.value, str(error))
     return command
 
 
@@ -99,9 +103,21 @@ def application(words: list[str]) -> App:
 
 
 def complete_application() -> App:
-    """Return the parser with every command."""
-    commands = all_commands()
+    """Return the parser with every command that can be loaded."""
+    commands = _loadable(all_commands())
     return _build(commands, commands)
+
+
+def _loadable(commands: Mapping[str, Command]) -> dict[str, Command]:
+    return {name: command for name, command in commands.items() if _is_loadable(command)}
+
+
+def _is_loadable(command: Command) -> bool:
+    try:
+        command.load()
+    except InputError:
+        return False
+    return True
 
 
 def _build(commands: Mapping[str, Command], loaded: Container[str]) -> App:
@@ -133,4 +149,7 @@ def _commands_for(words: list[str]) -> dict[str, Command]:
     if words and words[0] in _BENCH_COMMANDS - commands.keys():
         msg = f"the command {words[0]!r} needs the package abstain-bench: pip install abstain-bench"
         raise MissingInputError(msg)
+    if words and words[0] not in commands and not words[0].startswith("-"):
+        # Cyclopts loads every command to suggest one for an unknown word.
+        return _loadable(commands)
     return commands

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 from typing import Any, Final
 
 from abstain._foundation import plugins
 from abstain._foundation.imports import later
+from abstain.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -28,17 +30,25 @@ class ListedCatalogue:
     extra_entries: tuple[Any, ...] = ()
     #: Returns the end of `usage`, where only the module of the entries knows it.
     usage_suffix: Callable[[], str] = str
+    #: Why it cannot be loaded; empty if it can.
+    error: str = ""
 
 
 def all_catalogues() -> dict[str, tuple[ListedCatalogue, ...]]:
     """Return the catalogues of this package and of all packages that extend it, by word."""
     found = dict(CATALOGUES)
     for extension in plugins.extensions(plugins.CATALOGUES):
-        found[extension.name] = (
-            *found.get(extension.name, ()),
-            plugins.load_extension(extension, ListedCatalogue),
-        )
+        found[extension.name] = (*found.get(extension.name, ()), _catalogue_of(extension))
     return found
+
+
+def _catalogue_of(extension: EntryPoint) -> ListedCatalogue:
+    try:
+        catalogue: ListedCatalogue = plugins.load_extension(extension, ListedCatalogue)
+    except InputError as error:
+        # The other catalogues are still printed, and `abstain list` prints the reason.
+        return ListedCatalogue(str(error), "", extension.value, tuple, error=str(error))
+    return catalogue
 
 
 def _needs_sentence(needs: Iterable[Any]) -> str:

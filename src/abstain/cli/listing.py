@@ -10,7 +10,7 @@ from rich.text import Text
 
 from abstain.cli.catalogues import ListedCatalogue, all_catalogues
 from abstain.cli.console import console
-from abstain.errors import MissingInputError
+from abstain.errors import InputError, MissingInputError
 
 if TYPE_CHECKING:
     CatalogueName = str
@@ -49,6 +49,8 @@ def _sections(name: str, width: int) -> Iterator[Text]:
 
 
 def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
+    if section.error:
+        raise InputError(section.error)
     try:
         entries = resolve_name(section.entries)
     except ImportError as error:
