@@ -318,6 +318,43 @@ def test_qualities_hold_where_the_risk_is_flat(rate, apart):
     assert covered >= 0.92 * 200
 
 
+def short_of_the_coverage(rng, n, end):
+    """Scores of six levels, one of which ends at `end`; the risk rises steeply behind it."""
+    masses = np.array([0.2, 0.2, 0.2, end - 0.6, 0.93 - end, 0.07])
+    risks = np.array([0.02, 0.05, 0.1, 0.15, 0.25, 0.8])
+    accepted, wrong = np.cumsum(masses), np.cumsum(masses * risks)
+    # Of the population the first five levels keep 80 %, at the least risk.
+    right_out, wrong_out = (1 - accepted[4]) - (wrong[5] - wrong[4]), wrong[5] - wrong[4]
+    truths = {
+        "classification_quality@80cov": accepted[4] - wrong[4] + wrong_out,
+        "rejection_quality@80cov": wrong_out / right_out * (1 - wrong[5]) / wrong[5],
+    }
+    return Scored(*levels(rng, n, masses, risks)), truths
+
+
+def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
+    # 801 of 1000 are accepted; the next level ends at 930, where the risk is clearly higher.
+    place = np.repeat([0, 1, 2], [801, 129, 70])
+    s = Scored(-place.astype(float), (np.arange(1000) % 2 * (place > 0)).astype(float))
+    left = metric_named("classification_quality@80cov").open_thresholds(s, None)
+    assert s.groups.through[left.vertex] == 801
+    assert left.away[s.groups.through[left.others] == 930].min() < 0.5
+
+
+@pytest.mark.slow
+def test_qualities_hold_where_a_level_ends_just_short_of_the_coverage():
+    """When only the levels before the coverage were left open, 69% held the truth of both."""
+    rng, draws = np.random.default_rng(1), 300
+    held: dict[str, int] = {}
+    for _ in range(draws):
+        s, truths = short_of_the_coverage(rng, 500, end=0.79)
+        for name, truth in truths.items():
+            found = interval_of(metric_named(name), s)
+            held[name] = held.get(name, 0) + bool(found.low <= truth <= found.high)
+    # Monte-Carlo error 1.1%.
+    assert min(held.values()) / draws >= 0.93
+
+
 @pytest.mark.parametrize(("n", "accepted"), [(5, 1), (10, 1), (40, 4)])
 def test_where_none_of_the_accepted_fails_the_limit_is_that_of_so_many_successes(n, accepted):
     # So many right in a row have a chance of 2.5 % where the risk is the limit; one sample is the

@@ -12,7 +12,9 @@ its error is one-sided there, and a difference of two such coverages has no slop
 
 Where the risk hardly rises with the coverage, chance also picks the vertex of least risk, anywhere
 from the coverage asked for on. The risk is the same at all of them; numbers that count what is
-rejected are not, so for these every vertex is open whose risk cannot be told from the least.
+rejected are not, so for these every vertex is open whose risk cannot be told from the least. A
+vertex that ends next to the coverage may keep it in one study and not in the next, so the least
+risk is sought from all coverages on that the data cannot tell from the one asked for.
 """
 
 from dataclasses import replace
@@ -21,6 +23,7 @@ import numpy as np
 
 from abstain._foundation.imports import special
 from abstain._foundation.scored import Scored
+from abstain.curves.risk_coverage import ROUNDING
 from abstain.inference.influence import standard_error
 from abstain.inference.intervals import Interval, interval_from
 from abstain.inference.reach import FARTHEST, OPEN, STEPS, squares_left
@@ -97,24 +100,39 @@ def _of_least_risk(
 
 
 def _away_from_least(s: Scored, share: float, error: float, cluster: IntArray | None) -> FloatArray:
-    """Return how far the data are from the risk being least at each vertex, in standard errors."""
-    groups = s.groups
+    """Return how far the data are from the risk being least at each vertex, in standard errors.
+
+    A vertex that ends short of the coverage keeps it in another study; one that ends just beyond
+    falls short in another, and the least risk is then that of a larger coverage.
+    """
+    groups, worth = s.groups, _samples_worth(s, cluster)
     short = np.maximum(share - groups.through / groups.total, 0.0)
     away = np.where(short > 0, np.inf, 0.0) if error == 0 else short / error
-    return np.hypot(away, _beyond_least(s, at_coverage(groups, share), cluster))
+    least = at_coverage(groups, share)
+    away = np.hypot(away, _beyond_least(s, least, worth))
+    # The far end of each step.
+    asked = np.minimum(share + (STEPS + STEPS[1]) * error, 1.0)
+    first = np.searchsorted(groups.through, asked * groups.total * (1 - ROUNDING))
+    for vertex, step in zip(
+        *np.unique(at_coverages(groups, asked), return_index=True), strict=True
+    ):
+        if vertex != least:
+            beyond = np.hypot(STEPS[step], _beyond_least(s, int(vertex), worth))
+            away[first[step] :] = np.minimum(away, beyond)[first[step] :]
+    return away
 
 
-def _beyond_least(s: Scored, vertex: int, cluster: IntArray | None) -> FloatArray:
+def _beyond_least(s: Scored, vertex: int, worth: float) -> FloatArray:
     """Return how far the risk at each vertex is above that at one, in standard errors.
 
-    Of two nested sets of equal risk the difference varies as the risk does in the larger, times
-    what 1/m is more in the smaller. One more failure is added, so that none leaves some spread.
+    `worth` are the `_samples_worth` of all. Of two nested sets of equal risk the difference varies
+    as the risk does in the larger, times what 1/m is more in the smaller. One more failure is
+    added, so that none leaves some spread.
     """
     groups = s.groups
     risk = groups.loss_through / groups.through
     larger = np.maximum(np.arange(risk.size), vertex)
     most = float(s.loss.max()) or 1.0
-    worth = _samples_worth(s, cluster)
     counted = worth * groups.through / groups.total
     mean = (risk * counted + most) / (counted + 1)
     variance = (mean * np.maximum(most - mean, 0.0))[larger]
