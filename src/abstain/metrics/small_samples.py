@@ -199,11 +199,17 @@ def share_interval(
 
     `residual` is what each sample counts for, less the share. Kish's number of samples supposes
     that weights do not depend on it, so it is scaled to the variance of the weighted residuals.
+    The same holds for the sizes of clusters. Clusters that vary less than if all samples of each
+    were equal count no more for it.
     """
     n = kish(weight, cluster)
     if 0 < share < 1:
         mass = weight * residual
-        n *= share * (1 - share) * inner(weight, weight) / inner(mass, mass)
+        scale = inner(weight, weight) / inner(mass, mass)
+        if cluster is not None:
+            whole, sums = (np.bincount(cluster, weights=x) for x in (weight, mass))
+            scale = min(scale, inner(whole, whole) / max(inner(sums, sums), 1e-300))
+        n *= share * (1 - share) * scale
     units = None if cluster is None else np.unique(cluster).size
     return replace(wilson(share * n, n, level=level), note=few_clusters(units))
 
