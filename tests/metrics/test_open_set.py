@@ -138,6 +138,18 @@ def test_one_unknown_sample_shows_no_spread_and_few_come_with_a_warning():
     assert "only 3 failures among the samples of no known class" in interval.note
 
 
+def test_few_failures_among_the_accepted_come_with_a_warning_for_the_scod_risk():
+    # Of 40 failures and outliers three are accepted.
+    c, prediction, labels = np.linspace(1, 0, 200), np.zeros(200, int), np.zeros(200, int)
+    prediction[[20, 90, *range(180, 200)]] = 1
+    labels[[50, *range(163, 180)]] = -1
+    s = of_open_set(c, prediction, labels)
+    found = metric_named("scod_risk@80cov-0.75cost")
+    assert found.failures(s) == 3
+    assert "only 3 failures among the accepted" in interval_of(found, s).note
+    assert found.failures(s) == metric_named("selective_risk@80cov").failures(s)
+
+
 def test_costs_are_checked():
     with pytest.raises(DomainError, match=r"`outlier_cost` must lie in \[0, 1\]"):
         scod_loss([0, 1], [0, 1], outlier_cost=2)

@@ -285,7 +285,8 @@ class Metric:
     @property
     def among(self) -> str:
         """Among which samples `failures` counts, in words; empty for all of them."""
-        kind = "samples of no known class" if Need.UNKNOWN_CLASSES in self.needs else "accepted"
+        of_unknown = Need.UNKNOWN_CLASSES in self.needs and self.at_coverage is None
+        kind = "samples of no known class" if of_unknown else "accepted"
         return f" among the {kind}" if self.accepted_failures else ""
 
 

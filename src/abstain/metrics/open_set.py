@@ -320,6 +320,7 @@ def _scod(base: Metric, name: str, cost: str, *, title: str, meaning: str) -> Me
         influence=_on_costs(base.influence, c),
         open_thresholds=_on_costs(base.open_thresholds, c),
         at_coverage=base.at_coverage,
+        accepted_failures=_on_costs(base.accepted_failures, c),
         heavy=base.heavy,
     )
 
