@@ -341,6 +341,19 @@ def test_a_level_that_ends_beyond_the_coverage_by_chance_leaves_the_next_open():
     assert left.away[s.groups.through[left.others] == 930].min() < 0.5
 
 
+@pytest.mark.parametrize("name", ["classification_quality@80cov", "rejection_quality@80cov"])
+def test_rows_without_weight_do_not_change_the_intervals_of_qualities(name):
+    rng = np.random.default_rng(0)
+    confidence, loss = rng.normal(size=450), (rng.random(450) < 0.2).astype(float)
+    weight = np.append(rng.exponential(size=400), np.zeros(50))
+    loss[400:] = 1.0
+    found, expected = (
+        interval_of(metric_named(name), Scored(confidence[:n], loss[:n], weight[:n]))
+        for n in (450, 400)
+    )
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-12)
+
+
 @pytest.mark.slow
 def test_qualities_hold_where_a_level_ends_just_short_of_the_coverage():
     """When only the levels before the coverage were left open, 69% held the truth of both."""

@@ -148,7 +148,7 @@ def _samples_worth(s: Scored, cluster: IntArray | None) -> float:
         return float(s.groups.n)
     residual = s.loss - s.groups.risk
     error = standard_error(residual, weight=s.weight, cluster=cluster)
-    bare = float(np.std(residual))
+    bare = float(np.sqrt(np.average(residual**2, weights=s.weight)))
     return (bare / error) ** 2 if 0 < error < np.inf and bare > 0 else float(s.n)
 
 
