@@ -347,3 +347,15 @@ def test_the_accuracy_holds_where_clusters_that_fail_are_larger(units) -> None:
         held += found.low <= truth <= found.high
     # Monte-Carlo error 1.3%.
     assert held / draws >= 0.92
+
+
+@pytest.mark.parametrize("name", ["e_aurc", "normalized_aurc", "ause"])
+def test_the_scale_of_weights_leaves_the_interval_of_an_excess_as_it_is(name) -> None:
+    rng = np.random.default_rng(0)
+    loss, weight = (rng.random(400) < 0.2).astype(float), rng.exponential(size=400)
+    c = rng.normal(size=400) - loss
+    found, expected = (
+        interval_of(METRICS[name], replace(scored(c, loss), weight=w))
+        for w in (weight / weight.sum(), weight)
+    )
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], rel=1e-9)

@@ -289,6 +289,9 @@ def _best_influence(s: Scored) -> FloatArray:
     """Optimum of the trapezoid AURC: over distinct scores, or over the score's own ties."""
     if s.groups.tied and aurc_optimum(s) >= _optimum_over_ties(s) * (1 - 1e-9):
         return _best_over_ties(s)
+    if s.weight is not None and np.any(s.weight % 1 != 0):
+        # The plug-in estimator takes the total weight for the number of samples.
+        s = replace(s, weight=s.weight * (np.count_nonzero(s.weight) / s.total))
     best = on_oracle(s, plugin_gradient(s.oracle))
     # Without ties the trapezoid is the plug-in estimator, (least loss - R)/(2n) apart.
     return best - on_oracle(s, of_loss(s.oracle)) / (2 * s.total)
