@@ -47,6 +47,7 @@ MODELS: Final = ListedCatalogue(
     "For `abstain benchmark run --model` and `abstain study finetune --model`",
     "abstain.benchmark.models:MODELS",
     _model,
+    torch_extra="benchmark",
 )
 
 DATASETS: Final = ListedCatalogue(

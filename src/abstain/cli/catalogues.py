@@ -28,6 +28,8 @@ class ListedCatalogue:
     describe: Callable[[Any], Iterable[str]]
     #: Entries in addition to those of `entries`.
     extra_entries: tuple[Any, ...] = ()
+    #: The extra of abstain that installs torch for it, or empty.
+    torch_extra: str = ""
     #: Returns the end of `usage`, where only the module of the entries knows it.
     usage_suffix: Callable[[], str] = str
     #: Why it cannot be loaded; empty if it can.
@@ -153,6 +155,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
             "`abstain study finetune`",
             "abstain.training:OBJECTIVES",
             lambda k: (k.meaning, names_sentence("Options", k.options), k.source),
+            torch_extra="torch",
         ),
     ),
     "rank-weights": (
@@ -161,6 +164,7 @@ CATALOGUES: Final[dict[str, tuple[ListedCatalogue, ...]]] = {
             "For abstain.training.RankWeightedLoss",
             "abstain.training:RANK_WEIGHTS",
             lambda w: (f"Metric: {w.metric}.", w.source),
+            torch_extra="torch",
         ),
     ),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
+from abstain._foundation.extras import has
 from abstain.cli.catalogues import ListedCatalogue, all_catalogues
 from abstain.cli.console import console
 from abstain.errors import InputError, MissingInputError
@@ -51,6 +52,9 @@ def _sections(name: str, width: int) -> Iterator[Text]:
 def _section(section: ListedCatalogue, width: int) -> Iterator[Text]:
     if section.error:
         raise InputError(section.error)
+    if section.torch_extra and not has("torch"):
+        msg = f"{section.title}: they need torch; pip install 'abstain[{section.torch_extra}]'"
+        raise MissingInputError(msg)
     try:
         entries = resolve_name(section.entries)
     except ImportError as error:
